@@ -4,7 +4,7 @@
 # make test-web  the browser's device, where node and npm are, and its page in Chromium and Firefox
 # make audit     all evidence of docs/guarantees.md, and a report of it; NIGHTLY=1, what takes hours
 # make mutants   plants bugs, one at a time, and runs the tests that claim to see each
-# make engines   also installs the drivers of Spark and PostgreSQL, for their tests
+# make engines   also installs drivers of Spark and PostgreSQL, and peers such as OpenDP and pandas
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
 # make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
 # make towns     the tables of towns and regions from GeoNames, 35 MB; CHECK=1 compares them
@@ -59,9 +59,10 @@ $(WEB)/node_modules/.installed: $(WEB)/package-lock.json
 # With them, java and PostgreSQL, `make test ALL=1` counts on real engines; see .ci/run.
 engines: $(VENV)/.engines
 
-$(VENV)/.engines: requirements-engines.lock $(STAMP)
-	@echo "Adding requirements-engines.lock to $(VENV), once; it takes some minutes ..."
+$(VENV)/.engines: requirements-engines.lock requirements-peers.lock $(STAMP)
+	@echo "Adding drivers and peers to $(VENV), once; it takes some minutes ..."
 	$(call quietly,$(VENV),$(INSTALL) $(LOCKED) -r requirements-engines.lock)
+	$(call quietly,$(VENV),$(INSTALL) $(LOCKED) -r requirements-peers.lock)
 	@touch $@
 
 mutants: $(STAMP)

@@ -62,19 +62,19 @@ def deployments() -> dict[str, dict[str, str]]:
     Numbers are those of the code's defaults.
     """
     device = ClientSettings()
+    rate = float(device.epsilon_per_rating)
     levels = ", ".join(f"{float(e):.3g} ({name})" for name, e in LEVELS.items())
     return {
         "local": {
             "Model of trust": "local: the device adds the noise",
             "Privacy unit": "one profile",
-            "Neighbors": "any two profiles, at their distance; one rating",
+            "Neighbors": "one rating added, removed or changed; any two, at their distance",
             "Definition": "geographic privacy",
-            "ε of one signal": f"{float(device.epsilon):g} a unit; "
-            f"{float(device.epsilon) * device.max_one_rating:g} a rating; "
-            f"{float(device.epsilon) * device.max_diameter:g} any two people, at most",
+            "ε of one signal": f"{rate:g} a rating; {2 * rate:g} a replaced title; "
+            f"{rate * device.max_ratings_apart:g} any two people, at most",
             "δ": "0",
-            "ε of a month; of a life": f"{float(device.monthly_cap):g}; "
-            f"{float(device.lifetime_cap):g}, between any two people",
+            "ε of a month; of a life": f"{float(device.rating_monthly_cap):g}; "
+            f"{float(device.rating_lifetime_cap):g} a rating",
             "Mechanism": "two-sided geometric noise",
             "Composition": "exact sums",
             "Randomness": "the kernel's, unbuffered",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 from benchmarks.results import Result, record
@@ -41,10 +40,10 @@ def made_exchange() -> Exchange:
     space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales)
     items = tuple(Item(f"Item {i}") for i in range(ITEMS))
     catalog = Catalog(items, rounded(vectors, scales), np.ones(ITEMS, np.float32), tuple(range(64)))
-    card = ModelCard(space, catalog.version, ITEMS, 64, "made up", True, ITEMS)
+    card = ModelCard(space, catalog.version, ITEMS, 64, "made up", True, ITEMS, 1.0)
     rated = rng.choice(ITEMS, RATINGS, replace=False)
     ratings = {int(item): float(rng.integers(1, 6)) for item in rated}
-    settings = ClientSettings(epsilon=Fraction(4), k=K)
+    settings = ClientSettings(k=K)
     return Exchange(card, catalog, settings, ratings)
 
 

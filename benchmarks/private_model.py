@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.baselines.recommenders import popularity
 from benchmarks.private_als import PrivateALS, Settings
+from benchmarks.ratios import ratio_of
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
@@ -38,11 +39,11 @@ from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings
-from askew_server.taste.measures import Estimate, Gains, Profiles, Scorer, mean_of, ratio_of
+from askew_server.taste.measures import Estimate, Gains, Profiles, Scorer, mean_of
 from askew_server.taste.model.private_model import simulated_table as people_of_matrix
 from askew_server.taste.training.factors import people_of
 from askew_server.taste.training.item_vectors import ImportedVectors
-from askew_server.taste.training.private import PrivateParameters, private_factors
+from askew_server.taste.training.private import PrivateParameters, factors_of, kept_items
 from askew_server.taste.training.space_fit import scale_of
 from askew_server.taste.training.tuning import profiles, scored
 
@@ -145,7 +146,8 @@ def told(split: Split, matrix: Matrix, epsilon: int) -> Iterator[tuple[Gains, Ga
         mechanism = NoisyCovariance(Fraction(epsilon), DELTA)
         noisy = mechanism.perturb(matrix, bits=SystemBits())
         parameters = PrivateParameters(Fraction(epsilon), DELTA, parameters.scale)
-    places, factors = private_factors(noisy, parameters)
+    kept = kept_items(noisy, parameters)
+    places, factors = kept.places, factors_of(kept, parameters)
     yield _met(split, places, factors.vectors, factors.boosts)
     known = tuple([split.keys[place] for place in places.tolist()])
     people = people_of_matrix(noisy, split.keys, parameters)

@@ -15,6 +15,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,12 +55,12 @@ def utility_of(table: RatingTable, seeds: Sequence[int]) -> Report:
 
 def _cell(cell: tastes.Cell) -> Report:
     rule, k, epsilon = cell.label
-    estimates = {name: _pair(getattr(cell, name)) for name in ("ndcg", "recall", "gain")}
+    names = ("ndcg", "recall", "gain", *(() if isnan(cell.best.mean) else ("best",)))
+    estimates = {name: _pair(getattr(cell, name)) for name in names}
     return {
         "rule": rule,
         "k": k,
         "epsilon": epsilon,
-        "a_rating": cell.per_rating,
         "worse": cell.worse,
         "better": cell.better,
         **estimates,
@@ -146,6 +147,8 @@ def blocks_of(report: Report) -> Mapping[str, str]:
     made: dict[str, Callable[[Report], Rows]] = {
         "utility-nothing-sent": _nothing_sent,
         "utility-rules": _rules,
+        "utility-held": _held,
+        "utility-best": _best,
         "places-rules": _places,
         "places-wants": _wants,
         "private-model": _private,
@@ -171,7 +174,8 @@ def _nothing_sent(report: Report) -> Rows:
     """NDCG@10 and recall@20 of each log, beside one another."""
     logs = report["utility"]
     yield ["nothing sent", *(f"{log}: {m}" for log in logs for m in ("NDCG@10", "recall@20"))]
-    names = [cell["rule"] for cell in next(iter(logs.values()))["cells"] if not cell["k"]]
+    cells = next(iter(logs.values()))["cells"]
+    names = [cell["rule"] for cell in cells if not cell["k"] and not _is_held(cell)]
     for name in names:
         cells = [_only(log["cells"], rule=name, k=0) for log in logs.values()]
         yield [
@@ -183,16 +187,15 @@ def _nothing_sent(report: Report) -> Rows:
 def _rules(report: Report) -> Rows:
     """Of the last log, which is a real one where there is one: NDCG@10 and its gain for each k."""
     log = list(report["utility"].values())[-1]
-    asked = [cell for cell in log["cells"] if cell["k"]]
+    asked = [cell for cell in log["cells"] if cell["k"] and not _is_held(cell)]
     ks = sorted({cell["k"] for cell in asked})
-    yield ["rule", "ε", "a rating", *(f"k = {k}" for k in ks), f"worse, better at k = {ks[-1]}"]
+    yield ["rule", "ε a rating", *(f"k = {k}" for k in ks), f"worse, better at k = {ks[-1]}"]
     for rule, epsilon in dict.fromkeys((cell["rule"], cell["epsilon"]) for cell in asked):
         cells = [_only(asked, rule=rule, epsilon=epsilon, k=k) for k in ks]
-        last, spent = cells[-1], cells[-1]["a_rating"]
+        last = cells[-1]
         yield [
             f"`{rule}`",
             f"{epsilon:g}" if epsilon else "",
-            "" if spent is None else f"{spent:.2g}",
             *(
                 f"{short(cell['ndcg'][0])}"
                 + (f" {signed(Estimate(*cell['gain']))}" if epsilon else "")
@@ -200,6 +203,45 @@ def _rules(report: Report) -> Rows:
             ),
             f"{last['worse']}, {last['better']}" if epsilon else "",
         ]
+
+
+def _is_held(cell: Report) -> bool:
+    return str(cell["rule"]).startswith("held")
+
+
+def _held(report: Report) -> Rows:
+    """Of the last log, what is asked beside what is held: NDCG@10, and its gain over the row before
+    for everybody's slate, over that for what is asked.
+    """
+    log = list(report["utility"].values())[-1]
+    held = [cell for cell in log["cells"] if _is_held(cell)]
+    rules = list(dict.fromkeys(cell["rule"] for cell in held))
+    yield ["k = 20, beside the first items", *(f"{rule}" for rule in rules)]
+    for k, epsilon in dict.fromkeys((cell["k"], cell["epsilon"]) for cell in held):
+        name = f"asked at {epsilon:g} a rating" if epsilon else "the same for all"
+        cells = [_only(held, rule=rule, k=k, epsilon=epsilon) for rule in rules]
+        yield [
+            name if k else "nothing",
+            *(
+                short(cell["ndcg"][0]) + (f" {signed(Estimate(*cell['gain']))}" if k else "")
+                for cell in cells
+            ),
+        ]
+
+
+def _best(report: Report) -> Rows:
+    """Of the last log at 1 a rating: the best item's utility, as a share of the best of all."""
+    log = list(report["utility"].values())[-1]
+    asked = [
+        cell
+        for cell in log["cells"]
+        if cell["k"] and cell["epsilon"] in {0, 1} and not _is_held(cell)
+    ]
+    ks = sorted({cell["k"] for cell in asked})
+    yield ["rule", *(f"k = {k}" for k in ks)]
+    for rule in dict.fromkeys(cell["rule"] for cell in asked):
+        cells = [_only(asked, rule=rule, k=k) for k in ks]
+        yield [f"`{rule}`", *(_estimate(cell["best"]) for cell in cells)]
 
 
 def _places(report: Report) -> Rows:

@@ -35,9 +35,10 @@ def save_model(directory: Path, count: int) -> None:
     """A model of so many items, as training would save it."""
     from askew.catalog.catalog import Catalog
     from askew.catalog.item import Item
+    from askew.protocol.model_card import ModelCard
     from askew.spaces.item_codes import rounded, scales_of
     from askew_server.taste.model import artifact
-    from askew_server.taste.model.item_model import ItemModel, card_of
+    from askew_server.taste.model.item_model import ItemModel
     from askew_server.taste.model.shared_slate import default_size
     from askew_server.taste.training.options import TrainingOptions
 
@@ -57,7 +58,8 @@ def save_model(directory: Path, count: int) -> None:
         items, rounded(vectors, scales), np.ones(count, "f4"), tuple(range(held, held + 64))
     )
     space = made_space(scales, catalog, rng)
-    card = card_of(space, catalog, "SIMULATED items", n_default, True, True)
+    source = "SIMULATED items"
+    card = ModelCard(space, catalog.version, count, 64, source, True, n_default, 1.0, True)
     keys = tuple(map(str, range(count)))
     counts = {"people": PEOPLE, "ratings": 1_000_000, "likes": 500_000}
     options = TrainingOptions(dimension=DIMENSION)

@@ -1,6 +1,6 @@
 """What a signal of tastes is worth to people held out, beside what sends nothing.
 
-    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 1 4] [--ks 5 20]
+    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 0.4 0.8 1 2] [--ks 1 5 20]
 
 People are dealt 66 : 17 : 17 to the server (the model is made of them), to validation (chooses the
 parameters of plain recommenders) and to clients (are measured, and nothing else), by what they
@@ -16,8 +16,12 @@ Every client sends one noisy signal, gets a slate of every k from it, and ranks 
 none         the zero-information slate. Everybody's is the same; no signal
 naive        the k best items for the taste that the signal decodes to
 codebook     as served (`askew.retrieval.offset_rule`)
+held N       as served, beside the first N of the items that devices hold
 
-Epsilons are plain, between any two people. The figures of docs/utility.md are of `measured`.
+best is the measure of arXiv:2504.07403: the score of the best item of a slate by the client's own
+taste, as a share of that of the best item of all.
+
+Epsilons are of one rating. The figures of docs/utility.md are of `measured`.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -39,9 +43,9 @@ from askew.noise.lattice import LatticeLaplace
 from askew.retrieval.offset_rule import OffsetRule
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings, titled
-from askew_server.taste.measures import Estimate, Met, mean_of
-from askew_server.taste.model.held_out import HeldOutGroup, by_point, lattice_signals
-from askew_server.taste.model.item_model import Draft
+from askew_server.taste.measures import Estimate, Gains, Items, Met, mean_of
+from askew_server.taste.model.held_out import HELD, HeldOutGroup, answers, lattice_signals
+from askew_server.taste.model.item_model import FittedModel
 from askew_server.taste.model.shared_slate import shared_slate
 from askew_server.taste.training.item_vectors import LearnedVectors
 from askew_server.taste.training.options import TrainingOptions
@@ -50,8 +54,9 @@ SHARES = Fraction(66, 100), Fraction(17, 100)  # of the server and of validation
 SHARED = (8, 25, 64, 200)
 _MOST_SHARED = 256
 _LEAST_PEOPLE = 20
+EPSILONS = 0.4, 0.8, 1.0, 2.0
 Label = tuple[str, int, float]
-"""A rule, k, or 0 where nothing is asked, and a plain epsilon, or 0 of no signal."""
+"""A rule, k, or 0 where nothing is asked, and an epsilon of one rating, or 0 of no signal."""
 
 
 def deal(n_people: int, seed: int) -> Sequence[NDArray[np.int64]]:
@@ -70,13 +75,11 @@ def deal(n_people: int, seed: int) -> Sequence[NDArray[np.int64]]:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One seed's part of a cell: what clients got, what the slate of no signal gives them, and the
-    epsilon of a rating.
-    """
+    """One seed's part of a cell: what clients got, and what the slate of no signal gives them."""
 
     got: Met
     none: Met
-    per_rating: float | None = None
+    best: Gains | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +90,10 @@ class Cell:
 
     label: Label
     n_clients: int
-    per_rating: float | None
     ndcg: Estimate
     recall: Estimate
     gain: Estimate
+    best: Estimate
     worse: int
     better: int
 
@@ -101,16 +104,17 @@ class Cell:
         recall = np.concatenate([run.got.recall for run in runs])
         gain = ndcg - np.concatenate([run.none.ndcg for run in runs])
         worse, better = int((gain < 0).sum()), int((gain > 0).sum())
-        figures = (mean_of(ndcg), mean_of(recall), mean_of(gain))
-        return cls(label, len(ndcg), runs[0].per_rating, *figures, worse, better)
+        best = np.concatenate([[] if run.best is None else run.best for run in runs])
+        figures = (mean_of(ndcg), mean_of(recall), mean_of(gain), mean_of(best))
+        return cls(label, len(ndcg), *figures, worse, better)
 
 
 def measured(
     table: RatingTable,
     *,
     seeds: Sequence[int] = (0, 1, 2),
-    epsilons: Sequence[float] = (1.0, 4.0),
-    ks: Sequence[int] = (5, 20),
+    epsilons: Sequence[float] = EPSILONS,
+    ks: Sequence[int] = (1, 5, 20),
     progress: Callable[[str], object] = lambda _: None,
 ) -> list[Cell]:
     """Return the cells, by epsilon. Deterministic. Raises DataError for too few people or items."""
@@ -127,8 +131,8 @@ def _of_a_seed(
 ) -> Iterator[tuple[Label, Run]]:
     server, *others = (table.only(rows) for rows in deal(table.n_people, seed))
     rows = {key: titled(key) for key in table.item_keys}
-    options = TrainingOptions(seed=seed, learned=True)
-    draft = Draft.of(server, rows, options, LearnedVectors(), lambda _: None)
+    options = TrainingOptions(seed=seed)
+    draft = FittedModel.of(server, rows, options, LearnedVectors(), lambda _: None)
     validation, clients = (draft.held_out(part) for part in others)
     likes, shared = draft.told.people.likes, draft.catalog.shared_slate
     met: dict[str, Met] = dict(met_by_baselines(likes, validation.profiles, clients.profiles))
@@ -140,17 +144,46 @@ def _of_a_seed(
         yield (name, 0, 0.0), Run(got, got)
     none = {k: clients.served(shared[:k]) for k in ks if k <= len(shared)}
     for k, got in none.items():
-        yield ("none", k, 0.0), Run(got, got)
+        same = np.tile(np.array(shared[:k]), (len(clients), 1))
+        yield ("none", k, 0.0), Run(got, got, best_share(clients, same))
     for epsilon in epsilons:
-        reach = draft.fitted.space.encoder.reach()
-        lattice = LatticeLaplace.for_epsilon(Fraction(epsilon) / reach.diameter)
-        per_rating = float(lattice.privacy_loss(reach).epsilon_per_rating)
+        lattice = LatticeLaplace.for_epsilon(Fraction(str(epsilon)))
         for name, rule in (("naive", naive), ("codebook", offsets)):
-            for k, got in rule(draft, clients, lattice, list(none)).items():
-                yield (name, k, epsilon), Run(got, none[k], per_rating)
+            for k, slates in rule(draft, clients, lattice, list(none)).items():
+                run = Run(clients.served_each(slates), none[k], best_share(clients, slates))
+                yield (name, k, epsilon), run
+    if not draft.held:  # devices hold all in any order
+        draft = draft.in_held_order()
+    yield from _held_and_asked(draft, draft.held_out(others[1]), epsilons, max(none))
 
 
-def order_for_everybody(draft: Draft) -> NDArray[np.int64]:
+def _held_and_asked(
+    draft: FittedModel, clients: HeldOutGroup, epsilons: Sequence[float], k: int
+) -> Iterator[tuple[Label, Run]]:
+    """What clients have who hold the first items and rank them with k others."""
+    scoring, rng = draft.told.scoring, np.random.default_rng([draft.told.options.seed, 12])
+    for held in (n for n in HELD if n + k <= len(scoring)):
+        some = replace(clients, held=held)
+        alone = some.cached(np.arange(held))
+        none = some.served(shared_slate(draft.tastes, scoring, rng, held, most=k))
+        yield (f"held {held}", 0, 0.0), Run(alone, alone)
+        yield (f"held {held}", k, 0.0), Run(none, alone)
+        rule = OffsetRule(draft.space.encoder, scoring, held=held)
+        for epsilon in epsilons:
+            lattice = LatticeLaplace.for_epsilon(Fraction(str(epsilon)))
+            slates = answers(some, rule, lattice, [k], _noise(draft))[k]
+            yield (f"held {held}", k, epsilon), Run(some.served_each(slates), none)
+
+
+def best_share(clients: HeldOutGroup, slates: Items) -> Gains:
+    """Return the best unseen score of each slate (n, k), as a share of the best of all, (n,)."""
+    scores = clients.scorer(clients.profiles.likes)
+    scores[clients.profiles.seen.toarray() > 0] = -np.inf
+    best: Gains = np.take_along_axis(scores, slates, axis=1).max(axis=1) / scores.max(axis=1)
+    return np.maximum(best, 0)
+
+
+def order_for_everybody(draft: FittedModel) -> NDArray[np.int64]:
     """Return the items held, the shared slate, and what one would show to anybody after those."""
     catalog, held = draft.catalog, draft.held
     rng = np.random.default_rng([draft.told.options.seed, 12])
@@ -161,27 +194,27 @@ def order_for_everybody(draft: Draft) -> NDArray[np.int64]:
 
 
 def naive(
-    draft: Draft, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
-) -> Mapping[int, Met]:
+    draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+) -> Mapping[int, Items]:
     """Answer with the k best items, beyond those held, for the taste that the signal decodes to."""
     points = lattice_signals(lattice, clients.points, _noise(draft)) * lattice.step
     scoring, held = draft.catalog.scoring, draft.held
     slates = np.empty((len(points), max(ks)), dtype=np.int64)
-    for row, taste in enumerate(draft.fitted.space.encoder.decode(points.astype(np.float64))):
+    for row, taste in enumerate(draft.space.encoder.decode(points.astype(np.float64))):
         best = np.argsort(-(scoring[held:] @ taste), kind="stable")
         slates[row] = held + best[: max(ks)]
-    return {k: clients.served_each(slates[:, :k]) for k in ks}
+    return {k: slates[:, :k] for k in ks}
 
 
 def offsets(
-    draft: Draft, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
-) -> Mapping[int, Met]:
+    draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+) -> Mapping[int, Items]:
     """Answer as a server does, to the same noise."""
-    rule = OffsetRule(draft.fitted.space.encoder, draft.catalog.scoring, held=draft.held)
-    return by_point(clients, rule, lattice, ks, _noise(draft))
+    rule = OffsetRule(draft.space.encoder, draft.catalog.scoring, held=draft.held)
+    return answers(clients, rule, lattice, ks, _noise(draft))
 
 
-def _noise(draft: Draft) -> np.random.Generator:
+def _noise(draft: FittedModel) -> np.random.Generator:
     return np.random.default_rng([draft.told.options.seed, 4])  # simulated: protects nobody
 
 
@@ -189,8 +222,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ratings", nargs="?", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
-    parser.add_argument("--ks", type=int, nargs="+", default=[5, 20])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
+    parser.add_argument("--ks", type=int, nargs="+", default=[1, 5, 20])
     given = parser.parse_args()
     table = simulated_table() if given.ratings is None else read_ratings(given.ratings)[0]
     print(given.ratings or "SIMULATED ratings", f"{table.n_people:,} people", flush=True)
@@ -198,10 +231,10 @@ def main() -> None:
         cells = measured(
             table, seeds=given.seeds, epsilons=given.epsilons, ks=given.ks, progress=print
         )
-    print(f"{'':12}{'k':>4}{'epsilon':>9}{'a rating':>10}  NDCG@10       recall@20     gain")
+    print(f"{'':12}{'k':>4}{'a rating':>10}  NDCG@10       recall@20     gain")
     for cell in cells:
         name, k, epsilon = cell.label
-        terms = f"{k or '':>4}{epsilon or '':>9}{f'{cell.per_rating:.2g}' if epsilon else '':>10}"
+        terms = f"{k or '':>4}{epsilon or '':>10}"
         ndcg, recall, gain = (
             f"{each.mean:.3f} ± {each.error:.3f}" for each in (cell.ndcg, cell.recall, cell.gain)
         )

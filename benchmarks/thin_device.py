@@ -48,9 +48,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
     from askew_client.settings.settings import ClientSettings
     from askew_client.signals.store import SignalStore
 
-    settings = ClientSettings(
-        epsilon=Fraction(1), k=K, mode="query", max_one_rating=4.0, timeout=60.0
-    )
+    settings = ClientSettings(epsilon_per_rating=Fraction(1), k=K, mode="query", timeout=60.0)
     places, bits = paths.places(directory), SystemBits()
     async with open_library(settings, server=address, directory=directory) as (network, library):
         signals = SignalStore(places.ledger, settings.caps, places.mark)
@@ -127,7 +125,7 @@ def made_model(count: int):  # type: ignore[no-untyped-def]  # its types are hea
     )
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
-    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count)
+    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count, 2.0)
     some = min(MEASURED, count)
     each = len(catalog_to_bytes(card, catalog.first(some))) / some
     return replace(card, n_default=min(count, int(DEFAULT_BYTES / each))), catalog

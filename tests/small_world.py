@@ -23,7 +23,7 @@ def made_encoder(  # noqa: PLR0917
     d: int = 2,
     ranking: int = 3,
     width: float = 2.0,
-    clip: float = 1.0,
+    clip: float = 0.75,
     least_likes: int = 4,
     unit: float = 2.0,
 ) -> Encoder:
@@ -71,4 +71,5 @@ def made_card(space: FeatureSpace, catalog: Catalog, max_slate_size: int) -> Mod
         source=SOURCE,
         simulated=True,
         n_default=len(catalog),
+        median_distance=float(space.diameter) / 4,
     )

@@ -24,6 +24,7 @@ from benchmarks.places.grounds import (
     Road,
 )
 from benchmarks.places.theory import Agreement
+from benchmarks.ratios import ratio_of
 
 from askew.errors import ParameterError
 from askew.protocol.metric_card import MetricRuleKind
@@ -33,7 +34,7 @@ from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import Density
 from askew_server.retrieval.near.rules import NearRule
 from askew_server.retrieval.near.wants import Wants
-from askew_server.taste.measures import Estimate, mean_of, ratio_of
+from askew_server.taste.measures import Estimate, mean_of
 
 
 @dataclass(frozen=True)

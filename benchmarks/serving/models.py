@@ -76,7 +76,7 @@ def made_tastes(count: int, dimension: int) -> Tastes:
     )
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
-    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count)
+    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count, 2.0)
     return Tastes(card, catalog)
 
 

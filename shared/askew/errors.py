@@ -177,7 +177,7 @@ class BudgetExceeded(AskewError):
         spent: Fraction,
         cap: Fraction,
         *,
-        measure: str = "epsilon between any two people",
+        measure: str = "epsilon of one rating or value",
         whose: str = "lifetime cap",
         next_month: str | None = None,
         renewed: bool = False,

@@ -34,9 +34,25 @@ _MAY_BE_MARKS = re.compile(f"[^\\x00-\\u02ff]{{{MAX_MARKS + 1},}}")
 _ALSO_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"  # of class 0, and marks where they are decomposed
 
 
+# A soft hyphen, what joins or parts letters (Persian, Hindi, families of emoji) and the marks of a
+# direction, which show nothing themselves. Not those that turn or embed a direction: they would
+# show a text in another order than its own.
+JOINERS: Final = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+_WITHOUT_JOINERS: Final = dict.fromkeys(map(ord, JOINERS))
+
+
+def is_visible(text: str) -> bool:
+    """Return True for text that shows something, and holds no control, line break, space but the
+    plain one, or character that turns a direction. O(length).
+    """
+    if not text.isprintable():
+        text = text.translate(_WITHOUT_JOINERS)
+    return text.isprintable() and not text.isspace() and text != ""
+
+
 def check_text(name: str, text: str, longest: int = MAX_TEXT) -> None:
-    """Raises OutOfRange unless it is printable and of 1 to `longest` characters."""
-    if not (0 < len(text) <= longest and text.isprintable()):
+    """Raises OutOfRange unless it is visible and of 1 to `longest` characters."""
+    if not (len(text) <= longest and is_visible(text)):
         raise OutOfRange(name, f"printable text of 1 to {longest} characters")
 
 
@@ -47,8 +63,8 @@ def check_marks(name: str, text: str) -> None:
 
 
 def check_plain(name: str, text: str, longest: int) -> None:
-    """Raises OutOfRange unless the text is short and plain, has few marks in a row, and shows."""
-    check_text(name, text if text.strip() else "", longest)
+    """Raises OutOfRange unless the text is short and visible, and has few marks in a row."""
+    check_text(name, text, longest)
     check_marks(name, text)
 
 

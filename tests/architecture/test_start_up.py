@@ -165,7 +165,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
 
 
 def test_the_list_says_of_a_command_what_it_says_of_itself() -> None:
-    settings = server.context_settings | {"max_content_width": 200}
+    settings = {**server.context_settings, "max_content_width": 200}
     context = click.Context(server, terminal_width=200, **settings)  # click keeps its help option
     listed = server.get_help(context).partition("Commands:")[2].splitlines()
     said = dict(line.split(maxsplit=1) for line in listed if line)

@@ -30,5 +30,6 @@ def test_every_mode_stands_beside_the_slate_of_no_signal() -> None:
     for rule in ("naive", "codebook"):
         cell = cells[rule, 5, 4.0]
         assert cell.gain.mean == pytest.approx(cell.ndcg.mean - none.ndcg.mean)
-        assert cell.per_rating is not None
-        assert 0 < cell.per_rating < 4
+        assert 0 < none.best.mean < cell.best.mean < 1
+    held, alike = cells["held 64", 5, 4.0], cells["held 64", 5, 0.0]
+    assert held.gain.mean == pytest.approx(held.ndcg.mean - alike.ndcg.mean)

@@ -52,11 +52,11 @@ SHARED_SLATE = (4, 9, 2, 7, 0, 10)
 MAX_SLATE_SIZE = 6
 K4 = ClientSettings(
     mode="query",
-    epsilon=Fraction(2),
+    epsilon_per_rating=Fraction(2),
     k=4,
-    lifetime_cap=Fraction(96),
-    max_diameter=32.0,
-    max_one_rating=32.0,
+    rating_lifetime_cap=Fraction(24),
+    rating_monthly_cap=Fraction(8),
+    max_ratings_apart=32.0,
 )
 
 
@@ -108,8 +108,8 @@ class Memory:
         self.calls.append((space_version, month, charge))
         stored, spent = self.signals.get((space_version, month)), self.spent
         if stored is None:
-            if self.spent + charge.epsilon > self.cap:
-                raise BudgetExceeded(charge.epsilon, self.spent, self.cap)
+            if self.spent + charge.epsilon_per_rating > self.cap:
+                raise BudgetExceeded(charge.epsilon_per_rating, self.spent, self.cap)
             if not second_space and any(each == month for _, each in self.signals):
                 raise SecondSpace(month)
             self.signals[space_version, month] = draw()
@@ -121,7 +121,7 @@ class Memory:
     @property
     def spent(self) -> Fraction:
         """The sum of all charges."""
-        return sum((each.epsilon for each in self.charges), Fraction(0))
+        return sum((each.epsilon_per_rating for each in self.charges), Fraction(0))
 
 
 class UntouchableMemory:
@@ -150,9 +150,12 @@ class SilentBits(RandomBits):
         pytest.fail("a random byte was read")
 
 
-def space_of_width(width: float = 2.0) -> FeatureSpace:
-    """A square of this width, ratings from 1 to 5."""
-    encoder = made_encoder(ranking=2, least_likes=1, unit=width)
+def space_of_width(width: float = 2.0, clip: float | None = None) -> FeatureSpace:
+    """A square of this width, ratings from 1 to 5. One rating moves a point by width * clip: by 3/4
+    unless the clip is said.
+    """
+    clip = 0.75 / width if clip is None else clip
+    encoder = made_encoder(ranking=2, least_likes=1, clip=clip, unit=width)
     return made_space(encoder)
 
 
@@ -198,8 +201,8 @@ def pair(retriever: Retriever) -> Pair:
 
 @pytest.fixture
 def pair_in_a_space() -> Callable[..., Pair]:
-    """Makes both sides of the same films in a space of another width."""
-    return lambda width: Pair(made_retriever(space_of_width(width), VECTORS))
+    """Makes both sides of the same films in a space of another width, or clip."""
+    return lambda **space: Pair(made_retriever(space_of_width(**space), VECTORS))
 
 
 @pytest.fixture

@@ -39,11 +39,11 @@ CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
 STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
 SETTINGS = ClientSettings(
     mode="query",
-    epsilon=Fraction(2),
+    epsilon_per_rating=Fraction(2),
     k=4,
-    lifetime_cap=Fraction(16),
-    max_diameter=32.0,
-    max_one_rating=32.0,
+    rating_lifetime_cap=Fraction(4),
+    rating_monthly_cap=Fraction(8),
+    max_ratings_apart=32.0,
 )
 
 # The command with every log turned on, and every file that it opens for writing, every process

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 SETTINGS = ClientSettings(
-    mode="query", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
+    mode="query",
+    epsilon_per_rating=Fraction(2),
+    rating_monthly_cap=Fraction(8),
+    k=4,
+    max_ratings_apart=32.0,
 )
 
 
@@ -70,7 +74,7 @@ def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_p
 def test_what_a_screen_calls_a_problem_a_program_gets_as_an_error(
     network: LocalTransport, tmp_path: Path
 ) -> None:
-    tight = replace(SETTINGS, lifetime_cap=Fraction(1))
+    tight = replace(SETTINGS, rating_lifetime_cap=Fraction(1))
     with BlockingClient(tight, transport=network, directory=tmp_path) as client:
         client.rate("Film 9 (1969)", 5)
         with pytest.raises(BudgetExceeded):
@@ -79,7 +83,7 @@ def test_what_a_screen_calls_a_problem_a_program_gets_as_an_error(
 
 def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path) -> None:
     """Planted bug: a ledger that is opened with the lifetime's cap alone."""
-    tight = replace(SETTINGS, monthly_cap=Fraction(1))
+    tight = replace(SETTINGS, rating_monthly_cap=Fraction(1))
     with (
         BlockingClient(tight, transport=network, directory=tmp_path) as client,
         pytest.raises(BudgetExceeded, match="monthly cap 1"),

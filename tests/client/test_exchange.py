@@ -42,11 +42,11 @@ FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
 K4 = ClientSettings(
     mode="query",
-    epsilon=Fraction(2),
+    epsilon_per_rating=Fraction(2),
+    rating_monthly_cap=Fraction(8),
     k=4,
-    lifetime_cap=Fraction(96),
-    max_diameter=32.0,
-    max_one_rating=32.0,
+    rating_lifetime_cap=Fraction(24),
+    max_ratings_apart=32.0,
 )
 
 
@@ -56,7 +56,7 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
     exchange = pair.exchange(FAN)
     query = exchange.ask(MONTH, memory, replay("first")).query
     assert query == Query(memory.signals[pair.card.space.version, MONTH], k=4, catalog_date=FIRST)
-    assert query.signal.mechanism == LatticeLaplace.for_epsilon(K4.epsilon)
+    assert query.signal.mechanism == LatticeLaplace.for_epsilon(K4.epsilon_per_rating)
     drawn = query.signal.lattice.perturb(exchange.profile.point, replay("first"))
     assert query.signal.values == drawn
 
@@ -67,8 +67,10 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
         pytest.param(FAN, K4, id="nothing"),
         pytest.param(FAN, replace(K4, k=6), id="k"),
         pytest.param(STRANGER, K4, id="the profile"),
-        pytest.param(FAN, replace(K4, epsilon=Fraction(7)), id="epsilon, less private"),
-        pytest.param(FAN, replace(K4, epsilon=Fraction(1, 7)), id="epsilon, more private"),
+        pytest.param(FAN, replace(K4, epsilon_per_rating=Fraction(7)), id="epsilon, less private"),
+        pytest.param(
+            FAN, replace(K4, epsilon_per_rating=Fraction(1, 7)), id="epsilon, more private"
+        ),
     ],
 )
 def test_asking_again_sends_the_stored_signal_whatever_has_changed(
@@ -78,7 +80,7 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
     first = pair.exchange(FAN).ask(MONTH, memory, replay("first")).query
     again = pair.exchange(ratings, settings).ask(MONTH, memory, replay("again")).query
     assert again == Query(first.signal, settings.k, catalog_date=FIRST)
-    assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
+    assert memory.charges == [SignalCharge(Fraction(2))]
 
 
 def test_a_stored_signal_needs_no_randomness(
@@ -97,40 +99,24 @@ def test_another_month_is_another_draw_and_another_charge(
     november = exchange.ask("2026-11", memory, bits).query
     december = exchange.ask("2026-12", memory, bits).query
     assert november.signal != december.signal
-    assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))] * 2
+    assert memory.charges == [SignalCharge(Fraction(2))] * 2
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(2), Fraction(1, 3), Fraction(7, 5), Fraction(1000)])
 def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
     pair: Pair, memory: Memory, replay: Replay, epsilon: Fraction
 ) -> None:
-    """Planted bugs: charging the epsilon that was set instead of the lattice's own, or epsilon per
-    distance as if it were between any two people.
-    """
-    exchange = pair.exchange(FAN, replace(K4, epsilon=epsilon))
+    """Planted bug: charging the epsilon that was set instead of the lattice's own."""
+    exchange = pair.exchange(FAN, replace(K4, epsilon_per_rating=epsilon))
     query = exchange.ask(MONTH, memory, replay("first")).query
     (charge,) = memory.charges
-    assert charge.epsilon_per_distance == query.signal.lattice.epsilon <= epsilon
-    assert charge.epsilon == 4 * query.signal.lattice.epsilon  # the diameter is 4
-
-
-def test_the_loss_is_told_in_three_units_by_the_devices_own_reckoning(pair: Pair) -> None:
-    loss = pair.exchange(FAN).loss
-    reach = pair.card.space.encoder.reach()
-    assert loss.charge == SignalCharge(Fraction(8), Fraction(2))
-    assert loss.epsilon_per_rating == 2 * reach.one_rating < 8
+    assert charge.epsilon_per_rating == query.signal.lattice.epsilon <= epsilon
 
 
 REFUSALS: dict[str, tuple[type[AskewError], dict[int, float], ClientSettings, float]] = {
     "k above what the server answers": (ParameterError, FAN, replace(K4, k=7), 2.0),
     "a wide space": (ParameterError, FAN, K4, 16.5),
-    "a narrow limit": (ParameterError, FAN, replace(K4, max_diameter=3.75), 2.0),
-    "a rating that may move a point too far": (
-        ParameterError,
-        FAN,
-        replace(K4, max_one_rating=1.75),
-        2.0,
-    ),
+    "a narrow limit": (ParameterError, FAN, replace(K4, max_ratings_apart=3.75), 2.0),
     "a rating above the scale": (ProfileError, {1: 5.5}, K4, 2.0),
     "a rating that is no number": (ProfileError, {1: float("nan")}, K4, 2.0),
     "an infinite rating": (ProfileError, {1: float("-inf")}, K4, 2.0),
@@ -197,7 +183,7 @@ def test_no_ratings_are_asked_about_and_charged_like_any_other(
     """Planted bug: silence, or a lower price, for who rated nothing."""
     question = pair.exchange({}).ask(MONTH, memory, replay("first"))
     assert question.price.fresh
-    assert memory.charges == [SignalCharge(Fraction(8), Fraction(2))]
+    assert memory.charges == [SignalCharge(Fraction(2))]
     assert question.query.signal.values == question.query.signal.lattice.perturb(
         pair.exchange({9: 1.0}).profile.point, replay("first")
     )
@@ -206,7 +192,7 @@ def test_no_ratings_are_asked_about_and_charged_like_any_other(
 def test_a_spent_budget_refuses_before_a_byte_is_drawn(
     pair: Pair, silent_bits: SilentBits, tmp_path: Path
 ) -> None:
-    store = SignalStore(tmp_path / "ledger", Caps(Fraction(799, 100)))
+    store = SignalStore(tmp_path / "ledger", Caps(Fraction(199, 100)))
     with pytest.raises(BudgetExceeded):
         pair.exchange(FAN).ask(MONTH, store, silent_bits)
     assert store.entries() == ()

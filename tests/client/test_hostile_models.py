@@ -298,11 +298,11 @@ async def question(world: World, folder: Path, ratings: dict[str, Liking]) -> tu
         try:
             quote = await device.titles.quote()
             assert quote.terms.price is not None
-            shown = quote.terms.price.charge.epsilon
+            shown = quote.terms.price.charge.epsilon_per_rating
             outcome = await device.titles.ask(quoted=quote)
         except AskewError as error:
             outcome = error
-    paid = tuple(each.epsilon for each in charges(folder))
+    paid = tuple(each.epsilon_per_rating for each in charges(folder))
     sizes = tuple(map(len, world.fetched)), tuple(map(len, world.asked))
     return Seen(*sizes, type(outcome), shown, paid), outcome
 
@@ -337,7 +337,7 @@ async def test_everybody_sends_the_same_and_pays_what_they_were_shown(
                 sent = pb.RetrieveRequest.FromString(request)
                 assert sent.k == PATIENT.k
                 step, rate = sent.lattice.step_exponent, sent.lattice.inverse_rate
-                assert 2**step / rate == PATIENT.epsilon
+                assert 2**step / rate == PATIENT.epsilon_per_rating
             seen.append(person)
     assert seen[1:] == seen[:-1]
     assert len(seen[0].asked) == len(seen[0].paid) <= 1
@@ -354,7 +354,7 @@ async def test_a_server_that_churns_its_spaces_is_paid_once_a_month(
         first, answer = await question(world, tmp_path, KNOWN)
         assert isinstance(answer, Answer)
         for width in (1.0, 1.5, 2.5):
-            world.pair = pair_in_a_space(width)
+            world.pair = pair_in_a_space(width=width)
             world.__post_init__()
             shutil.rmtree(tmp_path / "held")
             person, outcome = await question(world, tmp_path, KNOWN)

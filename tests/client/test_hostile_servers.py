@@ -44,10 +44,10 @@ MONTH = "2026-11"
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 SETTINGS = ClientSettings(
     mode="query",
-    epsilon=Fraction(2),
+    epsilon_per_rating=Fraction(2),
+    rating_monthly_cap=Fraction(8),
     k=4,
-    max_diameter=8.0,
-    max_one_rating=8.0,
+    max_ratings_apart=8.0,
     timeout=10.0,
 )
 

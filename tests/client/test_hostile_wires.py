@@ -66,7 +66,12 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.1  # seconds, of retries
 PATIENT = ClientSettings(
-    mode="query", epsilon=Fraction(2), k=4, max_diameter=8.0, max_one_rating=8.0, timeout=30.0
+    mode="query",
+    epsilon_per_rating=Fraction(2),
+    rating_monthly_cap=Fraction(8),
+    k=4,
+    max_ratings_apart=8.0,
+    timeout=30.0,
 )
 ATTACKED = replace(PATIENT, timeout=0.2)
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}

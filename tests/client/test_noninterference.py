@@ -187,13 +187,17 @@ async def _calls_of(
     """What a server hears of a person who looks around and asks twice, the noise being drawn."""
     network = Recorder(pair)
     signals = SignalStore(directory / "signals.sqlite", Caps(Fraction(1000)))
-    charge = SignalCharge(Fraction(8), Fraction(2))
+    charge = SignalCharge(Fraction(2))
     signals.remember(pair.card.space.version, MONTH, charge, lambda: _frozen(pair))
     device = made_device(
         network,
         directory,
         ClientSettings(
-            mode="query", epsilon=Fraction(2), k=4, max_diameter=32.0, max_one_rating=32.0
+            mode="query",
+            epsilon_per_rating=Fraction(2),
+            rating_monthly_cap=Fraction(8),
+            k=4,
+            max_ratings_apart=32.0,
         ),
         profile=PassingProfile(),
         signals=signals,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recited import Recited
 
+from askew.dp.privacy import SignalCharge
 from askew.errors import OutOfRange, PlaceError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.protocol.signal import Signal
@@ -87,9 +88,7 @@ def test_the_diameter_is_the_sum_of_the_sizes() -> None:
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "4"])
 def test_a_signal_costs_epsilon_times_the_diameter(epsilon: str) -> None:
     lattice = LatticeLaplace.for_epsilon(Fraction(epsilon))
-    loss = TRIP.loss(lattice)
-    assert loss.epsilon == lattice.epsilon * 52
-    assert loss.epsilon_per_distance == lattice.epsilon
+    assert TRIP.charge(lattice) == SignalCharge(lattice.epsilon * 52)
 
 
 def test_a_scale_that_makes_a_kilometer_a_meter_costs_a_thousand_times_as_much() -> None:
@@ -97,15 +96,16 @@ def test_a_scale_that_makes_a_kilometer_a_meter_costs_a_thousand_times_as_much()
     honest = AxisSpace((replace(ROAD, scale=1.0),))
     hostile = AxisSpace((replace(ROAD, scale=1 / 1024),))
     lattice = LatticeLaplace.for_epsilon(Fraction(1))
-    assert hostile.loss(lattice).epsilon == 1024 * honest.loss(lattice).epsilon
+    honestly, by_meters = (each.charge(lattice) for each in (honest, hostile))
+    assert by_meters.epsilon_per_rating == 1024 * honestly.epsilon_per_rating
 
 
 def test_an_axis_too_long_for_the_wire_is_refused_before_anything_is_charged() -> None:
     """Planted bug: noise is drawn, clamped to the wire, and tells nothing any more."""
     space = AxisSpace((replace(ROAD, high=float(MAX_SIZE), scale=1.0),))
-    assert space.loss(LatticeLaplace(10, 4096))
+    assert space.charge(LatticeLaplace(10, 4096))
     with pytest.raises(OutOfRange, match="lattice steps"):
-        space.loss(LatticeLaplace(12, 1024))
+        space.charge(LatticeLaplace(12, 1024))
     bits = Recited(0)
     with pytest.raises(OutOfRange, match="lattice steps"):
         space.perturb([1.0], LatticeLaplace(12, 1024), bits)

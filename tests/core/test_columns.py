@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from askew.catalog.columns import ItemColumns
 from askew.catalog.item import Item
 from askew.errors import OutOfRange
+from askew.limits import is_visible
 
-TEXT = st.text("aé漢😀 '", min_size=1, max_size=9)
+TEXT = st.text("aé漢😀 '\u200d", min_size=1, max_size=9).filter(is_visible)
 ITEMS = st.lists(
     st.builds(
         Item,

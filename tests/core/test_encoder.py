@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from small_world import made_encoder
 
-from askew.dp.privacy import DEVICE_REACH
+from askew.dp.privacy import DEVICE_DIAMETER
 from askew.errors import OutOfRange
 from askew.limits import MAX_DIMENSION
 from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder, one_like
@@ -21,7 +21,7 @@ VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-8.0, 8.0, 0.0]], dtype=n
 
 def test_contributions_are_projections_clipped_in_the_weighted_norm() -> None:
     """Slopes are 1/4, the clip is 1: (-8, 8) has norm 4 and shrinks by 4."""
-    found = made_encoder().contributions(VECTORS)
+    found = made_encoder(clip=1.0).contributions(VECTORS)
     assert found.tolist() == [[0.5, 0.0], [0.0, 1.0], pytest.approx([-2.0, 2.0], abs=2.0**-23)]
 
 
@@ -71,12 +71,12 @@ def test_slopes_are_the_steepest_part_of_each_rank_rounded_up() -> None:
 
 
 def test_one_rating_reaches_what_the_formula_says_and_never_beyond_the_diameter() -> None:
-    # g(4) = 2 - 3 / sqrt(5); the unit is 2 and the clip 1 and 8.
-    reach = made_encoder().reach()
+    # g(4) = 2 - 3 / sqrt(5); the unit is 2 and the clip 1 and 16.
+    encoder = made_encoder(clip=1.0)
     exact = 2 * (2 - 3 / math.sqrt(5))
-    assert exact < reach.one_rating < exact + 2.0**-18
-    assert reach.diameter == 4
-    wide = made_encoder(clip=16.0).reach()
+    assert exact < encoder.one_rating < exact + 2.0**-18
+    assert encoder.diameter == 4
+    wide = made_encoder(clip=16.0)
     assert wide.one_rating == wide.diameter == 4
 
 
@@ -95,16 +95,14 @@ def test_a_unit_within_limits_keeps_both_and_wastes_nothing(
     d: int, clip: float, least: int
 ) -> None:
     """Two steps and a rounding more break a limit. Planted bug: the diameter's alone."""
-    limits = DEVICE_REACH
+    limit = DEVICE_DIAMETER
     encoder = made_encoder(d=d, ranking=16, clip=clip, least_likes=least)
-    unit = encoder.unit_within(limits)
+    unit = encoder.unit_within(limit)
     wider = (unit * (1 + Fraction(1, 2**12)) // UNIT_STEP + 2) * UNIT_STEP
-    kept, broken = (
-        dataclasses.replace(encoder, unit=float(each)).reach() for each in (unit, wider)
-    )
-    assert kept.diameter <= limits.diameter
-    assert kept.one_rating <= limits.one_rating
-    assert broken.diameter > limits.diameter or broken.one_rating > limits.one_rating
+    kept, broken = (dataclasses.replace(encoder, unit=float(each)) for each in (unit, wider))
+    assert kept.diameter <= limit
+    assert kept.one_rating <= 1
+    assert broken.diameter > limit or broken.one_rating > 1
 
 
 def test_decoding_gives_a_taste_that_has_the_point() -> None:

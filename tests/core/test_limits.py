@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from itertools import groupby
 
 import pytest
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
+from askew.catalog.attributes import Titles
 from askew.catalog.columns import ItemColumns
 from askew.catalog.item import Item, Listing
 from askew.errors import OutOfRange
-from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark
+from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark, is_visible
 
 ABOVE, BELOW = "\u0301", "\u0316"  # of two classes, so that they are sorted
 MARKED = "e" + ABOVE * MAX_MARKS
@@ -65,6 +67,53 @@ def test_marks_that_scripts_need_are_taken() -> None:
     titles = [MARKED, ABOVE * MAX_MARKS, "Tiếng Việt".encode().decode(), "ガギグ", "बाज़ीराव"]
     assert all(map(has_few_marks, titles))
     assert len(ItemColumns("\n".join(titles).encode(), [0] * 5, [0] * 5, [()])) == 5
+
+
+SHOWN = [
+    "a",
+    "می\u200cشود",
+    "क्\u200dष",
+    "👨\u200d👩\u200d👧",
+    "Soft\u00adly",
+    "\u200fקפה",
+    "A\u200bB",
+]
+HIDDEN = [
+    "",
+    "  ",
+    "\u200b\u00ad",
+    "a\tb",
+    "a\x1b[2J",
+    "a\u202eb",
+    "\u2066x",
+    "a\u2028b",
+    "a\u00a0b",
+    "\ue000",
+]
+
+
+def test_text_of_any_script_is_taken_and_what_hides_or_turns_it_is_refused() -> None:
+    """In an item, a place and columns of both. Planted bug: what may join letters alone is text."""
+
+    def fits(text: str) -> set[bool]:
+        doors: list[Callable[[], object]] = [
+            lambda: Item(text),
+            lambda: Listing(0, text, (0.0, 0.0)),
+            lambda: Titles.of(["a", text]).check("a title"),
+            lambda: ItemColumns(f"a\n{text}".encode(), [0] * 2, [0] * 2, [()]),
+        ]
+        found = {is_visible(text)}
+        for door in doors:
+            try:
+                door()
+            except OutOfRange:
+                found.add(False)
+            else:
+                found.add(True)
+        return found
+
+    assert all(fits(text) == {True} for text in SHOWN)
+    assert all(fits(text) == {False} for text in HIDDEN)
 
 
 PARTS = st.tuples(

@@ -108,4 +108,14 @@ def test_a_card_promises_no_more_results_than_there_are_items(largest: int) -> N
             "a test",
             simulated=True,
             n_default=3,
+            median_distance=1.0,
+        )
+
+
+@pytest.mark.parametrize("median", [0.0, -1.0, float("nan"), 4.5])
+def test_a_median_distance_lies_within_the_space(median: float) -> None:
+    """Two axes of two units: 4 at most."""
+    with pytest.raises(OutOfRange, match="the median distance"):
+        ModelCard(
+            made_space(), "00" * 16, 3, 3, "a test", True, n_default=3, median_distance=median
         )

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recited import Recited
 
-from askew.dp.privacy import Reach, SignalCharge
+from askew.dp.privacy import SignalCharge
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.noise.hexagonal import GAUGE, RISE, HexagonalLattice, steps
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace, TwoSidedGeometric
@@ -191,12 +191,8 @@ def test_a_point_that_cannot_be_read_exactly_is_refused_and_not_repeated() -> No
         assert not {"1.625", "nan", "inf"} & set(re.split("[^a-z0-9.]+", str(refusal.value)))
 
 
-def test_the_loss_of_a_signal_is_stated_in_three_units() -> None:
-    loss = LatticeLaplace(3, 4).privacy_loss(Reach(one_rating=Fraction(1, 4), diameter=Fraction(3)))
-    assert loss.epsilon_per_distance == 2
-    assert loss.epsilon_per_rating == Fraction(1, 2)
-    assert loss.epsilon == 6
-    assert loss.charge == SignalCharge(Fraction(6), Fraction(2))
+def test_a_signal_of_a_taste_costs_its_rate() -> None:
+    assert LatticeLaplace(3, 4).charge == SignalCharge(Fraction(2))
 
 
 def test_noise_beyond_the_width_of_the_wire_is_clamped() -> None:

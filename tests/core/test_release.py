@@ -164,6 +164,7 @@ def test_a_rational_is_written_one_way(text: object) -> None:
         ("Alien (1979)", "Alien (1979)"),
         ("a\x1bb", "a\\u{1b}b"),
         ("", "(no name)"),
+        ("  ", "(no name)"),
         ("x" * 1000, "x" * 500),
         ("\n" * 500, ("\\u{a}" * 500)[:500]),
     ],

@@ -424,12 +424,14 @@ def test_a_wrong_argument_is_named_before_any_data(wrong: dict[str, Any]) -> Non
         (PandasSeries(NAMES, VALUES), {}, "names that come from the data can show who brought"),
         (COUNTS, {"items": COUNTS}, "made without the data"),
         (COUNTS, {"items": MENU, "unknown": True, "delta": 0.1}, "unknown=True takes none"),
-        (COUNTS, {"unknown": True}, "delta"),
+        (COUNTS, {"unknown": True}, "given with unknown=True: far below one"),
         (COUNTS, {"unknown": True, "delta": 0.1, "mechanism": "Joint"}, "LaplaceLimitedDomain"),
         (VALUES, {"items": MENU}, "as long as the counts and in their order"),
         (VALUES, {"items": set(NAMES)}, "a list"),
         (COUNTS, {"unknown": True, "delta": 0.1, "neighbors": REPLACE_ONE}, "ADD_OR_REMOVE_ONE"),
-        (["tea", "rum"], {}, r"counted by Counter\(names\)"),
+        (["tea", "rum"], {}, r"Counter\(names\) or \.value_counts\(\) counts them"),
+        (["tea"] * 9, {"items": MENU}, r"Counter\(names\) or \.value_counts\(\) counts them"),
+        (PandasFrame(VALUES, NAMES), {"items": MENU}, "names in its first column"),
         (PandasSeries(NAMES, NAMES), {"items": MENU}, r"\.value_counts\(\)"),
         (PandasSeries(RangeIndex(range(4)), VALUES), {"items": range(4)}, r"\.value_counts\(\)"),
         (PandasFrame(VALUES), {"items": MENU}, r"\.reset_index\(\)"),
@@ -447,3 +449,11 @@ def test_an_explanation_needs_a_public_domain_or_none() -> None:
     for asked in domains:
         with pytest.raises(ParameterError, match="of an array, range"):
             askew.explain_top_k(k=1, epsilon=1, delta=0.1, **asked)
+
+
+def test_numbers_of_numpy_are_taken_for_pythons() -> None:
+    """As the length of a column gives them."""
+    k: Any = np.int64(2)
+    asked: dict[str, Any] = {"items": MENU, "epsilon": 0.5}
+    wanted = askew.top_k(COUNTS, k=2, **asked, bits=ShakeBits("numpy"))
+    assert askew.top_k(COUNTS, k=k, **asked, bits=ShakeBits("numpy")) == wanted

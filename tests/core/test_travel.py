@@ -46,7 +46,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "OutOfRange": {"name": "k", "limit": "smaller"},
     "ParameterError": {"name": "k", "value": np.array([1]), "limit": "an int"},
     "StaleSpace": {},
-    "TooOften": {"per_minute": 7},
     "Unauthenticated": {},
     "UnclearTown": {"text": "which?", "choices": ("Kiel", "Kehl")},
     "Unreachable": {"text": "no connection", "why": "refused"},

@@ -68,7 +68,10 @@ def test_the_point_clips_each_item_and_the_taste_does_not() -> None:
     large = np.array([[40.0, 0.0, 0.0]], dtype=np.float32)
     profile = fold_in({0: 5}, large, SPACE)
     assert profile.taste.tolist() == [20.0, 0.0, 0.0]
-    assert profile.point.tolist() == [pytest.approx(2.0, abs=1e-6), 1.0]  # 4 of slope 1/4: the clip
+    assert profile.point.tolist() == [
+        pytest.approx(1.75, abs=1e-6),
+        1.0,
+    ]  # 3 of slope 1/4: the clip
 
 
 def test_ratings_that_are_no_likes_make_a_profile_of_nothing() -> None:
@@ -137,7 +140,7 @@ def test_every_field_of_a_space_is_part_of_its_version(change: str) -> None:
 def test_the_version_of_a_space_is_a_digest_of_these_bytes() -> None:
     """Devices and servers compute it apart; another spelling makes every device draw anew."""
     shapes = [[3, 2], [3], [2, 33], [3]]
-    head = json.dumps(["l1", [1.0, 4.0, 2.0, 1.0, 5.0, 4.0], shapes])
+    head = json.dumps(["l1", [0.75, 4.0, 2.0, 1.0, 5.0, 4.0], shapes])
     knots = np.tile(np.linspace(-2, 2, 33), 2).astype("<f8").tobytes()
     scales = np.full(3, 0.25, "<f4").tobytes()
     arrays = np.eye(3, 2).astype("<f4").tobytes() + bytes(12) + knots + scales

@@ -237,7 +237,7 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "a profile divided by ten thousand likes": lambda: _world(least_likes=10_000),
     "the smallest clip": lambda: _world(clip=1e-6),
     "a signal that is worth it": lambda: _world(worth_asking=True),
-    "a space too wide": lambda: _world(unit=4.0),
+    "a space too wide": lambda: _world(unit=16.0, clip=0.1),
     "one rating worth all": lambda: _world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
     "fewer results than asked for": lambda: _world(most=3),
     "a space that is stale at once": lambda: _world(spoil=_stale),

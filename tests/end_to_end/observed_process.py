@@ -117,7 +117,9 @@ def retriever() -> Moody:
     vectors = rounded(rng.uniform(-0.2, 0.2, (40, 2)).astype(np.float32), space.scales)
     catalog = Catalog(items, vectors, np.ones(40, dtype=np.float32), tuple(range(8)))
     source = "made-up films"
-    card = ModelCard(space, catalog.version, 40, 8, source, simulated=True, n_default=40)
+    card = ModelCard(
+        space, catalog.version, 40, 8, source, simulated=True, n_default=40, median_distance=1.0
+    )
     return Moody(card, catalog)
 
 

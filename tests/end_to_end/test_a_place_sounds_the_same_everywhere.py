@@ -46,7 +46,9 @@ from askew_client.tui.app import AskewApp
 from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
 
-SETTINGS = ClientSettings(region="DE", epsilon=Fraction(1))
+SETTINGS = ClientSettings(
+    region="DE", epsilon_per_axis_unit=Fraction(1), rating_monthly_cap=Fraction(12)
+)
 BERLIN = Position(52.52, 13.405)
 SERVERS = hostile_maps()
 Observation = tuple[str, tuple[Heard, ...]]
@@ -72,7 +74,7 @@ def other_settings() -> Iterator[ClientSettings]:
             SETTINGS,
             replace(SETTINGS, level="district"),
             replace(SETTINGS, level="county", region="FR"),
-            replace(SETTINGS, epsilon=Fraction(3), region=""),
+            replace(SETTINGS, epsilon_per_axis_unit=Fraction(3), region=""),
             replace(SETTINGS, region="47/5/55.5/15.5"),
         ]
     )

@@ -22,7 +22,13 @@ from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.settings import ServerConfig
 
-SETTINGS = ClientSettings(region="DE", near_k=6, timeout=20, epsilon=Fraction(1))
+SETTINGS = ClientSettings(
+    region="DE",
+    near_k=6,
+    timeout=20,
+    epsilon_per_axis_unit=Fraction(1),
+    rating_monthly_cap=Fraction(24),  # a day of hours
+)
 BERLIN = Position(52.52, 13.405)
 CAKE = Preferences(only={"kind": frozenset({"cake"})}, open_now=True)
 

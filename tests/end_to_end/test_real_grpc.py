@@ -65,6 +65,7 @@ def retriever_of(n_items: int) -> Retriever:
         "a spiral",
         simulated=True,
         n_default=n_items,
+        median_distance=1.0,
     )
     return Retriever(card, catalog)
 

@@ -140,14 +140,13 @@ async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard
     """What the server of a device hears of its first contact and its question."""
     server = PersonalServer(device)
     settings = ClientSettings(
-        epsilon=Fraction(1),
+        epsilon_per_rating=Fraction(1),
         k=4,
         mode="query",
         byte_budget=budget,
-        max_diameter=1000.0,
-        max_one_rating=1000.0,
-        lifetime_cap=Fraction(10**6),
-        monthly_cap=Fraction(10**6),
+        max_ratings_apart=1000.0,
+        rating_lifetime_cap=Fraction(10**6),
+        rating_monthly_cap=Fraction(10**6),
     )
     with serving(server) as address:
         opened = open_device(

@@ -61,7 +61,7 @@ def refutes(
 def of_a_taste(epsilon: Fraction, spans: Fraction) -> tuple[Draw, Draw]:
     """Signals of two people whose distance is worth `spans` at the default epsilon."""
     lattice = LatticeLaplace.for_epsilon(epsilon)
-    apart = float(spans / DEFAULT.epsilon)
+    apart = float(spans / DEFAULT.epsilon_per_rating)
 
     def draw(point: float) -> Draw:
         return lambda n: [
@@ -74,13 +74,13 @@ def of_a_taste(epsilon: Fraction, spans: Fraction) -> tuple[Draw, Draw]:
 
 def test_a_taste_at_the_default_epsilon_loses_what_it_claims(record_property: Record) -> None:
     """At the distance that is worth 2; half the signals lie outside both points and tell it all."""
-    pair = of_a_taste(DEFAULT.epsilon, Fraction(2))
+    pair = of_a_taste(DEFAULT.epsilon_per_rating, Fraction(2))
     share = 0.5 * (1 + 0.13)
     assert not refutes(LatticeLaplace, pair, 2.0, share, record_property)
 
 
 def test_a_taste_at_a_half_more_than_the_default_epsilon_is_seen() -> None:
-    pair = of_a_taste(DEFAULT.epsilon * Fraction(3, 2), Fraction(2))
+    pair = of_a_taste(DEFAULT.epsilon_per_rating * Fraction(3, 2), Fraction(2))
     assert audit_pure(*pair, 2.0, DRAWS).guilty
 
 

@@ -204,7 +204,7 @@ def test_deployments_say_the_same_things_of_every_model_of_trust() -> None:
     found = deployments()
     assert [*found] == ["local", "place", "central"]
     assert len({tuple(each) for each in found.values()}) == 1
-    assert found["local"]["ε of one signal"].startswith("4 a unit; 3 a rating; 16")
+    assert found["local"]["ε of one signal"].startswith("0.8 a rating; 1.6 a replaced title; 16")
 
 
 def test_an_audit_runs_everything_that_is_marked_for_it() -> None:

@@ -40,7 +40,7 @@ from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan
 DRAWS = 40
 COIN = 16  # bytes of a coin
 DEFAULT = ClientSettings()
-TASTE = LatticeLaplace.for_epsilon(DEFAULT.epsilon)
+TASTE = LatticeLaplace.for_epsilon(DEFAULT.epsilon_per_rating)
 PLACE = HexagonalLattice.for_epsilon(LEVELS[DEFAULT.level])
 MATRIX = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 ZEROS = np.zeros((6, 6), np.int64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,10 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_world import made_space
+from small_world import made_encoder, made_space
 
+from askew.dp.privacy import DEVICE_DIAMETER, DEVICE_EPSILON
+from askew.noise.lattice import LatticeLaplace
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.vectors import fold_in
+from askew_client.views.quote import Cost
 
 Ratings = dict[int, float]
 
@@ -63,7 +67,7 @@ def test_no_neighbor_is_farther_than_the_bound(seed: int) -> None:
     rated = rng.permutation(n_items)[: rng.integers(1, n_items + 1)]
     one = {int(item): float(rng.integers(1, 6)) for item in rated}
     two = neighbor(one, n_items, rng)
-    assert moved(encoder, vectors, one, two) <= encoder.reach().one_rating
+    assert moved(encoder, vectors, one, two) <= encoder.one_rating
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -111,7 +115,7 @@ def test_people_at_the_floor_come_within_a_hundredth_of_the_bound(
 ) -> None:
     encoder = steep_at(-PULL * math.sqrt(least_likes), least_likes=least_likes)
     vectors, one, two = against_many(least_likes)
-    bound = encoder.reach().one_rating
+    bound = encoder.one_rating
     found = moved(encoder, vectors, one, two)
     record_property("mechanism", "Encoder, one rating")
     record_property("claimed", float(bound))
@@ -166,8 +170,8 @@ def test_a_planted_bug_is_caught(
 ) -> None:
     honest, wrong = steep_at(start), steep_at(start, broken)
     people = against_many(n_likes, *pulls)
-    assert moved(honest, *people) <= honest.reach().one_rating
-    assert moved(wrong, *people) > wrong.reach().one_rating
+    assert moved(honest, *people) <= honest.one_rating
+    assert moved(wrong, *people) > wrong.one_rating
 
 
 @pytest.mark.slow
@@ -181,7 +185,7 @@ def test_random_people_find_each_planted_bug_too(broken: type[Encoder]) -> None:
         vectors = rng.normal(size=(12, encoder.ranking_dimension)).astype(np.float32)
         one = {int(item): 5.0 for item in rng.permutation(12)[: rng.integers(1, 12)]}
         two = neighbor(one, 12, rng)
-        found += moved(encoder, vectors, one, two) > encoder.reach().one_rating
+        found += moved(encoder, vectors, one, two) > encoder.one_rating
     assert found > 0
 
 
@@ -193,3 +197,18 @@ def test_the_growth_is_the_largest_move_of_a_sum_of_unit_pulls(n: int, least: in
     bound = math.sqrt(least) - (least - 1) / math.sqrt(least + 1)
     assert worst <= bound * (1 + 1e-12)
     assert n != least or worst >= bound * (1 - 1e-12)
+
+
+def test_a_title_in_place_of_another_is_told_as_what_two_ratings_tell() -> None:
+    """By the law of the noise, exactly: a person of one like, and one of another that pulls the
+    other way. Planted bug: it is said to cost what one rating costs.
+    """
+    encoder = made_encoder(d=1, ranking=1, width=2.0, clip=0.5, least_likes=1)
+    unit = float(encoder.unit_within(DEVICE_DIAMETER))
+    vectors = np.array([[-2.0], [2.0]], dtype=np.float32)
+    apart = moved(replace(encoder, unit=unit), vectors, {0: 5.0}, {1: 5.0})
+    lattice = LatticeLaplace.for_epsilon(DEVICE_EPSILON)
+    cost = Cost(lattice.charge, Fraction(0), Fraction(48), fresh=True)
+    # Far beyond both points, one is likelier than the other by (1 + 1/q) ** steps.
+    lost = math.log1p(1 / lattice.inverse_rate) * float(apart) / lattice.step
+    assert 1.99 * cost.epsilon < lost <= cost.replaced_title

@@ -343,6 +343,7 @@ def said(card: MetricCard) -> dict[str, Any]:
     }
 
 
+SCRIPTS: Final = ("№0", "می\u200cشود", "👨\u200d👩\u200d👧", "Soft\u00adly", "\u200fקפה")
 HOURS: Final = (
     "24/7",
     "Mo-Fr 08:00-18:00; Sa 09:00-13:00",
@@ -365,6 +366,14 @@ HOURS: Final = (
     "Mo\u200308:00-09:00",
     "Mo 08:00 - 09:00",
     "Mo-Fr 08:00-12:00 off",
+    "Mo-Fr 08:00-12:00, Sa 09:00-13:00, Su off",
+    "Mo-Su 18:00-26:00; Su 01:00-02:00 off",
+    "08:00-20:00; 09:00-10:00 closed, We 09:15-09:45",
+    "24:00-48:00",
+    "Mo 18:00-48:01",
+    "Mo off closed",
+    "Mo 08:00-12:00 ,Sa 12:00-13:00",
+    "Mo 08:00-12:00,",
 )
 PREFERENCES: Final = (
     "",
@@ -432,7 +441,7 @@ def listings(
         east = min(float(area.width), max(0.0, middle[1] + rng.gauss(0, 0.2)))
         at = round(north, 5), round((area.west + east + 180) % 360 - 180, 5)
         values = tuple(value_of(each, rng) for each in asked.attributes)
-        found.append(Listing(number, f"{asked.name} №{number % 5}", at, values))
+        found.append(Listing(number, f"{asked.name} {SCRIPTS[number % 5]}", at, values))
     return tuple(found)
 
 
@@ -549,6 +558,7 @@ def hostile_replies() -> Iterator[dict[str, Any]]:
         "a blank title": bytes_of((spoiled(title="  "), *rest)),
         "a control in a title": bytes_of((spoiled(title="a\x1b[2J"), *rest)),
         "a direction in a title": bytes_of((spoiled(title="a\u202eb"), *rest)),
+        "a title that shows nothing": bytes_of((spoiled(title=" \u200d\u00ad"), *rest)),
         "a long title": bytes_of((spoiled(title="a" * 501), *rest)),
         "marks in a title": bytes_of((spoiled(title="a" + "\u0301" * 9), *rest)),
         "a value too few": bytes_of((replace(first, values=first.values[:3]), *rest)),

@@ -24,7 +24,6 @@ from askew_server.cli import main as cli
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training import space_fit
 from askew_server.taste.training.options import TrainingOptions
 
 NAN = float("nan")
@@ -58,13 +57,6 @@ def run(monkeypatch: pytest.MonkeyPatch, hooks: None) -> Run:  # a server takes 
         return 0
 
     return command
-
-
-@pytest.fixture
-def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signal directions are learned by a few trials, for tests that ask for something else."""
-    monkeypatch.setattr(space_fit, "_ROUNDS", 1)
-    monkeypatch.setattr(space_fit, "_TRIALS", 3)
 
 
 @pytest.fixture(scope="session")

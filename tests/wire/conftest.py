@@ -49,6 +49,7 @@ def world() -> Callable[[int, int], tuple[ModelCard, Catalog]]:
             source="ratings of 1,234 people",
             simulated=True,
             n_default=n_items,
+            median_distance=0.5,
         )
         return card, catalog
 

@@ -140,7 +140,7 @@ def columns(n: int, genres: Callable[[int], int] = lambda _: 0) -> bytes:
 def file(n: int, titles: str, rest: bytes, dimension: int = 2) -> bytes:
     """The largest that a device takes by default has such words, of n items."""
     space = made_space(made_encoder(d=1, ranking=dimension, width=np.e))
-    card = ModelCard(space, "00" * 16, n, min(n, 64), "anybody", True, n)
+    card = ModelCard(space, "00" * 16, n, min(n, 64), "anybody", True, n, 1.0)
     words = zlib.compress(pb.ItemWords(titles=titles).SerializeToString() + rest, 6)
     return pb.CatalogFile(
         card=card_to_message(card),
@@ -247,6 +247,6 @@ def test_a_catalog_whose_genres_no_device_reads_is_no_file() -> None:
     vectors = np.zeros((len(items), 2), np.float32)
     catalog = Catalog(items, vectors, np.ones(len(items), np.float32), (0,))
     space = made_space(made_encoder(d=1, ranking=2, width=np.e))
-    card = ModelCard(space, "00" * 16, len(items), 1, "anybody", True, len(items))
+    card = ModelCard(space, "00" * 16, len(items), 1, "anybody", True, len(items), 1.0)
     with pytest.raises(WireError, match="the genres of a catalog must be at most 131072"):
         catalog_to_bytes(card, catalog)

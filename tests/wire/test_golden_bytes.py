@@ -76,11 +76,12 @@ CARD = bytes.fromhex(
     "30 01"  # field 6: simulated
     "55 0c000000"  # field 10, fixed32: 12 default items
     "58 01"  # field 11: a signal was worth it
+    "61 000000000000e03f"  # field 12: the median distance, 1/2
 )
 
 ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)
 SPACE = made_space(ENCODER)
-THE_CARD = ModelCard(SPACE, VERSION, 300, 64, "notte", True, 12, worth_asking=True)
+THE_CARD = ModelCard(SPACE, VERSION, 300, 64, "notte", True, 12, 0.5, worth_asking=True)
 REPLYING = replace(THE_CARD, space=made_space(made_encoder(d=1, ranking=3)))
 
 
@@ -116,7 +117,7 @@ GOLDEN = {"request": REQUEST, "reply": REPLY, "card": CARD}
 SIZES = {
     "request": 5 + 12 + 2 + 12 + 5,
     "reply": 18 + 10 + 4 + 6 + 17 + 5,
-    "card": 3 + 347 + 18 + 5 + 5 + 7 + 2 + 5 + 2,
+    "card": 3 + 347 + 18 + 5 + 5 + 7 + 2 + 5 + 2 + 9,
 }
 
 

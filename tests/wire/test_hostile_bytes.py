@@ -273,8 +273,7 @@ def test_a_space_that_is_accepted_makes_a_profile_of_any_ratings(
     profile = fold_in({0: lowest, 1: highest, 4: highest}, catalog.vectors, space)
     assert np.isfinite(profile.taste).all()
     assert np.isfinite(profile.point).all()
-    reach = space.encoder.reach()
-    assert 0 < reach.one_rating <= reach.diameter
+    assert 0 < space.encoder.one_rating <= space.diameter
     assert (space.scale.is_like(lowest), space.scale.is_like(highest)) == (False, True)
 
 

@@ -362,7 +362,7 @@ def test_a_bad_question_to_axes_is_refused(path: str, value: object, kind: type[
 
 def tastes() -> ModelCard:
     space = made_space(made_encoder(d=2, ranking=3))
-    return ModelCard(space, VERSION, 5, 5, "x", simulated=True, n_default=5)
+    return ModelCard(space, VERSION, 5, 5, "x", simulated=True, n_default=5, median_distance=1.0)
 
 
 def test_a_question_to_a_space_of_another_kind_is_refused() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.all_of(
     options.server,
     options.k,
-    options.epsilon,
+    options.epsilon_per_rating,
     options.mode,
     options.data,
     options.as_json,
@@ -158,7 +158,7 @@ def quote_lines(quote: Quote) -> Iterator[str]:
     """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
     cost, price = quote.cost, quote.terms.price
     if cost is not None and price is not None and price.fresh:
-        yield f"this question costs {_in_three_units(cost)}"
+        yield f"this question costs {_in_words(cost)}"
         yield (
             f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
             f"{float(price.spent_this_month):.4g} of {float(price.monthly_cap or 0):g} "
@@ -168,17 +168,19 @@ def quote_lines(quote: Quote) -> Iterator[str]:
 
 def _cost_lines(cost: Cost) -> Iterator[str]:
     spent = f"spent {float(cost.spent):.4g} of {float(cost.cap):g}"
-    yield f"(this month's signal: {_in_three_units(cost)}; {spent})"
+    yield f"(this month's signal: {_in_words(cost)}; {spent})"
     if cost.epsilon != cost.wanted:
         yield "(it was drawn earlier; the settings asked for now count from next month on)"
 
 
-def _in_three_units(cost: Cost) -> str:
+def _in_words(cost: Cost) -> str:
     from askew_client.views.quote import at_most
 
     return (
-        f"epsilon {float(cost.epsilon):.3g} per unit distance, {at_most(cost.one_rating, 3)} for "
-        f"one rating, at most {at_most(cost.charge.epsilon, 3)} between any two people"
+        f"epsilon {at_most(cost.epsilon, 3)} a rating, {at_most(cost.replaced_title, 3)} where a "
+        f"title is replaced; {at_most(cost.at_median, 3)} between two people at the median "
+        f"distance, by the server's word, and at most {at_most(cost.between_any_two, 3)} between "
+        "any two"
     )
 
 
@@ -204,9 +206,10 @@ def answer_as_json(found: Answer) -> dict[str, object]:
 
 def _cost_as_json(cost: Cost) -> dict[str, object]:
     return {
-        "epsilon_per_distance": cost.charge.epsilon_per_distance,
-        "epsilon_per_rating": cost.one_rating,
-        "epsilon_between_any_two": cost.charge.epsilon,
-        "spent": cost.spent,
-        "lifetime_cap": cost.cap,
+        "epsilon_per_rating": cost.charge.epsilon_per_rating,
+        "epsilon_of_a_replaced_title": cost.replaced_title,
+        "epsilon_at_median_distance": cost.at_median,
+        "epsilon_between_any_two": cost.between_any_two,
+        "spent_per_rating": cost.spent,
+        "lifetime_cap_per_rating": cost.cap,
     }

@@ -94,8 +94,10 @@ def _print(found: Budget) -> None:
 def _as_json(found: Budget, month: str) -> dict[str, object]:
     account = found.account
     return {
-        "spent": account.spent,
-        "lifetime_cap": account.caps.lifetime,
+        "spent_per_rating": account.spent,
+        "lifetime_cap_per_rating": account.caps.lifetime,
+        "this_month_per_rating": account.spent_in(month),
+        "monthly_cap_per_rating": account.caps.monthly,
         "next_month": found.next_month,
         "refused": account.refused,
         "places": {
@@ -109,8 +111,7 @@ def _as_json(found: Budget, month: str) -> dict[str, object]:
                 "month": entry.month,
                 "space_version": entry.space_version,
                 "kind": entry.kind,
-                "epsilon_per_distance": entry.epsilon_per_distance,
-                "epsilon_between_any_two": entry.epsilon,
+                "epsilon_per_rating": entry.epsilon_per_rating,
                 "epsilon_per_km": entry.epsilon_per_km,
             }
             for entry in account.entries

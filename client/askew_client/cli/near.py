@@ -50,7 +50,7 @@ _SHOWN = 20
     options.near_k,
     options.region,
     options.level,
-    options.epsilon,
+    options.epsilon_per_axis_unit,
     options.data,
     options.as_json,
     options.second_space,
@@ -178,12 +178,12 @@ def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> No
             "the signal of this place was drawn when it was named, and is sent as it is; "
             "`askew place move` draws another, for a new charge"
         )
-        unused = ("level", "region", "epsilon")
+        unused = ("level", "region", "epsilon_per_axis_unit")
     else:
-        reason, unused = "the noise of a position is set by --level", ("epsilon",)
+        reason, unused = "the noise of a position is set by --level", ("epsilon_per_axis_unit",)
     for option in unused:
         if given[option] is not None:
-            raise click.UsageError(f"--{option} changes nothing here: {reason}")
+            raise click.UsageError(f"--{option.replace('_', '-')} changes nothing here: {reason}")
 
 
 async def _card(config: Config) -> MetricCard:

@@ -80,10 +80,15 @@ level = click.option(
     type=click.Choice(["district", "town", "county"]),
     help="Odds change at most 4 times within 1, 5 or 20 km.  [default: town]",
 )
-epsilon = click.option(
-    "--epsilon",
+epsilon_per_rating = click.option(
+    "--epsilon-per-rating",
     type=RationalNumber(),
-    help="Privacy loss of one signal, per unit distance; smaller is more private.  [default: 4]",
+    help="What one signal may tell of one rating; smaller is more private.  [default: 0.8]",
+)
+epsilon_per_axis_unit = click.option(
+    "--epsilon-per-axis-unit",
+    type=RationalNumber(),
+    help="Privacy loss of a value on axes, per unit of distance.  [default: 0.5]",
 )
 mode = click.option(
     "--mode",

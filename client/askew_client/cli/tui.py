@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--demo", is_flag=True, help="A made-up person and a simulated model: no server.")
-@options.all_of(options.server, options.k, options.epsilon, options.data)
+@options.all_of(options.server, options.k, options.epsilon_per_rating, options.data)
 @click.pass_context
 def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
     """Rate, ask, and see what it costs, on a screen of its own.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import ceil, exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -51,11 +50,10 @@ def budget_of(
 
 
 def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
-    far = float(entry.epsilon)
     if entry.kind == "accept":
         words = (
-            f"you continued here; {at_most(far)}{_and_per_km(entry)} was booked for what the "
-            "ledger had lost, as far as its mark knew"
+            f"you continued here; {at_most(entry.epsilon_per_rating)} a rating"
+            f"{_and_per_km(entry)} was booked for what the ledger had lost, as far as its mark knew"
         )
     elif entry.epsilon_per_km:
         per_km = entry.epsilon_per_km
@@ -63,11 +61,13 @@ def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
             f"one noisy position, epsilon {at_most(per_km)} per km: the odds between two places "
             f"10 km apart change at most {times(10 * per_km)}"
         )
+    elif entry.handle:
+        words = f"one value on axes, at most {at_most(entry.epsilon_per_rating)} from any other"
     else:
-        rate = float(entry.epsilon_per_distance or 0)
+        each = entry.epsilon_per_rating
         words = (
-            f"one signal, epsilon {rate:g} per unit distance, times the "
-            f"diameter: at most {at_most(far)} between any two people"
+            f"one signal, epsilon {at_most(each)} a rating: the odds that you rated a title change "
+            f"at most {times(each)}, that you rated one and not another at most {times(2 * each)}"
         )
     if entry.handle:
         return f"{names.get(entry.handle, 'a place without a name now')}: {words}"
@@ -79,7 +79,7 @@ def _words(account: Account, month: str) -> Iterator[str]:
     monthly, this_month = account.caps.monthly, float(account.spent_in(month))
     now = "" if monthly is None else f" This month: {this_month:.4g} of {float(monthly):g}."
     yield (
-        f"Tastes and axes: spent {spent:.4g} of a lifetime cap of {cap:g}; "
+        f"Ratings, and values on axes: spent {spent:.4g} of a lifetime cap of {cap:g}; "
         f"{max(cap - spent, 0):.4g} is left.{now}"
     )
     if account.refused:
@@ -88,12 +88,11 @@ def _words(account: Account, month: str) -> Iterator[str]:
         yield "Nothing that depends on you has left this device."
     if not spent:
         return
-    for space in dict.fromkeys(c.space_version for c in account.entries if c.space_version):
-        yield from _words_of_space(space, [c for c in account.entries if c.space_version == space])
-    metric = any(entry.epsilon_per_distance is not None for entry in account.entries)
     yield (
-        f"From anybody at all, however far away, at most e^{at_most(account.spent)}: "
-        f"{_odds(spent)}." + (" You hide best among people like you." if metric else "")
+        "Someone who knows all but one of your ratings, and saw every signal, could tell that one "
+        f"at most e^{at_most(account.spent)} better than by guessing: {_odds(spent)}. Two people "
+        "who differ in n ratings are told apart by up to n times that exponent: you hide among "
+        "people like you."
     )
 
 
@@ -112,20 +111,6 @@ def _words_of_places(account: Account, month: str) -> Iterator[str]:
 
 def _and_per_km(entry: Entry) -> str:
     return f", and {at_most(entry.epsilon_per_km)} per km," if entry.epsilon_per_km else ""
-
-
-def _words_of_space(space: str, entries: list[Entry]) -> Iterator[str]:
-    """What the signals of one space say together about near people."""
-    per_distance = sum((c.epsilon_per_distance or Fraction(0) for c in entries), Fraction(0))
-    if per_distance:
-        yield (
-            f"On space {space[:8]}, from all signals together: someone who knows everything but "
-            "this could tell you from a neighbor at distance r at most "
-            f"e^({at_most(per_distance, 6)} r) better than by guessing, "
-            f"{_odds(float(per_distance))} at distance 1. For tastes the "
-            "server says that this is the median distance between two people, and a device cannot "
-            "check that; on axes it is one unit."
-        )
 
 
 def _odds(epsilon: float) -> str:

@@ -7,17 +7,16 @@ For the person's own eyes; nothing here is sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.titles import TitleIndex
-from askew.dp.privacy import SignalLoss
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Ranking
+from askew.protocol.signal import Mechanism
 from askew.spaces.vectors import RatingScale
 from askew_client.profile.document import Liking
 from askew_client.signals.asking import Question
@@ -127,16 +126,9 @@ def departure_of(exchange: Exchange, question: Question) -> Departure:
 
 def cost_after(asked: Exchange, question: Question) -> Cost:
     """What a question cost, beside what its settings would draw now."""
-    loss = question.query.signal.lattice.privacy_loss(asked.card.space.encoder.reach())
-    price = question.price
-    return _cost(loss, asked.loss, price.spent_after, price.lifetime_cap, fresh=price.fresh)
-
-
-def loss_of(card: ModelCard, terms: Terms) -> SignalLoss:
-    """What a fresh signal of these terms costs in this server's space."""
-    if not isinstance(terms.mechanism, LatticeLaplace):
-        raise TypeError  # these are terms of tastes, which send a signal
-    return terms.mechanism.privacy_loss(card.space.encoder.reach())
+    drawn_by, price = question.query.signal.lattice, question.price
+    spent, cap = price.spent_after, price.lifetime_cap
+    return _cost(asked.card, drawn_by, asked.noise, spent, cap, fresh=price.fresh)
 
 
 def quote_of(terms: Terms, taken: Taken, card: ModelCard) -> Quote:
@@ -144,18 +136,27 @@ def quote_of(terms: Terms, taken: Taken, card: ModelCard) -> Quote:
     cost, price = None, terms.price
     if price is not None:
         drawn_by = terms.mechanism if price.stored is None else price.stored
-        wanted = loss_of(card, terms)
-        loss = loss_of(card, replace(terms, mechanism=drawn_by))
-        cost = _cost(loss, wanted, price.spent, price.lifetime_cap, fresh=price.fresh)
+        spent, cap = price.spent, price.lifetime_cap
+        cost = _cost(card, drawn_by, terms.mechanism, spent, cap, fresh=price.fresh)
     return Quote(terms, in_words(taken, card), cost)
 
 
-def _cost(
-    loss: SignalLoss, wanted: SignalLoss, spent: Fraction, cap: Fraction, *, fresh: bool
+def _cost(  # noqa: PLR0913  # a law, another one, a ledger
+    card: ModelCard,
+    drawn_by: Mechanism | None,
+    wanted: Mechanism | None,
+    spent: Fraction,
+    cap: Fraction,
+    *,
+    fresh: bool,
 ) -> Cost:
     """What a signal costs, beside what the settings would draw now."""
-    charge, rate = loss.charge, wanted.epsilon_per_distance
-    return Cost(charge, spent, cap, fresh, loss.epsilon_per_rating, rate)
+    if not isinstance(drawn_by, LatticeLaplace) or not isinstance(wanted, LatticeLaplace):
+        raise TypeError  # these are terms of tastes, which send a signal
+    median, diameter = Fraction(card.median_distance), card.space.diameter
+    return Cost(
+        drawn_by.charge, spent, cap, fresh, median=median, diameter=diameter, wanted=wanted.epsilon
+    )
 
 
 def results_of(

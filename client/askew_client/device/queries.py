@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from askew.errors import CacheError, ParameterError, QuoteVoid, StaleSpace
+from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.ranking import Slate
 from askew_client.catalog.cache import usable
@@ -257,7 +258,7 @@ class QueryService:
         """
         from askew_client.device.preview import preview_of  # a question does without
 
-        return preview_of(self._model(), replace(self._settings, epsilon=epsilon, k=k))
+        return preview_of(self._model(), replace(self._settings, epsilon_per_rating=epsilon, k=k))
 
     def mode(self) -> ModeView | None:
         """How a question would be answered, and why; None before `connect`."""
@@ -323,15 +324,13 @@ class QueryService:
         )
         if not taken.asks:
             return terms
-        noise = noise_for(card, settings)
-        loss = noise.privacy_loss(card.space.encoder.reach())
-        return replace(terms, mechanism=noise, one_rating=loss.epsilon_per_rating)
+        return replace(terms, mechanism=noise_for(card, settings))
 
     def _quote(self, model: Model) -> Quote:
         taken = self._taken(model)
         terms = self._terms(model, taken)
-        if terms.mechanism is not None:
-            charge = present.loss_of(model.card, terms).charge
+        if isinstance(terms.mechanism, LatticeLaplace):
+            charge = terms.mechanism.charge
             price = self._signals.price(terms.space_version, terms.month, charge)
             terms = replace(terms, price=price)
         return present.quote_of(terms, taken, model.card)

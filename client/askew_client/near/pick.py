@@ -11,6 +11,7 @@ preferences. So a server that makes an item slow to judge makes it as slow for e
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import copysign, inf
@@ -218,58 +219,62 @@ def by_other_preferences(
     )
 
 
-Minutes = tuple[int, int]
-
 _DAYS: Final = ("mo", "tu", "we", "th", "fr", "sa", "su")
 _MIDNIGHT: Final = 24 * 60
 _IN_DAYS: Final = ascii_lowercase + " ,-"
 _CLOSED: Final = ("off", "closed")
-_ALWAYS: Final = ((0, _MIDNIGHT),)
+_ANOTHER: Final = re.compile("(?<=[0-9df]) *, *(?=[a-z])")  # rule, behind a time or "off"
+_Span = tuple[int, int, bool]  # from and to a minute of its day, and whether it is open then
 
 
 def is_open(hours: str, now: datetime.datetime) -> bool | None:
-    """Whether it is open at a local time, of the device's own clock; None for unreadable hours.
+    """Return whether it is open at a local time, of the device's own clock; None for hours that
+    cannot be read.
 
-    hours = "24/7" | rule {";" rule},   rule = [days] (times | "off")
-    days  = day ["-" day] {"," ...},    day = Mo | Tu | We | Th | Fr | Sa | Su
-    times = HH:MM-HH:MM {"," ...}; a time that ends before it begins ends on the next day
+    hours = "24/7" | rule {(";" | ",") rule},   rule = [days] (times | [times] "off")
+    days  = day ["-" day] {"," ...},            day = Mo | Tu | We | Th | Fr | Sa | Su
+    times = HH:MM-HH:MM {"," ...}, up to 48:00; a time that ends before it begins ends on the
+            next day
 
-    Of the rules that name a day the last counts, as in OpenStreetMap's opening_hours, of which this
-    is the part that needs no calendar of holidays. Each step of the grammar splits a text once and
-    goes on with its parts, so the steps are in proportion to the length: hours that are slow to
-    read would tell a server who reads them.
+    After ";" a rule replaces what its days had, after "," it adds to it; times that are "off" are
+    taken from it. This is the weekly part of OpenStreetMap's opening_hours, to which `collect`
+    brings the rest. Each step of the grammar splits a text once and goes on with its parts, so the
+    steps are in proportion to the length: hours that are slow to read would tell a server who
+    reads them.
     """
     try:
         week = _week(hours)
     except ValueError:
         return None
     minute, day = now.hour * 60 + now.minute, now.weekday()
-    today = any(start <= minute < end for start, end in week[day])
-    late = any(minute + _MIDNIGHT < end for _, end in week[day - 1])
-    return today or late
+    late = minute + _MIDNIGHT  # as the day before has it
+    found = [opens for start, end, opens in week[day - 1] if start <= late < end]
+    found += [opens for start, end, opens in week[day] if start <= minute < end]
+    return bool(found) and found[-1]
 
 
-def _week(hours: str) -> list[tuple[Minutes, ...]]:
-    """The times of each day, Monday first; an end beyond midnight is of the next day."""
-    if hours.strip() == "24/7":
-        return [_ALWAYS] * 7
-    week: list[tuple[Minutes, ...]] = [()] * 7
-    for rule in hours.lower().split(";"):
-        if rule.strip():
-            days, times = _parts(rule.strip())
+def _week(hours: str) -> list[list[_Span]]:
+    """Return what is said of each day, Monday first; the last that names a minute counts."""
+    text = "00:00-24:00" if hours.strip() == "24/7" else hours.lower()
+    week: list[list[_Span]] = [[] for _ in _DAYS]
+    for rules in text.split(";"):
+        parts = _ANOTHER.split(rules.strip()) if rules.strip() else []
+        for number, rule in enumerate(parts):
+            days, spans, opens = _parts(rule)
             for day in days:
-                week[day] = times
+                if not spans or (opens and number == 0):
+                    week[day] = []
+                week[day] += [(start, end, opens) for start, end in spans]
     return week
 
 
-def _parts(rule: str) -> tuple[set[int], tuple[Minutes, ...]]:
-    """The days of a rule, and their times."""
-    for word in _CLOSED:
-        if rule.endswith(word):
-            return _days(rule.removesuffix(word)), ()
+def _parts(rule: str) -> tuple[set[int], list[tuple[int, int]], bool]:
+    """Return the days of a rule, its times, and whether it is open then."""
+    closed = next((word for word in _CLOSED if rule.endswith(word)), "")
+    rule = rule.removesuffix(closed).rstrip()
     times = rule.lstrip(_IN_DAYS)
-    days = rule.removesuffix(times)
-    return _days(days), tuple([_span(part) for part in times.split(",")])
+    spans = [_span(part) for part in times.split(",")] if times or not closed else []
+    return _days(rule.removesuffix(times)), spans, not closed
 
 
 def _days(text: str) -> set[int]:
@@ -284,17 +289,18 @@ def _days(text: str) -> set[int]:
     return days
 
 
-def _span(text: str) -> Minutes:
-    start, end = [_minute(each.strip()) for each in text.split("-", 1)]
+def _span(text: str) -> tuple[int, int]:
+    first, last = text.split("-", 1)
+    start, end = _minute(first.strip(), _MIDNIGHT), _minute(last.strip(), 2 * _MIDNIGHT)
     return start, end if end > start else end + _MIDNIGHT
 
 
-def _minute(text: str) -> int:
+def _minute(text: str, most: int) -> int:
     hour, minute = text.split(":", 1)
     is_time = 1 <= len(hour) <= 2 == len(minute) and (hour + minute).isdecimal()
     if not (is_time and text.isascii()):
         raise ValueError
     found = 60 * int(hour) + int(minute)
-    if found > _MIDNIGHT or int(minute) > 59:
+    if found > most or int(minute) > 59:
         raise ValueError
     return found

@@ -194,11 +194,13 @@ class PendingValues:
             limit = f"at most this device's limit, {most:g}, in the server's units of distance"
             raise ParameterError("the diameter of the axes", diameter, limit)
         point = tuple([axis.clamped(self.spot.values[axis.name]) for axis in space.axes])
-        lattice = LatticeLaplace.for_epsilon(settings.epsilon)
+        lattice = LatticeLaplace.for_epsilon(settings.epsilon_per_axis_unit)
         try:
             space.check_lattice(lattice)
         except OutOfRange as error:
-            raise ParameterError("epsilon", settings.epsilon, f"one for which {error}") from None
+            raise ParameterError(
+                "epsilon_per_axis_unit", settings.epsilon_per_axis_unit, f"one for which {error}"
+            ) from None
         return AxisSource(space, lattice, point, self.handle, k, collection)
 
 
@@ -231,8 +233,8 @@ class AxisSource:
 
     @property
     def charge(self) -> SignalCharge:
-        """Plain epsilon: epsilon * diameter, by the numbers of the axes."""
-        return self.space.loss(self.mechanism).charge
+        """Between any two values: epsilon * diameter, by the numbers of the axes."""
+        return self.space.charge(self.mechanism)
 
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh noisy point."""
@@ -260,9 +262,9 @@ class AxisSource:
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
     def cost(self, drawn_by: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
-        """In the account of plain epsilon."""
+        """In the account of ratings and values."""
         lattice = drawn_by if isinstance(drawn_by, LatticeLaplace) else self.mechanism
-        return Cost(self.space.loss(lattice).charge, spent, cap, fresh)
+        return Cost(self.space.charge(lattice), spent, cap, fresh, per_unit=lattice.epsilon)
 
 
 PendingRequest = PendingPosition | PendingValues

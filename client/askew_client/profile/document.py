@@ -31,6 +31,7 @@ from askew.limits import (
     MAX_TEXT,
     check_text,
     has_few_marks,
+    is_visible,
 )
 from askew.noise.randomness import RandomBits
 from askew.spaces.map import Position
@@ -62,7 +63,7 @@ class AxisValues:
     def __post_init__(self) -> None:
         if not 1 <= len(self.values) <= MAX_AXES:
             raise PlaceError(f"a place on axes has 1 to {MAX_AXES} values")
-        if not all(name and name.isprintable() for name in self.values):
+        if not all(map(is_visible, self.values)):
             raise PlaceError("an axis needs a name of printable characters")
         if not all(isfinite(value) for value in self.values.values()):
             raise PlaceError("a value on an axis must be a finite number")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from askew.errors import ProfileError
-from askew.limits import FEW_MARKS, has_few_marks
+from askew.limits import FEW_MARKS, has_few_marks, is_visible
 from askew_client.profile.document import MAX_RATINGS, State
 from askew_client.views.answers import Rated
 
@@ -188,7 +188,7 @@ def _rows(
 
 def _title(text: str, where: str) -> str:
     title = " ".join(text.split())
-    if not title or not title.isprintable():
+    if not is_visible(title):
         raise ProfileError(f"{where}: a title must be printable text")
     if not has_few_marks(title):
         raise ProfileError(f"{where}: a title must be {FEW_MARKS}")

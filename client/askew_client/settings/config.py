@@ -154,7 +154,7 @@ class ConfigFile:
     def lifetime_cap(self) -> Fraction:
         """The cap that the file says, or the default one. Raises ConfigError."""
         try:
-            return configured({}, {}, read_file(self.path)).settings.lifetime_cap
+            return configured({}, {}, read_file(self.path)).settings.rating_lifetime_cap
         except (OSError, AskewError):
             raise ConfigError(f"{self._name} cannot be read, and was left alone") from None
 

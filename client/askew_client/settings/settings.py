@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from askew.dp.privacy import DEVICE_REACH
+from askew.dp.privacy import DEVICE_DIAMETER, DEVICE_EPSILON
 from askew.errors import ParameterError
 from askew.protocol.modes import DEVICE_BYTES
 from askew.settings import Exact, Number, OneOf, Setting, Text, ValueKind, Whole
@@ -45,19 +45,16 @@ def _check_host(text: str) -> None:
     StaticHost.of(text)
 
 
+_RATE = Exact(Fraction(1, 1024), Fraction(1024))
 _COST = Exact(Fraction(1, 10**6), Fraction(10**12))
 _WIDTH = Number(1e-6, 1e12)
 _COUNT = Whole(1)
 _KINDS: Mapping[str, tuple[ValueKind, str]] = {
-    "epsilon": (
-        Exact(Fraction(1, 1024), Fraction(1024)),
-        "Privacy loss of one signal, per unit distance.",
-    ),
+    "epsilon_per_rating": (_RATE, "What one signal may tell of one rating."),
     "k": (_COUNT, "Results of a question about tastes."),
-    "lifetime_cap": (_COST, "What all signals may ever cost, as epsilon between any two people."),
-    "monthly_cap": (_COST, "What the signals of one month may cost."),
-    "max_diameter": (_WIDTH, "The widest feature space that is asked."),
-    "max_one_rating": (_WIDTH, "The farthest that one rating may move a point."),
+    "rating_lifetime_cap": (_COST, "What all signals may ever tell of one rating."),
+    "rating_monthly_cap": (_COST, "What the signals of one month may tell of one rating."),
+    "max_ratings_apart": (_WIDTH, "How far apart people may be in a space of tastes, in ratings."),
     "interval": (
         Number(0.1, 3600, " seconds"),
         "Seconds from the end of one connection to the start of the next.",
@@ -91,6 +88,7 @@ _KINDS: Mapping[str, tuple[ValueKind, str]] = {
     "place_draw_cap": (_COST, "What one noisy position may cost, as epsilon per kilometer."),
     "place_monthly_cap": (_COST, "What the noisy positions of one month may cost."),
     "place_lifetime_cap": (_COST, "What the noisy positions of all places may ever cost."),
+    "epsilon_per_axis_unit": (_RATE, "Privacy loss of a value on axes, per unit of distance."),
     "max_axes_diameter": (_WIDTH, "The widest list of axes that is asked, in units of distance."),
 }
 ASKED: Final = tuple(
@@ -104,9 +102,9 @@ ASKED: Final = tuple(
 class Caps:
     """What fresh signals may cost, in the two accounts of the ledger.
 
-    lifetime, monthly: as epsilon between any two people, in all and in one month; monthly is None
-    where a month has no cap of its own. places_...: of all places together, as epsilon per
-    straight-line kilometer, in all, in one month and in one draw.
+    lifetime, monthly: as epsilon of one rating, or of one value on axes, in all and in one month;
+    monthly is None where a month has no cap of its own. places_...: of all places together, as
+    epsilon per straight-line kilometer, in all, in one month and in one draw.
     """
 
     lifetime: Fraction
@@ -119,7 +117,7 @@ class Caps:
 class ExactNumber:
     """A setting that is an exact number, given as a Fraction, an int or text: "1.5" or "1/3"."""
 
-    def __init__(self, default: int | str) -> None:
+    def __init__(self, default: int | str | Fraction) -> None:
         self._default = Fraction(default)
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -140,19 +138,17 @@ class ClientSettings:
     """How a device asks.
 
     Exact numbers are Fractions, ints or text such as "1.5" and "1/3", and never floats.
-    epsilon: for one fresh signal, per unit distance: it hides a person among people like them.
+    epsilon_per_rating: what one fresh signal of a taste tells at most of one rating that is added,
+    removed or changed, for each person alike; replacing a title is two. The rate of the noise
+    follows from it alone. A device refuses a space where one rating could tell more.
     k: results per question.
-    lifetime_cap: the sum, over all fresh signals that this device will ever send, of their epsilon
-    between any two people, which is epsilon * diameter. The default pays for twelve
-    months at the other defaults in the widest space that the device enters: 12 * 4 * 4.
-    monthly_cap: the same for the fresh signals of one month; by default, two such signals.
-    max_diameter: the widest feature space that this device enters. That distance 1 is the median
-    distance between two people is only what a server says; epsilon * max_diameter bounds the loss
-    of one signal between any two profiles whether that is true or not.
-    max_one_rating: the farthest that one rating may move a point in a space that this device
-    enters; epsilon * max_one_rating bounds what one signal says of one rating. How far it does
-    follows from numbers that a server chooses; training keeps both limits, and made .3 to .52 of
-    the ratings tried.
+    rating_lifetime_cap: the sum, over all fresh signals that this device will ever send, of what
+    they tell of one rating, or of one value on axes. The default pays for five years of monthly
+    questions: 60 * 0.8.
+    rating_monthly_cap: the same for the fresh signals of one month; by default, two.
+    max_ratings_apart: the widest space of tastes that this device enters, in ratings:
+    epsilon_per_rating * max_ratings_apart, 16 by default, bounds what one signal tells between any
+    two people.
     interval: seconds from the end of one connection to the start of the next, whatever the device
     does in between, so that this time does not tell how much work a profile made.
     timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
@@ -167,17 +163,18 @@ class ClientSettings:
     near_k: results per question near a place; 0 for as many as a reply of about 4 kB holds.
     place_draw_cap, place_monthly_cap, place_lifetime_cap: what one position, those of a month and
     all that this device will ever draw may cost, as epsilon per straight-line kilometer.
+    epsilon_per_axis_unit: for one fresh signal of a value on axes, per unit of distance. It costs
+    that times the diameter, between any two values.
     max_axes_diameter: the widest list of axes that this device enters, in units of distance: a
     server that says a unit is a second instead of an hour makes a day 86,400 wide.
     Raises ParameterError for a setting out of range.
     """
 
-    epsilon: ExactNumber = ExactNumber(4)
+    epsilon_per_rating: ExactNumber = ExactNumber(DEVICE_EPSILON)
     k: int = 20
-    lifetime_cap: ExactNumber = ExactNumber(192)
-    monthly_cap: ExactNumber = ExactNumber(32)
-    max_diameter: float = float(DEVICE_REACH.diameter)
-    max_one_rating: float = float(DEVICE_REACH.one_rating)
+    rating_lifetime_cap: ExactNumber = ExactNumber(48)
+    rating_monthly_cap: ExactNumber = ExactNumber("1.6")
+    max_ratings_apart: float = float(DEVICE_DIAMETER)
     interval: float = 0.5
     timeout: float = 8.0
     authority: str = ""
@@ -190,6 +187,7 @@ class ClientSettings:
     place_draw_cap: ExactNumber = ExactNumber("1.4")
     place_monthly_cap: ExactNumber = ExactNumber("1.4")
     place_lifetime_cap: ExactNumber = ExactNumber("4.2")
+    epsilon_per_axis_unit: ExactNumber = ExactNumber("0.5")
     max_axes_diameter: float = 32.0
 
     def __post_init__(self) -> None:
@@ -200,8 +198,8 @@ class ClientSettings:
     def caps(self) -> Caps:
         """What fresh signals may cost."""
         return Caps(
-            self.lifetime_cap,
-            self.monthly_cap,
+            self.rating_lifetime_cap,
+            self.rating_monthly_cap,
             self.place_lifetime_cap,
             self.place_monthly_cap,
             self.place_draw_cap,

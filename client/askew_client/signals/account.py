@@ -1,7 +1,7 @@
 """What the ledger says in all, in its two accounts, and what a fresh signal may still cost.
 
-Plain epsilon, between any two people, for tastes and axes; epsilon per straight-line kilometer for
-places. The two never mix: a place claims no plain epsilon. One signal serves a calendar month,
+Epsilon of one rating, or of one value on axes; epsilon per straight-line kilometer for places. The
+two never mix. One signal serves a calendar month,
 written "2026-11". Without I/O.
 """
 
@@ -24,7 +24,7 @@ from askew_client.views.quote import Price
 if TYPE_CHECKING:
     from askew.protocol.signal import Signal
 
-PLAIN = "epsilon between any two people"
+PER_RATING = "epsilon of one rating or value"
 PER_KM = "epsilon per kilometer"
 _NOTHING = Fraction(0)
 
@@ -42,8 +42,8 @@ class Account:
     spent_per_km: Fraction = _NOTHING
 
     def spent_in(self, month: str) -> Fraction:
-        """What the signals that were drawn in one month cost, between any two people."""
-        return sum((each.epsilon for each in drawn_in(self.entries, month)), _NOTHING)
+        """What the signals that were drawn in one month tell at most of one rating."""
+        return sum((each.epsilon_per_rating for each in drawn_in(self.entries, month)), _NOTHING)
 
     def spent_per_km_in(self, month: str) -> Fraction:
         """What the places that were drawn in one month cost, per straight-line kilometer."""
@@ -81,11 +81,12 @@ def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it cost
 ) -> Price:
     """What entries say of a signal of this month, in the account that its charge is of."""
     drawn = drawn_in(known, month)
-    count = (lambda e: e.epsilon) if charge.epsilon else (lambda e: e.epsilon_per_km)
+    ratings = charge.epsilon_per_rating > 0
+    count = (lambda e: e.epsilon_per_rating) if ratings else (lambda e: e.epsilon_per_km)
     spent, this_month = (sum(map(count, each), _NOTHING) for each in (known, drawn))
     by = None if stored is None else stored.mechanism
     second = stored is None and is_second(known, space_version, month)
-    if charge.epsilon:
+    if ratings:
         limits = caps.lifetime, caps.monthly, None
         return Price(month, by, charge, second, spent, this_month, *limits)
     places = caps.places_lifetime, caps.places_monthly, caps.places_draw
@@ -94,9 +95,9 @@ def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it cost
 
 def check_caps(price: Price) -> None:
     """Raises BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
-    charge, places = price.charge, not price.charge.epsilon
-    cost = charge.epsilon_per_km if places else charge.epsilon
-    check = partial(BudgetExceeded, measure=PER_KM if places else PLAIN)
+    charge, places = price.charge, not price.charge.epsilon_per_rating
+    cost = charge.epsilon_per_km if places else charge.epsilon_per_rating
+    check = partial(BudgetExceeded, measure=PER_KM if places else PER_RATING)
     lifetime, monthly, draw = price.lifetime_cap, price.monthly_cap, price.draw_cap
     following, of = day_after(price.month).isoformat(), " of places" if places else ""
     if draw is not None and cost > draw:

@@ -27,16 +27,14 @@ def rational_of(text: str) -> Fraction:
 class Entry:
     """One line of the ledger. kind: "signal", or "accept" for the person's act.
 
-    epsilon and epsilon_per_km are what the two accounts add; epsilon_per_distance stands beside
-    where the mechanism has one. handle: of the place or value whose signal it is, or "". signal is
-    the stored signal.
+    epsilon_per_rating and epsilon_per_km are what the two accounts add (`SignalCharge`). handle: of
+    the place or value whose signal it is, or "". signal is the stored signal.
     """
 
     kind: str
     space_version: str
     month: str
-    epsilon: Fraction
-    epsilon_per_distance: Fraction | None
+    epsilon_per_rating: Fraction
     signal: bytes | None = field(repr=False, default=None)
     handle: str = field(repr=False, default="")
     epsilon_per_km: Fraction = Fraction(0)

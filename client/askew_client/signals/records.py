@@ -61,8 +61,7 @@ def entry_of(  # one argument a column
         kind,
         signal.space_version,
         month,
-        charge.epsilon,
-        charge.epsilon_per_distance,
+        charge.epsilon_per_rating,
         encode_signal(signal),
         handle,
         charge.epsilon_per_km,
@@ -82,7 +81,7 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
             raise LedgerError("unknown kind of signal")
 
 
-VERSION = 5
+VERSION = 6
 # Each statement ends its line.
 SCHEMA = """
 CREATE TABLE charges (
@@ -92,12 +91,12 @@ CREATE TABLE charges (
     space_version TEXT NOT NULL,
     handle TEXT NOT NULL,
     month TEXT NOT NULL,
-    epsilon TEXT NOT NULL CHECK (epsilon GLOB '[1-9]*' OR epsilon = '0'),
-    epsilon_per_distance TEXT CHECK (epsilon_per_distance GLOB '[1-9]*'),
+    epsilon_per_rating TEXT NOT NULL
+        CHECK (epsilon_per_rating GLOB '[1-9]*' OR epsilon_per_rating = '0'),
     epsilon_per_km TEXT NOT NULL CHECK (epsilon_per_km GLOB '[1-9]*' OR epsilon_per_km = '0'),
     CHECK (
         kind = 'accept'
-        OR (kind = 'signal' AND (epsilon = '0') <> (epsilon_per_km = '0'))
+        OR (kind = 'signal' AND (epsilon_per_rating = '0') <> (epsilon_per_km = '0'))
     )
 ) STRICT;
 CREATE UNIQUE INDEX one_signal ON charges (space_version, handle, month) WHERE kind <> 'accept';
@@ -113,7 +112,7 @@ CREATE TABLE signals (
     for table in ("charges", "signals")
     for verb in ("UPDATE", "DELETE")
 )
-_COLUMNS = "kind, space_version, month, epsilon, epsilon_per_distance, handle, epsilon_per_km"
+_COLUMNS = "kind, space_version, month, epsilon_per_rating, handle, epsilon_per_km"
 
 
 def read_entries(database: sqlite3.Connection) -> list[Entry]:
@@ -137,15 +136,13 @@ def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | Non
 
 def append_entry(database: sqlite3.Connection, position: Position, entry: Entry) -> None:
     """Write one entry, with its signal if it has one."""
-    near = entry.epsilon_per_distance
     database.execute(
         f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *position,
             *(entry.kind, entry.space_version, entry.month),
-            *(str(entry.epsilon), None if near is None else str(near)),
-            *(entry.handle, str(entry.epsilon_per_km)),
+            *(str(entry.epsilon_per_rating), entry.handle, str(entry.epsilon_per_km)),
         ),
     )
     if entry.signal is not None:
@@ -154,11 +151,10 @@ def append_entry(database: sqlite3.Connection, position: Position, entry: Entry)
 
 def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
     """Raises ValueError, TypeError and ParameterError for what this program never writes."""
-    kind, space_version, month, epsilon, epsilon_per_distance, handle, per_km = row
+    kind, space_version, month, per_rating, handle, per_km = row
     check_month(month)
-    near = None if epsilon_per_distance is None else rational_of(epsilon_per_distance)
-    numbers = rational_of(epsilon), near
-    return Entry(kind, space_version, month, *numbers, record, handle, rational_of(per_km))
+    spent = rational_of(per_rating)
+    return Entry(kind, space_version, month, spent, record, handle, rational_of(per_km))
 
 
 def find(

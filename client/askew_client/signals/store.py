@@ -42,7 +42,7 @@ from askew_client.storage.private_files import PrivateDatabase, check_own, repla
 from askew_client.views.quote import Price
 
 _FORMAT = (VERSION, SCHEMA)
-_ACCOUNT = "device"  # the one account of its mark, with two sums: epsilon, epsilon per kilometer
+_ACCOUNT = "device"  # the one account of its mark, with two sums: a rating, a kilometer
 MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
 
@@ -77,8 +77,8 @@ class SignalStore:
         """Continue here, with the ledger and the clock as they are, which is an entry of its own.
 
         What the mark knows beyond the ledger is booked in both accounts; what was drawn elsewhere
-        is not counted. What was booked in plain epsilon is returned. The month becomes the ledger's
-        clock.
+        is not counted. What was booked as epsilon of one rating is returned. The month becomes the
+        ledger's clock.
         """
         check_month(month)
         with self._file.transaction() as database:
@@ -87,7 +87,7 @@ class SignalStore:
             here = _sums(known)
             all_of_it = larger({_ACCOUNT: here}, mark.spent)[_ACCOUNT]
             lost, per_km = (most - had for most, had in zip(all_of_it, here, strict=True))
-            entry = Entry("accept", "", month, lost, None, epsilon_per_km=per_km)
+            entry = Entry("accept", "", month, lost, epsilon_per_km=per_km)
             # After the last that either knows: the mark's sequence only rises.
             last = max(last_entries(database)[0][0], mark.position[0])
             made = self._append(database, known, last, entry)
@@ -178,8 +178,10 @@ class SignalStore:
         check: raises for a price that is not the one that the person was shown. It is asked within
         the transaction, for a stored signal too: nothing comes between it and the charge.
         """
-        if not charge.has_one_account or (charge.epsilon == 0) != (space_version == ANY_SPACE):
-            raise ParameterError("charge", charge.epsilon, "positive, in the account it is of")
+        if not charge.has_one_account or (charge.epsilon_per_rating == 0) != (
+            space_version == ANY_SPACE
+        ):
+            raise ParameterError("charge", charge, "positive, in the account it is of")
         check_month(month)
         with self._file.transaction() as database:
             known = read_entries(database)
@@ -224,5 +226,5 @@ def _nothing(reason: str) -> str:
 
 def _sums(known: Sequence[Entry]) -> tuple[Fraction, Fraction]:
     """Return what these entries spent, in both accounts."""
-    plain = sum((each.epsilon for each in known), Fraction(0))
-    return plain, sum((each.epsilon_per_km for each in known), Fraction(0))
+    ratings = sum((each.epsilon_per_rating for each in known), Fraction(0))
+    return ratings, sum((each.epsilon_per_km for each in known), Fraction(0))

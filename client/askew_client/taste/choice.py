@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 
-from askew.dp.privacy import SignalLoss
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
@@ -90,29 +88,24 @@ def choose(settings: ClientSettings, card: ModelCard, held: CachedItems) -> Take
     return Taken(ServingMode(settings.mode), Reason.CHOSEN, settings, held)
 
 
-def loss_of(card: ModelCard, settings: ClientSettings) -> SignalLoss:
-    """Return what a fresh signal of these settings costs at this server. Raises as `noise_for`."""
-    return noise_for(card, settings).privacy_loss(card.space.encoder.reach())
-
-
 def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
     """Return the noise by which these settings ask this server.
 
-    Raises ParameterError when the server cannot answer them, or where the noise would say more than
-    this device allows: the space is too wide, or one rating moves a point too far.
+    The rate is the person's setting, whatever the card says: by a server's numbers it would mark
+    the device. Raises ParameterError when the server cannot answer them, or where the noise would
+    tell more than they say: one rating moves a point by more than 1, or the space is too wide.
     """
     if settings.k > card.max_slate_size:
         limit = f"at most what this server answers, {card.max_slate_size}"
         raise ParameterError("k", settings.k, limit)
-    reach = card.space.encoder.reach()
-    _check("the feature space's diameter", reach.diameter, settings.max_diameter)
-    _check("how far one rating moves a point", reach.one_rating, settings.max_one_rating)
-    return LatticeLaplace.for_epsilon(settings.epsilon)
-
-
-def _check(name: str, distance: Fraction, most: float) -> None:
-    if distance > most:
-        raise ParameterError(name, float(distance), f"at most this device's limit, {most:g}")
+    encoder = card.space.encoder
+    if encoder.one_rating > 1:
+        name = "how far one rating moves a point"
+        raise ParameterError(name, float(encoder.one_rating), "at most 1, so that it is one rating")
+    if encoder.diameter > settings.max_ratings_apart:
+        limit = f"at most this device's limit, {settings.max_ratings_apart:g} ratings"
+        raise ParameterError("the feature space's diameter", float(encoder.diameter), limit)
+    return LatticeLaplace.for_epsilon(settings.epsilon_per_rating)
 
 
 def in_words(taken: Taken, card: ModelCard) -> ModeView:
@@ -129,7 +122,10 @@ def _what(taken: Taken) -> str:
         return f"all {_holding(taken.held)} are held and ranked here; {_NOTHING}"
     if taken.mode is ServingMode.CACHED:
         return f"the {_holding(taken.held)} held here are ranked; {_NOTHING}"
-    return f"one signal at epsilon {taken.settings.epsilon}, k {taken.settings.k}"
+    return (
+        f"one signal at epsilon {float(taken.settings.epsilon_per_rating):g} a rating, "
+        f"k {taken.settings.k}"
+    )
 
 
 def _holding(held: CachedItems) -> str:

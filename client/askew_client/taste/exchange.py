@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST
-from askew.dp.privacy import SignalCharge, SignalLoss
+from askew.dp.privacy import SignalCharge
 from askew.errors import Malformed
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
@@ -65,11 +65,6 @@ class Exchange:
         """By which it asks. Raises ParameterError as `noise_for` does, before anything else."""
         return noise_for(self.card, self.settings)
 
-    @property
-    def loss(self) -> SignalLoss:
-        """What a fresh signal costs, by this device's own reckoning."""
-        return self.noise.privacy_loss(self.card.space.encoder.reach())
-
     def ask(
         self,
         month: str,
@@ -95,8 +90,8 @@ class Exchange:
 
     @property
     def charge(self) -> SignalCharge:
-        """What a fresh signal costs."""
-        return self.loss.charge
+        """What a fresh signal costs, by this device's own reckoning."""
+        return self.noise.charge
 
     @property
     def k(self) -> int:

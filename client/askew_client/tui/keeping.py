@@ -33,8 +33,8 @@ def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str,
     if file is not None and changed:
         file.keep({name: getattr(after, name) for name in sorted(changed)})
     return (
-        f"From now on: ε {short_number(after.epsilon)}, k {after.k}. A signal already drawn stays "
-        "for its month."
+        f"From now on: ε {short_number(after.epsilon_per_rating)} a rating, k {after.k}. A signal "
+        "already drawn stays for its month."
     )
 
 
@@ -46,7 +46,8 @@ def raised_cap(
     The lower of the one in force and the one in the file counts: neither is raised in silence.
     Raises ParameterError.
     """
-    before, after = device.settings.lifetime_cap, _typed(device, typed).lifetime_cap
+    before = device.settings.rating_lifetime_cap
+    after = _typed(device, typed).rating_lifetime_cap
     if after != before and file is not None:
         with suppress(ConfigError):  # nothing is kept in a file that cannot be read
             before = min(before, file.lifetime_cap())

@@ -161,13 +161,15 @@ class NoisePicture:
 class SignalPreview:
     """What a fresh signal of some settings would tell and give. Public: nothing is drawn for it.
 
-    between_any_two, one_rating: privacy losses.
+    one_rating, at_median, between_any_two: what it tells at most of one rating, and between two
+    people: so far apart as half are, by the server's word, and any two.
     """
 
     epsilon: Fraction
     k: int
-    between_any_two: Fraction
     one_rating: Fraction
+    at_median: Fraction
+    between_any_two: Fraction
     noise: NoisePicture
 
 

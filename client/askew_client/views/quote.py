@@ -83,7 +83,7 @@ class Price:
     @property
     def spent_after(self) -> Fraction:
         """What is spent of the account when the signal is there."""
-        charge = self.charge.epsilon or self.charge.epsilon_per_km
+        charge = self.charge.epsilon_per_rating or self.charge.epsilon_per_km
         return self.spent + charge if self.fresh else self.spent
 
 
@@ -92,9 +92,9 @@ class Terms:
     """All that one question is, and what it costs. Public, but for the place.
 
     catalog_date: the date of what is held, or the version of a collection. mechanism: by which a
-    fresh signal is drawn; None where none is. one_rating: what it tells of one rating at most.
-    place: the name, or the spot itself, and handle is its version. region: where a fresh position
-    is drawn. price: None where nothing is sent, and so no ledger is looked at.
+    fresh signal is drawn; None where none is. place: the name, or the spot itself, and handle is
+    its version. region: where a fresh position is drawn. price: None where nothing is sent, and so
+    no ledger is looked at.
     """
 
     server: str
@@ -106,7 +106,6 @@ class Terms:
     catalog_date: int | str
     k: int
     mechanism: Mechanism | None = None
-    one_rating: Fraction = Fraction(0)
     place: object = field(repr=False, default=None)
     handle: str = field(repr=False, default="")
     region: str = ""
@@ -134,7 +133,6 @@ _IN_WORDS = (
     "the catalog's date",
     "the number of results",
     "the noise",
-    "what one rating tells",
     "the place",
     "where the place is",
     "the region",
@@ -184,19 +182,22 @@ ODDS: Final = 4.0  # what a level hides two places within
 class Cost:
     """What one signal costs, beside what this device has spent in the account that it is of.
 
-    charge: plain epsilon for tastes and axes, epsilon per straight-line kilometer for a place.
-    spent and cap: of that account. fresh: drawn and charged for this, and not sent again.
-    one_rating: what it tells of one rating at most, and wanted: the epsilon of the settings, which
-    counts from the next month on if it is another; both are of a question about titles.
-    cosine: of the plane whose kilometers these are, in parts of 1/65536, for a place.
+    charge: epsilon of one rating, or of one value on axes; epsilon per straight-line kilometer for
+    a place. spent and cap: of that account. fresh: drawn and charged for this, and not sent again.
+    Of a question about titles: median and diameter, how many ratings two people are apart, by the
+    server's word, and any two at most; wanted, the epsilon of the settings, which counts from the
+    next month on if it is another. per_unit: of axes, epsilon per unit of distance. cosine: of the
+    plane whose kilometers these are, in parts of 1/65536, for a place.
     """
 
     charge: SignalCharge
     spent: Fraction
     cap: Fraction
     fresh: bool
-    one_rating: Fraction = Fraction(0)
+    median: Fraction = Fraction(0)
+    diameter: Fraction = Fraction(0)
     wanted: Fraction = Fraction(0)
+    per_unit: Fraction = Fraction(0)
     cosine: int = 0
 
     @classmethod
@@ -216,9 +217,23 @@ class Cost:
 
     @property
     def epsilon(self) -> Fraction:
-        """In its own unit: a kilometer, or a unit of distance."""
-        charge = self.charge
-        return charge.epsilon_per_km or charge.epsilon_per_distance or charge.epsilon
+        """In its own unit: a kilometer, a unit of distance on axes, or a rating."""
+        return self.charge.epsilon_per_km or self.per_unit or self.charge.epsilon_per_rating
+
+    @property
+    def replaced_title(self) -> Fraction:
+        """What a signal tells at most of one title in place of another: of two ratings."""
+        return 2 * self.charge.epsilon_per_rating
+
+    @property
+    def at_median(self) -> Fraction:
+        """What it tells between two people who are so far apart as half are."""
+        return self.median * self.charge.epsilon_per_rating
+
+    @property
+    def between_any_two(self) -> Fraction:
+        """What it tells at most between any two people."""
+        return self.diameter * self.charge.epsilon_per_rating
 
     @property
     def hidden_km(self) -> float:
@@ -243,7 +258,7 @@ class Cost:
             )
         else:
             unit, spent = "per unit distance", f"{at_most(self.spent)} of {float(self.cap):g} spent"
-            means = f"at most {at_most(self.charge.epsilon, 3)} between any two values"
+            means = f"at most {at_most(self.charge.epsilon_per_rating, 3)} between any two values"
         who, mark = ("places", ";") if self.of_a_place else ("signals", ",")
         what = "noisy position" if self.of_a_place else "signal"
         kept = f"nothing is charged: the {what} that was drawn before is sent again"

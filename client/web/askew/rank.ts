@@ -184,55 +184,51 @@ function opens(attributes: readonly Attribute[], values: readonly Value[], now: 
 
 const DAYS = ["mo", "tu", "we", "th", "fr", "sa", "su"];
 const MIDNIGHT = 24 * 60;
-type Span = readonly [start: number, end: number];
+const ANOTHER = /(?<=[0-9df]) *, *(?=[a-z])/; // rule, behind a time or "off"
+type Span = readonly [start: number, end: number, opens: boolean];
 
 // Whether it is open on a day (Monday is 0) at a minute of it; undefined for hours that cannot be
 // read. The grammar is that of docs/protocol.md.
 export function isOpen(hours: string, day: number, minute: number): boolean | undefined {
-  const week = weekOf(hours);
-  if (!week) return undefined;
-  const today = week[day]!.some(([start, end]) => start <= minute && minute < end);
-  return today || week[(day + 6) % 7]!.some(([, end]) => minute + MIDNIGHT < end);
+  try {
+    const week = weekOf(hours);
+    const at = (n: number, when: number) =>
+      week[n]!.filter(([start, end]) => start <= when && when < end);
+    return [...at((day + 6) % 7, minute + MIDNIGHT), ...at(day, minute)].at(-1)?.[2] ?? false;
+  } catch {
+    return undefined;
+  }
 }
 
-function weekOf(hours: string): Span[][] | undefined {
-  if (hours.trim() === "24/7") return DAYS.map(() => [[0, MIDNIGHT] as const]);
+function weekOf(hours: string): Span[][] {
   const week: Span[][] = DAYS.map(() => []);
-  for (const rule of hours
-    .toLowerCase()
-    .split(";")
-    .map((each) => each.trim())
-    .filter(Boolean)) {
-    const closed = ["off", "closed"].find((each) => rule.endsWith(each));
-    const times = closed ? closed : rule.replace(/^[a-z ,-]+/, "");
-    const days = daysOf(rule.slice(0, rule.length - times.length));
-    const spans = closed ? [] : times.split(",").map(spanOf);
-    if (!days || spans.some((each) => !each)) return undefined;
-    for (const day of days) week[day] = spans as Span[];
-  }
+  const text = hours.toLowerCase().replace(/^ *24\/7 *$/, "00:00-24:00");
+  for (const rules of text.split(";").filter((each) => each.trim()))
+    for (const [number, each] of rules.trim().split(ANOTHER).entries()) {
+      const rule = each.replace(/(off|closed)$/, "").trimEnd();
+      const opens = rule === each;
+      const times = rule.replace(/^[a-z ,-]+/, "");
+      const spans = opens || times ? times.split(",").map((each) => spanOf(each, opens)) : [];
+      for (const day of daysOf(rule.slice(0, rule.length - times.length)))
+        week[day] = [...(spans.length && (number || !opens) ? week[day]! : []), ...spans];
+    }
   return week;
 }
 
-function daysOf(text: string): number[] | undefined {
+function daysOf(text: string): number[] {
   if (!text.trim()) return DAYS.map((_, n) => n);
-  const found: number[] = [];
-  for (const part of text.split(",")) {
+  return text.split(",").flatMap((part) => {
     const ends = part.split("-").map((each) => DAYS.indexOf(each.trim()));
-    if (ends.length > 2 || ends.includes(-1)) return undefined;
-    const [first, last] = [ends[0]!, ends.at(-1)!];
-    for (let day = first; day <= (last < first ? last + 7 : last); day += 1) found.push(day % 7);
-  }
-  return found;
+    const [first = 0, last = first, more] = ends;
+    if (ends.includes(-1) || more !== undefined) throw new SyntaxError();
+    return DAYS.map((_, n) => (first + n) % 7).slice(0, ((last - first + 7) % 7) + 1);
+  });
 }
 
-function spanOf(text: string): Span | undefined {
-  const [start, end, ...rest] = text.split("-").map((each) => minuteOf(each.trim()));
-  if (start === undefined || end === undefined || rest.length) return undefined;
-  return [start, end > start ? end : end + MIDNIGHT];
-}
-
-function minuteOf(text: string): number | undefined {
-  const found = /^(\d{1,2}):(\d{2})$/.exec(text);
-  const [hour, minute] = [Number(found?.[1]), Number(found?.[2])];
-  return minute <= 59 && 60 * hour + minute <= MIDNIGHT ? 60 * hour + minute : undefined;
+function spanOf(text: string, opens: boolean): Span {
+  const found = /^(\d\d?):([0-5]\d) *- *(\d\d?):([0-5]\d)$/.exec(text.trim());
+  const [, hour, minute, lastHour, lastMinute] = found!.map(Number); // a TypeError if none is
+  const [start, end] = [60 * hour! + minute!, 60 * lastHour! + lastMinute!];
+  if (start > MIDNIGHT || end > 2 * MIDNIGHT) throw new SyntaxError();
+  return [start, end > start ? end : end + MIDNIGHT, opens];
 }

@@ -191,13 +191,15 @@ class Message {
   }
 }
 
-// Text of a stranger: short, without controls, and not blank.
-const PRINTABLE = /^(?: |[^\p{C}\p{Z}])+$/u;
+// Text of a stranger: short and visible, without controls and turned directions. What joins or
+// parts letters, and the marks of a direction, may stand in it.
+const SHOWN = /[^\p{C}\p{Z}]/u;
+const HIDDEN = /(?![ \u00ad\u200b-\u200f\u2060\ufeff])[\p{C}\p{Z}]/u;
 const MARKS = /\p{M}{9}/u;
 
 function plain(value: string, longest: number): string {
   const isPlain =
-    PRINTABLE.test(value) && value.trim() !== "" && !MARKS.test(value.normalize("NFD"));
+    SHOWN.test(value) && !HIDDEN.test(value) && !MARKS.test(value.normalize("NFD"));
   if (!isPlain || [...value].length > longest) throw malformed();
   return value;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,13 @@ from askew.catalog.item import AttributeKind
 from askew.errors import DataError, ParameterError
 from askew.protocol.metric_card import CollectionCard, MetricRuleKind
 from askew.spaces.map import MetricSpace
+from askew_server.cli.options import bad_rows_option
 from askew_server.cli.progress import Steps, when_stopped
 
 if TYPE_CHECKING:
     from askew_server.collections.intake import AttributeOption, CollectionFile, ReadCollection
     from askew_server.collections.model import MetricModel, Towns
-    from askew_server.collections.tables import Omissions
+    from askew_server.tables import Omissions
 
 _PATH = click.Path(path_type=Path)
 _KINDS = ", ".join(AttributeKind)
@@ -34,7 +36,7 @@ _REPLY_BYTES = 4_000  # about what a device asks for
     multiple=True,
     required=True,
     metavar="NAME=FILE",
-    help="A collection and its csv, parquet or GeoJSON file; may be given again.",
+    help="A collection and its file, folder or pattern of files; may be given again.",
 )
 @click.option("--region", metavar="S/W/N/E", help="The map's edges in degrees: 47/5/55/16.")
 @click.option("--axes", type=_PATH, help="A TOML file of one to three axes, instead of a map.")
@@ -66,7 +68,18 @@ _REPLY_BYTES = 4_000  # about what a device asks for
     type=click.Choice([kind.value for kind in MetricRuleKind]),
     help="How to answer.  [default: posterior with --towns, else items]",
 )
-@click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
+@click.option(
+    "--week",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="A day of the week whose opening hours count.  [default: today]",
+)
+@bad_rows_option
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse files of which any row is left out or any value is unknown.",
+)
 def collect(
     out: Path,
     collections: tuple[str, ...],
@@ -79,14 +92,18 @@ def collect(
     source: str | None,
     simulated: bool,
     rule: str | None,
+    week: datetime.datetime | None,
+    max_bad_rows: float,
     strict: bool,
 ) -> None:
     """Make a model of collections: items on a map or on lines.
 
-    A file has a column title or name, latitude and longitude (or lat and lon; on axes, the axes'
-    names), and an id or key if live values are to find their items. Of its other columns replies
-    show those that --attribute or --live name. Every row is checked. Rows that
-    are left out are counted under their reason, with the first lines.
+    A file is csv, tsv, JSON lines, GeoJSON or parquet. It has a column title or name, latitude and
+    longitude (or lat and lon; on axes, the axes' names), and an id or key if live values are to
+    find their items. Of its other columns replies show those that --attribute or --live name.
+    Every row is checked. Rows that are left out, and values that cannot be read and are unknown,
+    are counted under their reason, with the first lines. Hours are OpenStreetMap's opening_hours,
+    of one week.
 
     \b
     Examples:
@@ -109,13 +126,14 @@ def collect(
     space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
     options = [AttributeOption.parsed(each) for each in attributes]
     options += [AttributeOption.parsed(each, live=True) for each in live]
+    day = week.date() if week else datetime.date.today()
     files = [
-        CollectionFile(name, path, source or path.name, simulated)
+        CollectionFile(name, path, day, source or path.name, simulated, max_bad_rows)
         for name, path in map(_named_file, collections)
     ]
     with when_stopped(), Steps.shown() as steps:
         readings = _read(files, space, options, wants, steps, strict=strict)
-        known = None if towns is None else _towns(towns, space, steps)
+        known = None if towns is None else _towns(towns, space, steps, max_bad_rows)
         kind = MetricRuleKind(rule) if rule else None
         model = model_of(space, [each.collection for each in readings], known, kind)
         model, proposals = _proposing(model)
@@ -137,10 +155,17 @@ def collect(
     multiple=True,
     required=True,
     metavar="NAME=FILE",
-    help="A collection and a csv, parquet or GeoJSON file of keys and live values.",
+    help="A collection and a file of keys and live values.",
 )
-@click.option("--strict", is_flag=True, help="Refuse files of which any row is left out.")
-def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None:
+@bad_rows_option
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse files of which any row is left out or any value is unknown.",
+)
+def update_live(
+    model: Path, collections: tuple[str, ...], max_bad_rows: float, strict: bool
+) -> None:
     """Replace live values of collections, also while they are served.
 
     A file has the column id or key, and live columns. Items and columns that it does not have keep
@@ -151,13 +176,16 @@ def update_live(model: Path, collections: tuple[str, ...], strict: bool) -> None
     Example:
       askew-server update-live --model model --collection chargers=free.csv
     """
-    from askew_server.collections.intake import Told
+    from askew_server.collections.intake import CollectionFile, Told
     from askew_server.collections.intake import update_live as update
 
     for name, path in map(_named_file, collections):
         with when_stopped(), Steps.shown() as steps:
-            done = update(model, name, path, Told(steps.step, steps.share), strict=strict)
+            today = datetime.date.today()
+            file = CollectionFile(name, path, today, max_bad_rows=max_bad_rows)
+            done = update(model, file, Told(steps.step, steps.share, _note), strict=strict)
         _say_omitted(done.omissions)
+        _say_unknown(done.unknown)
         items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"
         click.echo(f"{name}: {', '.join(done.columns)} of {items}")
 
@@ -174,27 +202,30 @@ def _read(
     """The collections of the files; says what was left out. Raises DataError if that is refused."""
     from askew_server.collections.intake import Told, read_collection
 
-    told = Told(steps.step, steps.share)
+    told = Told(steps.step, steps.share, _note)
     named = (() if wants == ("none",) else wants) if wants else None
     readings = [read_collection(each, space, options, told, named) for each in files]
     steps.pause()
     for reading in readings:
         _say_omitted(reading.omissions)
+        _say_unknown(reading.unknown)
     _check_used(options, readings)
     known = {each.attribute for reading in readings for each in reading.collection.card.wants}
     for text in named or ():
         if text.partition("=")[0] not in known:
             raise ParameterError("want", text, "of a column that replies show")
-    if strict and any(reading.omissions.count for reading in readings):
-        raise DataError("rows were left out, and --strict refuses that; nothing was written")
+    if strict and any(each.omissions.count or each.unknown.count for each in readings):
+        what = "rows were left out, or values are unknown"
+        raise DataError(f"{what}, and --strict refuses that; nothing was written")
     return readings
 
 
-def _towns(path: Path, space: MetricSpace, steps: Steps) -> Towns:
+def _towns(path: Path, space: MetricSpace, steps: Steps, max_bad_rows: float) -> Towns:
     """The towns of a file; says what was left out. A list of the world is no slip."""
     from askew_server.collections.intake import Told, read_towns
 
-    towns, omissions = read_towns(path, space, path.name, Told(steps.step, steps.share))
+    told = Told(steps.step, steps.share, _note)
+    towns, omissions = read_towns(path, space, path.name, told, max_bad_rows)
     steps.pause()
     _say_omitted(omissions)
     return towns
@@ -258,12 +289,28 @@ def _check_used(options: list[AttributeOption], readings: list[ReadCollection]) 
             raise ParameterError("live" if option.live else "attribute", option.name, limit)
 
 
+def _note(text: str) -> None:
+    """Say what an operator should know of a file, on standard error."""
+    click.echo(text, err=True)
+
+
 def _say_omitted(omissions: Omissions) -> None:
     """What was left out of a file, on standard error."""
     if omissions.count:
         rows = "1 row" if omissions.count == 1 else f"{omissions.count:,} rows"
-        click.echo(f"{rows} of {omissions.file} left out:", err=True)
+        click.echo(f"{rows} of {Path(omissions.file).name} left out:", err=True)
         for line in omissions.lines:
+            click.echo(f"  {line}", err=True)
+
+
+def _say_unknown(unknown: Omissions) -> None:
+    """What could not be read of rows that stay, on standard error."""
+    if unknown.count:
+        values = "1 value" if unknown.count == 1 else f"{unknown.count:,} values"
+        click.echo(
+            f"{values} of {Path(unknown.file).name} unknown, or in part; their rows stay:", err=True
+        )
+        for line in unknown.lines:
             click.echo(f"  {line}", err=True)
 
 

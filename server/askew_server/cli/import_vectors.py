@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.limits import MAX_RANKING_DIMENSION
+from askew_server.cli.options import bad_rows_option
 from askew_server.cli.progress import Steps
 from askew_server.cli.training_data import (
     check_new,
@@ -15,7 +16,7 @@ from askew_server.cli.training_data import (
     report,
     save,
     scale_of,
-    show_rejects,
+    show_omissions,
 )
 
 if TYPE_CHECKING:
@@ -45,16 +46,10 @@ if TYPE_CHECKING:
     help="Lowest and highest rating on devices.",
 )
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
-@click.option(
-    "--device-epsilon",
-    default=4.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="The epsilon per unit distance that devices will choose.",
-)
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @click.option("--least-likes", default=20, show_default=True, help="Hold back shorter profiles.")
 @default_items_option
+@bad_rows_option
 def import_vectors(
     item_vectors: Path,
     items: Path,
@@ -62,10 +57,10 @@ def import_vectors(
     out: Path,
     scale: tuple[float, float],
     like_from: float | None,
-    device_epsilon: float,
     k: int,
     least_likes: int,
     default_items: int | None,
+    max_bad_rows: float,
 ) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
 
@@ -85,27 +80,23 @@ def import_vectors(
 
     from askew_server.ratings import read_items
     from askew_server.ratings.vectors import read_vectors
-    from askew_server.taste.model.item_model import ImportOptions, import_model
+    from askew_server.taste.model.item_model import import_model
     from askew_server.taste.training.given_vectors import given_items
     from askew_server.taste.training.options import GIVEN, TrainingOptions, what_it_tells
 
-    options = ImportOptions(
-        TrainingOptions(
-            epsilon=device_epsilon,
-            k=k,
-            ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
-            least_likes=least_likes,
-            learned=True,
-            default_items=default_items,
-        ),
-        scale_of(scale, like_from),
+    options = TrainingOptions(
+        k=k,
+        ranking_dimension=MAX_RANKING_DIMENSION,  # as many as the vectors have
+        least_likes=least_likes,
+        default_items=default_items,
     )
+    rated = scale_of(scale, like_from)
     check_new(out)
     vectors = read_vectors(item_vectors)
     people = None if people_vectors is None else read_vectors(people_vectors)
-    rows, rejects = read_items(items)
-    show_rejects(rejects)
-    given = given_items(vectors, rows, rejects.count)
+    rows, left_out = read_items(items, bad_share=max_bad_rows)
+    show_omissions(left_out)
+    given = given_items(vectors, rows, left_out.count)
     _say(given)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):
@@ -114,6 +105,7 @@ def import_vectors(
             people,
             rows,
             options,
+            rated,
             step=lambda name: steps.step(f"import: {name}"),
         )
         save(model, out, steps)

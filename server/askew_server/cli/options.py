@@ -23,7 +23,7 @@ DEFAULT_ENGINE = "duckdb:"
 # The options that say where things are.
 PLACES = (
     *("ledger", "mark"),
-    *("engine", "memory_limit"),
+    *("engine", "memory_limit", "encoding"),
 )
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -37,6 +37,7 @@ class Workplace:
     mark: Path | None = None
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
     memory_limit: str | None = None
+    encoding: str | None = None
 
     @property
     def mark_path(self) -> Path:
@@ -105,6 +106,18 @@ def bound_option(command: _Command) -> _Command:
         type=int,
         help="Count no more of a person.  [default: 100 where noise or threshold depend on it, "
         "else no bound]",
+    )(command)
+
+
+def bad_rows_option(command: _Command) -> _Command:
+    """--max-bad-rows."""
+    return click.option(
+        "--max-bad-rows",
+        type=click.FloatRange(0, 1),
+        default=0.1,
+        show_default=True,
+        metavar="SHARE",
+        help="Refuse files of which more rows are no rows, or lack what each must have.",
     )(command)
 
 
@@ -177,6 +190,11 @@ def engine_options(command: _Command) -> _Command:
         ),
         click.option(
             "--memory-limit", help='DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.'
+        ),
+        click.option(
+            "--encoding",
+            help="Of files of text, such as latin-1: what is counted decides nothing about it.  "
+            "[default: utf-8]",
         ),
     )
     for option in reversed(options):

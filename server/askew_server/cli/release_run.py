@@ -155,7 +155,7 @@ def run(
         warn_of_sharers(ledger, data.name, place_of(plan.source))
         require_events(engine, plan.task)
         warn(*catalog_remarks(engine, plan.task))
-        engine.look_through(source.events)
+        engine.look_through(source.events, {source.unit_column, source.item_column})
         if dry_run:
             output.say("A dry run: the budget allows it; nothing was charged, counted or written.")
             return None

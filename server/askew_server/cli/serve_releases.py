@@ -152,14 +152,14 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
 
 def _look(engine: Engine, task: CountingTask) -> None:
     """Raises DataError where columns or types of files do not go together, as when one is new, and
-    for a csv with a line that hides others.
+    for text with a line that hides others.
     """
     from askew_server.counting.bounding import require_events
     from askew_server.counting.engines.driver import is_text_file
 
     require_events(engine, task)
     if is_text_file(task.events):
-        engine.look_through(task.events)
+        engine.look_through(task.events, {task.unit_column, task.item_column})
 
 
 def _over(answering: Lock) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from askew_server.cli.options import bad_rows_option
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.train_private import PrivateOptions, private_options, train_private
@@ -31,19 +32,12 @@ if TYPE_CHECKING:
     "--ratings",
     required=True,
     type=click.Path(path_type=Path),
-    help="Ratings: a file or a folder of them.",
+    help="Ratings: a file, a folder or a pattern.",
 )
 @click.option(
     "--items", type=click.Path(path_type=Path), help="Items file; without one, keys are titles."
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="New model directory.")
-@click.option(
-    "--device-epsilon",
-    default=4.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="The epsilon per unit distance that devices will choose.",
-)
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @click.option("--ranking-dimension", type=int, help="Numbers of a vector; default 64.")
 @click.option("--min-ratings", default=20, show_default=True, help="Leave out rarer items.")
@@ -64,11 +58,11 @@ if TYPE_CHECKING:
     help="Take items, vectors and rating scale from this model, which these people are not in.",
 )
 @default_items_option
+@bad_rows_option
 def train(
     ratings: Path,
     items: Path | None,
     out: Path,
-    device_epsilon: float,
     k: int,
     ranking_dimension: int | None,
     min_ratings: int,
@@ -80,17 +74,18 @@ def train(
     dataset: str | None,
     vectors_from: Path | None,
     default_items: int | None,
+    max_bad_rows: float,
     paying: PrivateOptions,
 ) -> None:
     """Train a model on ratings. The same ratings and options make the same bytes.
 
-    Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), gzipped or not,
-    and any csv or parquet file with the columns user, item, rating. Without --items, the items of
-    the ratings are their titles, such as "Alien (1979)".
+    Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), and any csv,
+    tsv, txt, JSON lines or parquet with the columns user, item, rating; text may be packed as .gz
+    or .zst. Without --items, the items of the ratings are their titles, such as "Alien (1979)".
 
     With --private, the ratings are counted into one noisy matrix, which a ledger pays for, and the
     model is made of that matrix alone: --epsilon and --delta hide all that one person likes.
-    Ratings are then one csv or parquet file, or a table of --engine. It says first what it will
+    Ratings are then files of text or parquet, or a table of --engine. It says first what it will
     spend, and where a list of what is popular would do as well.
 
     \b
@@ -111,14 +106,12 @@ def train(
     )
 
     options = TrainingOptions(
-        epsilon=device_epsilon,
         k=k,
         ranking_dimension=ranking_dimension,
         min_ratings=min_ratings,
         least_likes=least_likes,
         like_from=None if counts else like_from,
         counts=_least_count(like_from) if counts else None,
-        learned=True,
         default_items=default_items,
     )
     if paying.private:
@@ -131,7 +124,9 @@ def train(
         train_private(spending, items, out, options, scale)
         return
     paying.check_unused()
-    table, rows = training_data(ratings, items, out, options.counts)
+    table, rows = training_data(
+        ratings, items, out, options.counts, bad_share=max_bad_rows, encoding=paying.encoding
+    )
     vectors = _vectors(vectors_from)
     show_left_out(table, *_taken(table, vectors, options))
     # On small matrices, more threads wait for each other: more CPU time, no faster.

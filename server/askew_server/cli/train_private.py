@@ -70,11 +70,11 @@ class Spending:
 
 def catalog_of(items: Path) -> tuple[tuple[str, ...], dict[str, ItemRow]]:
     """The keys of a public catalog, in the order of their bytes, and its rows."""
-    from askew_server.cli.training_data import show_rejects
+    from askew_server.cli.training_data import show_omissions
     from askew_server.ratings import read_items
 
-    rows, rejects = read_items(items)
-    show_rejects(rejects)
+    rows, left_out = read_items(items)
+    show_omissions(left_out)
     return tuple(sorted(rows, key=str.encode)), rows
 
 
@@ -123,7 +123,8 @@ def paid_matrix(
             _require_worth(spending.noise, len(keys), spending.expect)
             ledger.foresee(request)  # what is refused is refused before the ratings are looked at
             warn_of_sharers(ledger, data.name, place_of(task))
-            engine.look_through(spending.ratings)
+            columns = task.unit_column, task.item_column, task.rating_column
+            engine.look_through(spending.ratings, columns)
         if spending.dry_run:
             allowed = "" if stored else "the budget allows it; "
             click.echo(f"A dry run: {allowed}nothing was charged, counted or written.")
@@ -220,13 +221,10 @@ class _Ratings:
         from askew_server.cli.release_run import warn
         from askew_server.counting.likes import columns_of_ratings, require_likes
 
-        path = Path(self.name)
-        if path.is_dir() or (path.is_file() and not is_file(self.name)):
-            # Read by lines, one person's field with a line break is a line of somebody else.
+        if Path(self.name).is_file() and not is_file(self.name):
             raise DataError(
-                f"{self.name}: private training does not read folders or files of this kind, in"
-                " which one person's line could count as lines of many people. Write the ratings"
-                " as one file that ends in .csv, .csv.gz or .parquet, or name a table of --engine"
+                f"{self.name}: private training counts parquet, csv, tsv, txt and files of"
+                " MovieLens, by the ends of their names, or a table of --engine"
             )
         columns = columns_of_ratings(self.engine, self.name)
         task = _task(spending, keys, self.name, columns)
@@ -301,6 +299,7 @@ class PrivateOptions:
     max_items_per_unit: int | None
     engine: str
     memory_limit: str | None
+    encoding: str | None
 
     def check_unused(self) -> None:
         """Raises click.UsageError for what only --private takes."""
@@ -308,7 +307,7 @@ class PrivateOptions:
         if any((*given, self.max_items_per_unit, self.dry_run)):
             raise click.UsageError(
                 "--epsilon, --delta, --expect, --as-of, --again, --max-items-per-unit and --dry-run"
-                " are of --private; the epsilon that devices choose is --device-epsilon"
+                " are of --private; devices choose an epsilon of their own"
             )
 
     def spending(
@@ -329,11 +328,12 @@ class PrivateOptions:
             mark=mark,
             engine=self.engine,
             memory_limit=self.memory_limit,
+            encoding=self.encoding,
         )
         return Spending(
             place=place,
             dataset=dataset,
-            ratings=str(ratings),
+            ratings=f"{ratings}/" if ratings.is_dir() else str(ratings),
             noise=NoisyCovariance(self.epsilon, self.delta),
             least=scale.like_from,
             most=scale.highest,

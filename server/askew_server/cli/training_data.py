@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from askew.dp.privacy import DEVICE_EPSILON
 from askew.errors import OutOfRange, ParameterError
 from askew.protocol.modes import DEVICE_BYTES
 from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from askew.catalog.catalog import Catalog
     from askew.protocol.model_card import ModelCard
     from askew.spaces.vectors import RatingScale
-    from askew_server.ratings import ItemRow, RatingTable, Rejects
+    from askew_server.ratings import ItemRow, RatingTable
+    from askew_server.tables import Omissions
     from askew_server.taste.measures import Estimate
+    from askew_server.taste.model.held_out import Figure
     from askew_server.taste.model.item_model import ItemModel  # brings scipy
 
 
@@ -28,9 +33,9 @@ default_items_option = click.option(
     type=click.IntRange(1),
     help="Items on a device that does not hold them all.  [default: as many as 800 kB hold]",
 )
-_SHOWN_REJECTS = 10
 _SHOWN_KEY = 40  # characters of an item's key
 _MANY_LIKES = 0.1
+_STEPS = 1000  # of a bar
 _Table = TypeVar("_Table")
 
 
@@ -42,18 +47,27 @@ def source_of(table: RatingTable) -> str:
 
 
 def training_data(
-    ratings: Path, items: Path | None, out: Path, counts: float | None
+    ratings: Path,
+    items: Path | None,
+    out: Path,
+    counts: float | None,
+    *,
+    bad_share: float,
+    encoding: str | None = None,
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
     """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
     that is there.
     """
     from askew_server.ratings import read_items, read_ratings, titled
+    from askew_server.tables import open_table
 
     check_new(out)
-    table = _loaded(partial(read_ratings, counts=counts), ratings, "Reading ratings")
+    named = open_table(ratings, encoding=encoding)
+    read = partial(read_ratings, named, counts=counts, bad_share=bad_share)
+    table = _loaded(read, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
-    rows = _loaded(read_items, items, "Reading items")
+    rows = _loaded(partial(read_items, items, bad_share=bad_share), "Reading items")
     untitled = [key for key in table.item_keys if key not in rows]
     if untitled:
         click.echo(
@@ -122,77 +136,98 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
     """What the operator reads. table: whose first line is exact, and no part of the model; None of
     a private one. tells: of the people, what the model does.
     """
-    space, epsilon = model.card.space, model.training.epsilon
-    reach = space.encoder.reach()
+    from askew_server.taste.model.held_out import EPSILONS
+
+    card, space = model.card, model.card.space
     if table is not None:
         size = f"{table.n_people:,} people of {len(table.item_keys):,} items"
         click.echo(f"ratings    {len(table.rating):,} by {size}")
-    click.echo(f"catalog    {model.card.n_items:,} items, version {model.card.catalog_version}")
+    click.echo(f"catalog    {card.n_items:,} items, version {card.catalog_version}")
     click.echo(
         f"space      {space.ranking_dimension} ranking dimensions, {space.dimension} in a signal, "
         f"version {space.version}"
     )
     click.echo(
-        f"distances  {model.median_distance:g} the median of two people, at most "
-        f"{float(reach.one_rating):.3f} by one rating, {float(reach.diameter):.2f} the farthest"
+        f"distances  in ratings: {card.median_distance:g} the median of two people, "
+        f"{float(space.diameter):.2f} the farthest"
     )
-    if model.median_distance < 1:
-        click.echo(
-            "           devices refuse a space so wide that the median is 1, so the unit of "
-            "distance\n           is longer: people are closer in it, and one epsilon hides more"
-        )
-    click.echo(
-        f"epsilons   {epsilon:g}, at most {epsilon * float(reach.one_rating):.3g} and "
-        f"{epsilon * float(reach.diameter):.3g} at these distances"
-    )
+    told = "; ".join(_epsilons(each, card) for each in EPSILONS)
+    click.echo(f"epsilons   a rating, at the median, between any two: {told}")
     for line in figures_of(model):
         click.echo(line)
     click.echo("tells      " + "\n           ".join(tells))
     click.echo(f"model      {out}")
 
 
-def _loaded(read: Callable[..., tuple[_Table, Rejects]], path: Path, label: str) -> _Table:
+def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table:
     """A file's content, with progress, and with its bad rows counted on the screen. Who stops it
     stops it in order: it may have made a copy of the file.
     """
-    from askew_server.ratings.formats import size_at
-
-    bar_of = click.progressbar(length=size_at(path), label=label, file=sys.stderr)
+    bar_of = click.progressbar(length=_STEPS, label=label, file=sys.stderr)
     with when_stopped(), named_if_too_large(label.lower), bar_of as bar:
-        content, rejects = read(path, progress=lambda done, _: bar.update(done - bar.pos))
-    show_rejects(rejects)
+
+        def tell(share: float) -> None:
+            bar.update(int(share * _STEPS) - bar.pos)
+
+        content, left_out = read(share=tell)
+    show_omissions(left_out)
     return content
 
 
-def show_rejects(rejects: Rejects) -> None:
-    """How many rows of a file were left out, and the first ones."""
-    if rejects.count:
-        click.echo(f"{rejects.count:,} bad rows left out, such as:", err=True)
-        for bad in rejects.examples[:_SHOWN_REJECTS]:
-            click.echo(f"  {bad.file}, line {bad.line}: {bad.reason}", err=True)
+def show_omissions(left_out: Omissions) -> None:
+    """Say how a file was read and what was left out of it, by reason."""
+    for note in left_out.notes:
+        click.echo(f"note: {note}", err=True)
+    if left_out.count:
+        click.echo(f"{left_out.count:,} rows of {left_out.file} left out:", err=True)
+        for line in left_out.lines:
+            click.echo(f"  {line}", err=True)
 
 
 def figures_of(model: ItemModel) -> Iterator[str]:
-    """Say what people held out have by each mode, and what a device does by itself."""
-    card, options = model.card, model.training
+    """Print the table of what people held out have, and a sentence of advice."""
+    card, k = model.card, model.training.k
     whom = "SIMULATED people" if card.simulated else "people"
     yield f"utility    NDCG@10 of {whom} held out, by what they liked and did not tell"
-    n_held = card.n_held or card.n_items
-    held = f"hold {n_held:,} items, and send nothing"
-    beside = f"and {options.k} items for everybody" if card.n_held else f"{options.k} for everybody"
-    asked = f"ask at epsilon {options.epsilon:g} for k = {options.k}"
-    for words, name in ((held, "held"), (beside, "everybody"), (asked, "asked")):
-        figure = model.figures[name]
-        gain = f", gain {_gained(figure.gain)}" if name == "asked" else ""
-        yield f"  {words:<38} {_either_way(figure.ndcg)}{gain}"
+    columns = list(model.figures.items())
+    yield "  " + f"{'devices hold':<28}" + "".join(f"{int(held):>22,}" for held, _ in columns)
+    names = list(dict.fromkeys(name for _, column in columns for name in column))
+    words = {"alone": "and send nothing", "everybody": f"and get the same {k} for all"}
+    for name in names:
+        cells = [_cell(name, column.get(name)) for _, column in columns]
+        yield "  " + f"{words.get(name, f'and ask at {name} a rating'):<28}" + "".join(cells)
+    yield "           a gain is over the line of everybody, of that over sending nothing"
+    yield from _advice(model)
+
+
+def _cell(name: str, figure: Figure | None) -> str:
+    if figure is None:
+        return " " * 22
+    gain = "" if name == "alone" else f" {_gained(figure.gain)}"
+    return f"{_either_way(figure.ndcg) if name == 'alone' else _short(figure.ndcg.mean) + gain:>22}"
+
+
+def _advice(model: ItemModel) -> Iterator[str]:
+    """Say what devices do with this model, and why."""
+    card = model.card
     whole = bytes_held(card, model.catalog)
-    yield f"files      {whole:,} bytes hold all {card.n_items:,} items"
+    size = f"{whole:,} bytes hold all {card.n_items:,} items"
+    default = f"{float(DEVICE_EPSILON):g}"
     if whole <= DEVICE_BYTES:
-        yield "devices    hold all, rank it themselves and send nothing"
-    elif card.worth_asking:
-        yield f"devices    hold {n_held:,} items and ask: the gain is more than chance makes"
+        yield f"advice     hold them: {size}, and devices rank all and send nothing"
+        return
+    held = f"hold {card.n_default:,} items"
+    if card.worth_asking:
+        gain = _gained(model.figures[str(card.n_default)][default].gain)
+        yield f"advice     {held} and ask: at {default} a rating the gain is {gain}; {size}"
     else:
-        yield f"devices    hold {n_held:,} items and send nothing: no gain beyond what chance makes"
+        reason = f"at {default} a rating there is no gain beyond what chance makes"
+        yield f"advice     {held} and send nothing: {reason}; {size}"
+
+
+def _epsilons(epsilon: Fraction, card: ModelCard) -> str:
+    rate = float(epsilon)
+    return f"{rate:g}, {rate * card.median_distance:.3g}, {rate * float(card.space.diameter):.3g}"
 
 
 def _gained(estimate: Estimate) -> str:
@@ -201,7 +236,8 @@ def _gained(estimate: Estimate) -> str:
 
 def _either_way(estimate: Estimate) -> str:
     """Without its sign."""
-    size, spread = (
-        f"{each:.3f}".removeprefix("0") for each in (abs(estimate.mean), estimate.error)
-    )
-    return f"{size} ± {spread}"
+    return f"{_short(abs(estimate.mean))} ± {_short(estimate.error)}"
+
+
+def _short(number: float) -> str:
+    return f"{number:.3f}".removeprefix("0")

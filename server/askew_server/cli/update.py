@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from askew_server.cli.options import bad_rows_option
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.train_private import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     "--ratings",
     required=True,
     type=click.Path(path_type=Path),
-    help="Ratings: a file or a folder of them.",
+    help="Ratings: a file, a folder or a pattern.",
 )
 @click.option(
     "--items", type=click.Path(path_type=Path), help="Items file; else known titles stay."
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @click.option("--mark", type=click.Path(path_type=Path), help="The ledger's mark.")
 @click.option("--dataset", help="Whose budget pays.")
 @private_options
+@bad_rows_option
 def update(
     model: Path,
     ratings: Path,
@@ -52,6 +54,7 @@ def update(
     ledger: Path | None,
     mark: Path | None,
     dataset: str | None,
+    max_bad_rows: float,
     paying: PrivateOptions,
 ) -> None:
     """Make a new catalog in a model's space, without training.
@@ -88,7 +91,9 @@ def update(
         update_private(spending, old, items, out)
         return
     paying.check_unused()
-    table, rows = training_data(ratings, items, out, old.training.counts)
+    table, rows = training_data(
+        ratings, items, out, old.training.counts, bad_share=max_bad_rows, encoding=paying.encoding
+    )
     if items is None:
         rows |= _rows_of(old)
     least = old.training.min_ratings

@@ -7,6 +7,7 @@ Values are values as they come, without a Python object an item.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,9 +45,8 @@ from askew_server.collections.roles import (
     number_column,
     people_column,
 )
-from askew_server.collections.tables import Omissions, Table, open_table
 from askew_server.collections.wants import default_wants, named_wants
-from askew_server.ratings.fields import BadField
+from askew_server.tables import BAD_SHARE, Omissions, Table, open_table
 
 _KEY = ("key", "id")
 _TITLE = ("title", "name")
@@ -80,21 +80,34 @@ class AttributeOption:
 
 @dataclass(frozen=True)
 class CollectionFile:
-    """A collection as an operator names it. source: where its items come from, in words."""
+    """A collection as an operator names it, or new values of one. day: one of the week whose hours
+    count; source: where its items come from, in words; max_bad_rows: the share of rows that may be
+    no rows, or lack what each must have.
+    """
 
     name: str
     path: Path
-    source: str
+    day: datetime.date
+    source: str = ""
     simulated: bool = False
+    max_bad_rows: float = BAD_SHARE
+
+    @property
+    def monday(self) -> datetime.date:
+        """The first day of the week whose hours count."""
+        return self.day - datetime.timedelta(self.day.weekday())
 
 
 @dataclass(frozen=True)
 class ReadCollection:
-    """A collection that was read. unused: columns of the file that no reply will show."""
+    """A collection that was read. omissions: rows that were left out; unknown: values that could
+    not be read. unused: columns of the file that no reply will show.
+    """
 
     collection: Collection
     keys: Keys | None = field(repr=False)
     omissions: Omissions
+    unknown: Omissions
     unused: tuple[str, ...]
 
 
@@ -105,6 +118,7 @@ class LiveUpdate:
     n_items: int
     columns: tuple[str, ...]
     omissions: Omissions
+    unknown: Omissions
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,7 @@ class Told:
 
     step: Callable[[str], None] = lambda _: None
     share: Callable[[float], object] = lambda _: None
+    note: Callable[[str], None] = lambda _: None
 
 
 NOBODY = Told()
@@ -125,21 +140,23 @@ def read_collection(
     told: Told = NOBODY,
     wants: Sequence[str] | None = None,
 ) -> ReadCollection:
-    """The items of a file, along a curve, so that neighbors follow each other.
+    """Read the items of a file, along a curve, so that neighbors follow each other.
 
     Options name attributes; those of columns that it lacks do not count, but for live ones of a
-    declared kind, whose values are unknown until the first update. Raises DataError for a file that
-    cannot be read, that lacks a title or a coordinate, or of which no row is usable. wants: as an
-    operator names them; else those by default.
+    declared kind, whose values are unknown until the first update. Keys are read where values are
+    live. day: one of the week whose hours count. wants: as an operator names them; else those by
+    default. Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or
+    of which no row is usable.
     """
-    table = open_table(file.path)
+    table = _opened(file.path, told)
     points = _points(table, space)
     title = TitleColumn(_found(table, _TITLE))
-    key = table.first_of(_KEY)
-    keys = [] if key is None else [KeyColumn(key)]
-    attributes = _attributes(table, options)
+    attributes = _attributes(table, options, file.monday)
+    is_live = any(attribute.live for attribute, _ in attributes)
+    has_key = is_live and any(name in table.columns for name in _KEY)
+    keys = [KeyColumn(_found(table, _KEY))] if has_key else []
     present = [values for _, values in attributes if values is not None]
-    rows = _CheckedRows(table, [*points, title, *keys, *present], told)
+    rows = _CheckedRows(table, [*points, title, *keys, *present], told, file.max_bad_rows)
     rows.refuse_outside(space, points)
     for each in keys:
         rows.refuse_again(each.digests())
@@ -167,69 +184,78 @@ def read_collection(
     )
     collection = replace(collection, card=replace(card, wants=wanted))
     halves = Keys(*keys[0].digests()[rows.good][order].T.copy()) if keys else None
-    return ReadCollection(collection, halves, rows.omissions, rows.unused)
+    return ReadCollection(collection, halves, rows.omissions, rows.unknown, rows.unused)
 
 
 def read_towns(
-    path: Path, space: MetricSpace, source: str, told: Told = NOBODY
+    path: Path,
+    space: MetricSpace,
+    source: str,
+    told: Told = NOBODY,
+    max_bad_rows: float = BAD_SHARE,
 ) -> tuple[Towns, Omissions]:
-    """The towns of a file that lie in the space, and what was left out.
+    """Read the towns of a file that lie in the space. Return them, and what was left out.
 
     Raises DataError as read_collection does.
     """
-    table = open_table(path)
+    table = _opened(path, told)
     points, people = _points(table, space), people_column(_found(table, _PEOPLE))
-    rows = _CheckedRows(table, [*points, people], told)
+    rows = _CheckedRows(table, [*points, people], told, max_bad_rows)
     rows.refuse_outside(space, points)
     rows.kept()
     return Towns(_coordinates(points, rows.good), people.found[rows.good], source), rows.omissions
 
 
 def update_live(
-    directory: Path, name: str, path: Path, told: Told = NOBODY, *, strict: bool = False
+    directory: Path, file: CollectionFile, told: Told = NOBODY, *, strict: bool = False
 ) -> LiveUpdate:
-    """Writes the live values of a collection anew, with those of a file in place of its own.
+    """Write the live values of a collection anew, with those of a file in place of its own.
 
     Raises DataError for a file without a key and a live column, or of which no row is usable, or
-    if `strict` any is not; ArtifactError for a model without keys, or with a live file that cannot
-    be read: without it the items that are not named would lose their values. Then nothing changes.
+    if `strict` any is not or any value is unknown; ArtifactError for a model without keys, or with
+    a live file that cannot be read: without it the items that are not named would lose their
+    values. Then nothing changes.
     """
     with one_writer(directory):
         card = artifact.read_card(directory)
         names = [each.name for each in card.collections]
-        if name not in names:
-            raise DataError(f"{directory} has no collection {name}; it has {', '.join(names)}")
-        number = names.index(name)
+        if file.name not in names:
+            raise DataError(f"{directory} has no collection {file.name}; it has {', '.join(names)}")
+        number = names.index(file.name)
         keys = artifact.read_keys(directory, number)
         if keys is None:
-            raise ArtifactError(f"{name} was made without a column key or id: no item can be named")
-        collection = artifact.load(directory).collections[name]
+            what = "without a column key or id, or without --live"
+            raise ArtifactError(f"{file.name} was made {what}: no item can be named")
+        collection = artifact.load(directory).collections[file.name]
         place = live_path(directory, number)
         if place.exists():
             collection = collection.with_live(read_live(place, collection))
-        update, changed = _changed(path, collection, keys, told)
-        if strict and update.omissions.count:
-            said = "; ".join(update.omissions.lines)
-            raise DataError(f"{path}: rows that cannot be used, and nothing was changed: {said}")
+        update, changed = _changed(file, collection, keys, told)
+        if strict and (said := [*update.omissions.lines, *update.unknown.lines]):
+            raise DataError(
+                f"{file.path}: not all of it is usable, and nothing was changed: {'; '.join(said)}"
+            )
         told.step(f"writing {place.name}")
         write_live(place, changed)
         return update
 
 
 def _changed(
-    path: Path, collection: Collection, keys: Keys, told: Told
+    file: CollectionFile, collection: Collection, keys: Keys, told: Told
 ) -> tuple[LiveUpdate, Collection]:
-    """What a file changes, and the collection with its values."""
-    table = open_table(path)
+    """Return what a file changes, and the collection with its values."""
+    table = _opened(file.path, told)
     key = KeyColumn(_found(table, _KEY))
     live = [each for each in collection.card.attributes if each.live]
     columns = [
-        (each, AttributeColumn(each.name, each.kind)) for each in live if each.name in table.columns
+        (each, AttributeColumn(each.name, each.kind, file.monday))
+        for each in live
+        if each.name in table.columns
     ]
     if not columns:
         known = ", ".join([each.name for each in live]) or "none"
-        raise DataError(f"{path}: no live column; those of {collection.card.name} are: {known}")
-    rows = _CheckedRows(table, [key, *[values for _, values in columns]], told)
+        raise DataError(f"{file.path}: no live column; those of {file.name} are: {known}")
+    rows = _CheckedRows(table, [key, *[values for _, values in columns]], told, file.max_bad_rows)
     rows.refuse_again(key.digests())
     items = _items_of(keys, key.digests())
     rows.refuse(items < 0, "no item has its key")
@@ -242,40 +268,54 @@ def _changed(
     new = {
         each.name: now[each].changed(items, values.column(rows.good)) for each, values in columns
     }
-    return LiveUpdate(len(items), tuple(new), rows.omissions), collection.with_live(new)
+    update = LiveUpdate(len(items), tuple(new), rows.omissions, rows.unknown)
+    return update, collection.with_live(new)
 
 
 class _CheckedRows:
-    """The rows of a table, of which each column has taken its text. good: which of them stay."""
+    """The rows of a table, of which each column has taken its text. good: which of them stay;
+    unknown: the optional values that could not be read, by reason.
 
-    def __init__(self, table: Table, columns: Sequence[FileColumn], told: Told) -> None:
-        told.step(f"reading {table.path.name}")
-        self._path, self.omissions = table.path, table.omissions()
-        names = list(dict.fromkeys(column.name for column in columns))
+    Raises DataError where more rows are bad than a share.
+    """
+
+    def __init__(
+        self, table: Table, columns: Sequence[FileColumn], told: Told, max_bad_rows: float
+    ) -> None:
+        self._path, self.omissions, self.unknown = table.path, table.omissions(), table.omissions()
+        names = list(dict.fromkeys(name for column in columns for name in column.names))
         self.unused = tuple([name for name in table.columns if name not in names])
         numbers, good = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
         for batch in table.batches(names, self.omissions):
-            texts = dict(zip(names, map(_plain, batch.texts), strict=True))
-            faults: dict[int, BadField] = {}
-            for column in columns:
-                column.take(texts[column.name], faults)
+            texts = dict(zip(names, batch.texts, strict=True))
             stays = np.ones(len(batch.rows), np.bool_)
-            for at, reason in faults.items():
-                self.omissions.add(int(batch.rows[at]), reason)
-                stays[at] = False
+            unknown: list[tuple[int, str]] = []
+            for column in columns:
+                faults = column.take(_filled([texts[name] for name in column.names]))
+                if column.is_optional:
+                    unknown += faults
+                    continue
+                for at, reason in faults:
+                    if stays[at]:
+                        self.omissions.add(int(batch.rows[at]), reason, batch.file)
+                    stays[at] = False
+            for at, reason in unknown:
+                if stays[at]:
+                    self.unknown.add(int(batch.rows[at]), reason, batch.file)
             numbers.append(batch.rows)
             good.append(stays)
             told.share(batch.share)
         self._numbers, self.good = np.concatenate(numbers), np.concatenate(good)
+        self.omissions.refuse_many(int(self.good.sum()), max_bad_rows)
 
     def refuse(self, bad: Mask, reason: str) -> None:
-        """Leaves these rows out, too."""
+        """Leave these rows out, too."""
         for row in self._numbers[self.good & bad].tolist():
             self.omissions.add(row, reason)
         self.good &= ~bad
 
     def refuse_outside(self, space: MetricSpace, points: Sequence[FileColumn]) -> None:
-        """Leaves out what lies outside the space, and says where positions look swapped."""
+        """Leave out what lies outside the space, and say where positions look swapped."""
         coordinates = np.column_stack([each.found for each in points])
         outside = ~inside(space, coordinates)
         reason = f"it lies outside {words_of(space)}"
@@ -284,7 +324,7 @@ class _CheckedRows:
         self.refuse(outside, reason)
 
     def refuse_again(self, keys: NDArray[np.uint64]) -> None:
-        """Of rows that have one key, the last stays."""
+        """Of rows that have one key, keep the last."""
         rows = np.flatnonzero(self.good)
         rows = rows[np.lexsort((rows, *keys[rows].T))]
         again = np.zeros(len(self.good), np.bool_)
@@ -292,11 +332,9 @@ class _CheckedRows:
         self.refuse(again, "its key stands on a later row again")
 
     def kept(self) -> int:
-        """How many rows stay. Raises DataError for none, or more than a server holds."""
+        """Return how many rows stay. Raises DataError for none, or more than a server holds."""
         count = int(self.good.sum())
-        if not count:
-            said = "; ".join(self.omissions.lines) or "it has no rows"
-            raise DataError(f"{self._path}: no row of it is usable: {said}")
+        self.omissions.refuse_many(count, 1.0)
         if count > MAX_ITEMS:
             raise DataError(
                 f"{self._path}: {count:,} rows; a collection holds at most {MAX_ITEMS:,}"
@@ -304,13 +342,22 @@ class _CheckedRows:
         return count
 
 
-def _found(table: Table, names: tuple[str, ...]) -> str:
-    """The first of these columns. Raises DataError where there is none."""
-    column = table.first_of(names)
-    if column is None:
+def _opened(path: Path, told: Told) -> Table:
+    """Return the table of a file, of which all that it has may have to be found first."""
+    told.step(f"reading {path.name}")
+    table = open_table(path)
+    for note in table.notes:
+        told.note(note)
+    return table
+
+
+def _found(table: Table, names: tuple[str, ...]) -> list[str]:
+    """Return those of these columns that it has. Raises DataError where there is none."""
+    found = [name for name in names if name in table.columns]
+    if not found:
         has = ", ".join(table.columns)
         raise DataError(f"{table.path}: no column {' or '.join(names)}; it has {has}")
-    return column
+    return found
 
 
 def _points(table: Table, space: MetricSpace) -> list[FileColumn]:
@@ -331,7 +378,7 @@ def _rounded(space: MetricSpace, coordinates: NDArray[np.float64]) -> NDArray[np
 
 
 def _attributes(
-    table: Table, options: Sequence[AttributeOption]
+    table: Table, options: Sequence[AttributeOption], monday: datetime.date
 ) -> list[tuple[Attribute, AttributeColumn | None]]:
     """The attributes that the file has, each with its column; a live one of a declared kind may
     also be unknown at first. Raises DataError.
@@ -340,7 +387,7 @@ def _attributes(
     for option in options:
         if option.name in table.columns:
             kind = option.kind or guess(table.beginning(option.name, _GUESSED_FROM))
-            found.append((option.attribute(kind), AttributeColumn(option.name, kind)))
+            found.append((option.attribute(kind), AttributeColumn(option.name, kind, monday)))
         elif option.live and option.kind:
             found.append((option.attribute(option.kind), None))
     if len(found) > MAX_ATTRIBUTES:
@@ -348,12 +395,20 @@ def _attributes(
     return found
 
 
-def _plain(texts: pa.Array) -> list[str]:
-    """Texts with every kind of space as a plain one, and none around them."""
+def _plain(texts: pa.Array) -> pa.Array:
+    """Return texts with every kind of space as a plain one, and none around them."""
     if not compute.all(compute.string_is_ascii(texts)).as_py():
         texts = compute.replace_substring_regex(texts, r"\p{Zs}", " ")
-    plain: list[str] = compute.utf8_trim(texts, " ").to_pylist()
-    return plain
+    return compute.utf8_trim(texts, " ")
+
+
+def _filled(columns: Sequence[pa.Array]) -> list[str]:
+    """Return, of each row, the first text of these columns that is filled."""
+    found, *others = map(_plain, columns)
+    for each in others:
+        found = compute.if_else(compute.equal(found, ""), each, found)
+    texts: list[str] = found.to_pylist()
+    return texts
 
 
 def _items_of(keys: Keys, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -4,22 +4,24 @@ they come, without a Python object an item.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Titles, Words
-from askew.catalog.item import MAX_HOURS, AttributeKind
+from askew.catalog.item import AttributeKind
 from askew.errors import DataError
-from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks
+from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks, is_visible
+from askew_server.collections.hours import weekly_hours
 from askew_server.collections.model import MOST_PEOPLE
-from askew_server.ratings import fields
-from askew_server.ratings.fields import BadField
+from askew_server.tables import BadField, number
 
 MAX_CATEGORIES = 10_000
 _KEY_LIMIT = 200
@@ -31,25 +33,34 @@ Mask = NDArray[np.bool_]
 
 
 class FileColumn:
-    """One column of a file. read: the value of a text, or BadField. code: the type of packed
-    values; missing: what stands for a bad one.
+    """A column of a file, or the first of several that is filled. read: the value of a text, or
+    BadField. code: the type of packed values; missing: what stands for a bad one.
     """
 
+    is_optional = False  # else a row needs its value
+
     def __init__(
-        self, name: str, read: Callable[[str], float], code: str = "d", missing: float = np.nan
+        self,
+        names: Sequence[str],
+        read: Callable[[str], float],
+        code: str = "d",
+        missing: float = nan,
     ) -> None:
-        self.name, self._read, self._missing = name, read, missing
+        self.names, self.name = tuple(names), " or ".join(names)
+        self._read, self._missing = read, missing
         self._values: array[Any] = array(code)
 
-    def take(self, texts: Iterable[str], faults: dict[int, BadField]) -> None:
-        """The texts of some rows; the first fault of each row is kept."""
+    def take(self, texts: Iterable[str]) -> list[tuple[int, str]]:
+        """Take the texts of some rows. Return which of them are bad, and why."""
+        faults = []
         for at, text in enumerate(texts):
             try:
                 value = self._read(text)
-            except BadField as reason:
-                faults.setdefault(at, reason)
-                value = self._missing
+            except BadField as bad:
+                faults.append((at, bad.rule))
+                value = self._missing if bad.value is None else bad.value
             self._values.append(value)
+        return faults
 
     @property
     def found(self) -> NDArray[Any]:
@@ -57,32 +68,34 @@ class FileColumn:
         return np.frombuffer(self._values, self._values.typecode)
 
 
-def number_column(name: str) -> FileColumn:
-    """A coordinate."""
-    return FileColumn(name, lambda text: fields.number(text, name))
+def number_column(names: Sequence[str]) -> FileColumn:
+    """Return the column of a coordinate."""
+    said = " or ".join(names)
+    return FileColumn(names, lambda text: number(text, said))
 
 
-def people_column(name: str) -> FileColumn:
-    """How many people live in a town."""
+def people_column(names: Sequence[str]) -> FileColumn:
+    """Return the column of how many people live in a town."""
+    said = " or ".join(names)
 
     def read(text: str) -> float:
-        number = fields.number(text, name)
-        if not 0 < number <= MOST_PEOPLE:
-            raise BadField(name, f"above 0 and at most {MOST_PEOPLE:g}", text)
-        return number
+        people = number(text, said)
+        if not 0 < people <= MOST_PEOPLE:
+            raise BadField(said, f"above 0 and at most {MOST_PEOPLE:g}", text)
+        return people
 
-    return FileColumn(name, read)
+    return FileColumn(names, read)
 
 
 class TitleColumn(FileColumn):
     """Titles end to end; a value is the size of one."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, self._sized, "q", 0)
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names, self._sized, "q", 0)
         self._blob = bytearray()
 
     def titles(self, good: Mask) -> Titles:
-        """Those of the good rows."""
+        """Return those of the good rows."""
         blob, sizes = np.frombuffer(self._blob, np.uint8), self.found
         return Titles(blob[np.repeat(good, sizes)], np.cumsum(sizes[good]))
 
@@ -95,12 +108,12 @@ class TitleColumn(FileColumn):
 class KeyColumn(FileColumn):
     """Digests of keys: names of one size, no secrets. A value says whether there is one."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, self._digested, "b", False)
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names, self._digested, "b", False)
         self._digests = bytearray()
 
     def digests(self) -> NDArray[np.uint64]:
-        """The two halves of each."""
+        """Return the two halves of each."""
         digests = np.zeros((len(self._values), 2), np.uint64)
         digests[self.found.astype(np.bool_)] = np.frombuffer(self._digests, "<u8").reshape(-1, 2)
         return digests
@@ -113,27 +126,33 @@ class KeyColumn(FileColumn):
 
 
 class AttributeColumn(FileColumn):
-    """The values of an attribute; an empty field is unknown."""
+    """The values of an attribute. An empty field is unknown, and so is one that cannot be read,
+    which is told. monday: of the week whose hours count.
+    """
 
-    def __init__(self, name: str, kind: AttributeKind) -> None:
-        self._kind, self._words = kind, {"": UNKNOWN}
+    is_optional = True
+
+    def __init__(self, name: str, kind: AttributeKind, monday: datetime.date) -> None:
+        self._kind, self._monday = kind, monday
+        self._codes: dict[str, tuple[int, str | None]] = {"": (UNKNOWN, None)}
+        self._words: dict[str, int] = {}
         match kind:
             case AttributeKind.NUMBER:
-                super().__init__(name, self._number, "f")
+                super().__init__([name], self._number, "f")
             case AttributeKind.FLAG:
-                super().__init__(name, self._flag, "b", UNKNOWN)
+                super().__init__([name], self._flag, "b", UNKNOWN)
             case _:
-                super().__init__(name, self._word, "i", UNKNOWN)
+                super().__init__([name], self._code, "i", UNKNOWN)
 
     def column(self, good: Mask) -> Column:
-        """The values of the good rows. Raises DataError for a category that is none."""
+        """Return the values of the good rows. Raises DataError for a category that is none."""
         values = self.found[good]
         match self._kind:
             case AttributeKind.NUMBER:
                 return Numbers(values)
             case AttributeKind.FLAG:
                 return Flags(values)
-        known = list(self._words)[1:]
+        known = list(self._words)
         used = sorted(np.unique(values[values != UNKNOWN]).tolist(), key=known.__getitem__)
         if self._kind is AttributeKind.CATEGORY and len(used) > MAX_CATEGORIES:
             raise DataError(
@@ -145,10 +164,12 @@ class AttributeColumn(FileColumn):
         return Words(new[values], Titles.of([known[code] for code in used]))
 
     def _number(self, text: str) -> float:
-        number = fields.number(text, self.name) if text else np.nan
-        if abs(number) > _LARGEST:
+        if not text:
+            return nan
+        value = number(text, self.name)
+        if abs(value) > _LARGEST:
             raise BadField(self.name, f"a number up to {_LARGEST:.2g}", text)
-        return number
+        return value
 
     def _flag(self, text: str) -> int:
         low = text.lower()
@@ -156,16 +177,22 @@ class AttributeColumn(FileColumn):
             raise BadField(self.name, "a flag, such as yes or no", text)
         return low in _TRUE if text else UNKNOWN
 
-    def _word(self, text: str) -> int:
-        if (code := self._words.get(text)) is None:
-            longest = MAX_HOURS if self._kind is AttributeKind.HOURS else MAX_TEXT
-            code = len(self._words) - 1
-            self._words[_shown_text(self.name, text, longest)] = code
+    def _code(self, text: str) -> int:
+        if (found := self._codes.get(text)) is None:
+            if self._kind is AttributeKind.HOURS:
+                word, reason = weekly_hours(text, self._monday)
+            else:
+                word, reason = _shown_text(self.name, text), None
+            code = UNKNOWN if word is None else self._words.setdefault(word, len(self._words))
+            found = self._codes[text] = code, reason
+        code, reason = found
+        if reason is not None:
+            raise BadField(self.name, reason, text, code)
         return code
 
 
 def guess(texts: Iterable[str]) -> AttributeKind:
-    """What nine in ten of the values of a column look like; a category where nothing else."""
+    """Return what nine in ten of the values of a column look like; else a category."""
     known = [text for text in map(str.strip, texts) if text]
 
     def is_mostly(like: Callable[[str], object]) -> bool:
@@ -181,17 +208,17 @@ def guess(texts: Iterable[str]) -> AttributeKind:
 
 def _is_number(text: str) -> bool:
     try:
-        return abs(fields.number(text)) <= _LARGEST
+        return abs(number(text)) <= _LARGEST
     except BadField:
         return False
 
 
-def _shown_text(name: str, text: str, longest: int = MAX_TEXT) -> str:
-    """A text that a reply may carry. Raises BadField."""
-    if not 0 < len(text) <= longest:
-        raise BadField(name, f"1 to {longest} characters long", text)
-    if not text.isprintable():
-        raise BadField(name, "text without control or invisible characters", text)
+def _shown_text(name: str, text: str) -> str:
+    """Return a text that a reply may carry. Raises BadField."""
+    if not 0 < len(text) <= MAX_TEXT:
+        raise BadField(name, f"1 to {MAX_TEXT} characters long", text)
+    if not is_visible(text):
+        raise BadField(name, "text that shows, without controls or turned directions", text)
     if not has_few_marks(text):
         raise BadField(name, FEW_MARKS, text)
     return text

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import glob
 import hmac
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +22,15 @@ from askew.noise.randomness import RandomBits, SystemBits
 from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
 from askew_server.counting.dialects import DIALECTS
-from askew_server.counting.engines.csv_files import is_header
 from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
 from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
+
+# Two columns that are called so, beside "id", make a header of a first line beyond doubt.
+_USUAL = {
+    *("user", "item", "movie", "film", "unit", "person", "customer", "product", "rating"),
+    *("timestamp", "time", "date", "title", "name"),
+}
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
@@ -167,7 +173,9 @@ def _texts(
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
     """Names the columns that are there, unless they may be somebody's event."""
-    if is_text_file(source) and not is_header(columns, wanted):
+    words = [re.sub("[^a-z]", "", name.lower()).removesuffix("id") for name in columns]
+    is_header = bool(set(columns) & set(wanted)) or sum(word in _USUAL for word in words) >= 2
+    if is_text_file(source) and not is_header:
         there = "its first line must name the columns, and is not shown, as it may be an event"
     else:
         there = "it has " + ", ".join(map(repr, columns))

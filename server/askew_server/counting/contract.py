@@ -18,10 +18,12 @@ KEY_BYTES = 32
 MAX_ITEMS_OF_LIKES = 16_384
 """How many items a matrix of likes may have: 2 GB of 64-bit integers."""
 
-# What a name ends in that is no table's, and that no engine reads as it should be read.
+# What a name ends in that is no table's, and that nobody counts: of JSON, one person's value makes
+# the type of everybody's, and packed parquet is none.
 _UNREAD = (
-    *(".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".geojson"),
-    *(".gz", ".zst", ".bz2", ".xz", ".zip"),
+    *(".json", ".jsonl", ".ndjson", ".geojson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
+    *(".json.zst", ".jsonl.zst", ".ndjson.zst", ".parquet.gz", ".parquet.zst"),
+    *(".bz2", ".xz", ".zip", ".xlsx", ".orc", ".avro"),
 )
 
 
@@ -29,8 +31,9 @@ _UNREAD = (
 class EventSource:
     """Where the events of a data set are, and what makes their items public, if anything does.
 
-    events       a FILE (.parquet, .csv, .csv.gz; patterns such as log/*.parquet) or a TABLE of the
-                 engine ("events", "schema.events"; parts exactly as they are written).
+    events       a FILE (.parquet; .csv, .tsv or .txt, also .gz or .zst; patterns such as
+                 log/*.parquet; a folder, log/) or a TABLE of the engine ("events", "schema.events";
+                 parts exactly as they are written).
     engine       where files and tables are, without a secret (`engines.public_address`).
     unit_column  whose history is protected: text, integers or UUIDs.
     item_column  what is counted: text, integers or UUIDs. "1" and "01" are two items.
@@ -49,8 +52,8 @@ class EventSource:
 
     def __post_init__(self) -> None:
         for field_name, name in (("events", self.events), ("catalog", self.catalog or "")):
-            if name.lower().endswith(_UNREAD) and not name.lower().endswith(".csv.gz"):
-                known = "a file that ends in .parquet, .csv or .csv.gz, or a table"
+            if name.lower().endswith(_UNREAD):
+                known = "a file of parquet, csv, tsv or txt, or a table"
                 raise ParameterError(field_name, name, known)
 
 
@@ -156,9 +159,9 @@ class Engine(Protocol):
     ) -> Sequence[tuple[object, ...]]:
         """The rows of one statement in the engine's dialect. Parameters never become SQL text."""
 
-    def look_through(self, name: str, /) -> None:
-        """Read the files of a log once, as they are now, which is then what is counted of them.
-        Raises DataError for a line of a csv file that would hide others.
+    def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
+        """Read the files of a log once, as they are now, which is then what is counted of them, and
+        of text these columns, or all. Raises DataError for torn quotes, which would hide others.
         """
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:

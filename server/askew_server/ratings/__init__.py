@@ -1,21 +1,19 @@
-"""Ratings and items, loaded from the files that recommender data usually comes in.
+"""Ratings and items of tables, and vectors of files.
 
-    table, rejects = read_ratings(Path("ratings.csv"))
-    items, rejects = read_items(Path("movies.csv"))
+    table, left_out = read_ratings(Path("ratings.csv"))
+    items, left_out = read_items(Path("movies.csv"))
 
-The format is recognized from the file itself; `formats` lists what is accepted. A bad row is
-never fatal and never silent: it is counted in `Rejects`, and the first ones are kept with their
-line and reason. A file that cannot be trusted as a whole raises `askew.errors.DataError`.
+`askew_server.tables` says which files are read. A bad row is never fatal and never silent: it is
+counted in `Omissions` by its reason. A table that cannot be trusted as a whole raises
+`askew.errors.DataError`.
 """
 
 from askew_server.ratings.reader import read_items, read_ratings, titled
-from askew_server.ratings.table import BadRow, ItemRow, RatingTable, Rejects
+from askew_server.ratings.table import ItemRow, RatingTable
 
 __all__ = [
-    "BadRow",
     "ItemRow",
     "RatingTable",
-    "Rejects",
     "read_items",
     "read_ratings",
     "titled",

@@ -1,209 +1,332 @@
-"""Reads files of ratings or of items, leaving out and counting the bad rows.
+"""Ratings and items of a table, and the limits of their fields.
 
-Ratings are read by columns: the plainly good rows are taken all at once, and the others are judged
-one by one in their places.
+Bad rows are left out and counted. Keys become codes by Arrow's dictionaries, without a Python
+object a row: each different text of a column is judged once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from askew.errors import DataError
-from askew_server.ratings import fields
-from askew_server.ratings.builder import Flags, RatingRows, TableBuilder
-from askew_server.ratings.fields import BadField
-from askew_server.ratings.formats import (
-    ItemFormat,
-    RatingFile,
-    RatingFormat,
-    item_format,
-    parts_of,
-    size_at,
+from askew.limits import FEW_MARKS, has_few_marks
+from askew_server.ratings.table import ItemRow, RatingTable
+from askew_server.tables import (
+    BAD_SHARE,
+    CODED,
+    GENRES,
+    SHOWN,
+    BadField,
+    Omissions,
+    Share,
+    Table,
+    number,
+    open_table,
 )
-from askew_server.ratings.lines import Progress, blocks_or_lines, split_rows, text_rows
-from askew_server.ratings.table import ItemRow, RatingTable, RejectLog, Rejects
 
-_T = TypeVar("_T")
-_Texts = tuple[str, str, str, str]
-"""User, item, rating and time."""
+KEY_LIMIT = 200
+TITLE_LIMIT = 500
+GENRE_LIMIT = 100
+RATING_LIMIT = 1000
+YEAR_LIMIT = 9999
+RATING_COLUMNS = (("user", "item", "rating"), ("userId", "movieId", "rating"))
+ITEM_COLUMNS = (("item", "title"), ("movieId", "title"))
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_YEAR_AT_END = re.compile(r"\(([0-9]{4})\)$")
+_NO_GENRE = frozenset({"", "(no genres listed)", "unknown"})
+"""How MovieLens says that an item has no genre."""
+_TEXT = "characters without control characters"
+_RULES = {
+    "user": f"user must be 1 to {KEY_LIMIT} {_TEXT}",
+    "item": f"item must be 1 to {KEY_LIMIT} {_TEXT}",
+    "rating": "rating must be a finite number",
+}
+_AGAIN = "the same person rates the same item again further down"
+_Codes = NDArray[np.int32]
+_Flags = NDArray[np.bool_]
 
 
 def read_ratings(
-    path: Path,
+    path: Path | Table,
     *,
     counts: float | None = None,
     times: bool = False,
-    progress: Progress | None = None,
-) -> tuple[RatingTable, Rejects]:
-    """The ratings of a file, or of the files of a folder one after the other, and the rows that
-    were left out.
+    share: Share = lambda _: None,
+    bad_share: float = BAD_SHARE,
+) -> tuple[RatingTable, Omissions]:
+    """Return the ratings of a table, and what was left out: bad rows, and what the same person
+    rated again further down. share: is told which part was read.
 
-    A row is left out when it has another number of fields than the format, an empty user or
-    item, or a rating that is no finite number, and when the same person rates the same item again
-    further down. `progress` is told the bytes done and in total.
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
-    times: whether to keep when each rating was made.
+    times: whether to keep when each rating was made. bad_share: of which rows may be bad.
 
-    Raises DataError when the format is unknown, the file cannot be read or no row is usable; and
-    for a rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest
-    rows would be another file.
+    Raises DataError for a table without the columns, of which too many rows are bad, and for a
+    rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest rows
+    would be another table.
     """
-    parts, size, done = parts_of(path), size_at(path), 0
-    files = _RatingFiles(path, counts=counts is not None, times=times)
-    for part in parts:
-        files.read(part, progress and _after(done, size, progress))
-        done += size_at(part.path)
-    return files.builder.table(files.rejects, counts), files.rejects.summary()
+    table = path if isinstance(path, Table) else open_table(path)
+    names = list(chosen_columns(table, RATING_COLUMNS, "ratings"))
+    if times and "timestamp" in table.columns:
+        names.append("timestamp")
+    left_out, rows = table.omissions(), _Origins()
+    chunks: list[list[pa.Array]] = [[] for _ in names]
+    for batch in table.batches(names, left_out, coded=True):
+        rows.add(batch.file, batch.rows)
+        for chunk, column in zip(chunks, batch.texts, strict=True):
+            chunk.append(column)
+        share(batch.share)
+    columns = [_unified(chunk) for chunk in chunks]
+    (person, people), (item, items) = (_keys(*each) for each in columns[:2])
+    rating = _looked_up(*columns[2], _rating)
+    good = np.ones(len(rating), np.bool_)
+    for name, wrong in (("rating", np.isnan(rating)), ("user", person < 0), ("item", item < 0)):
+        rows.leave_out(np.flatnonzero(good & wrong), _RULES[name], left_out)
+        good &= ~wrong
+    left_out.refuse_many(int(good.sum()), bad_share)
+    _check_scale(rating, good, rows, counts=counts is not None)
+    person, of_people = _ranked(person[good], np.arange(len(people)))
+    by_key = sorted(range(len(items)), key=lambda code: key_order(items[code]))
+    item, of_items = _ranked(item[good], np.array(by_key, np.int64))
+    time = None
+    if times:
+        known = _looked_up(*columns[3], _time) if columns[3:] else np.full(len(rating), np.nan)
+        time = known[good]
+    keys = tuple([items[code] for code in of_items.tolist()])
+    found = RatingTable(person, item, rating[good], len(of_people), keys, time=time)
+    if counts is not None:
+        return found.likes_of_counts(counts), left_out
+    again = _rated_again(person, item, len(keys))
+    if again.size:
+        rows.leave_out(np.flatnonzero(good)[again], _AGAIN, left_out)
+        found = found.without(again)
+    return found, left_out
 
 
 def read_items(
-    path: Path, *, progress: Progress | None = None
-) -> tuple[dict[str, ItemRow], Rejects]:
-    """The items of a file by key, and the rows that were left out; of two rows the last stays.
+    path: Path, *, share: Share = lambda _: None, bad_share: float = BAD_SHARE
+) -> tuple[dict[str, ItemRow], Omissions]:
+    """Return the items of a table by key, and what was left out; of two rows the last stays.
 
-    Raises DataError when the format is unknown, the file cannot be read or no row is usable.
+    Raises DataError for a table without the columns, or of which too many rows are bad.
     """
-    layout = item_format(path)
-    rejects = RejectLog(path)
-    items: dict[str, ItemRow] = {}
-    lines: dict[str, int] = {}
-    for line, row in text_rows(path, layout.text, rejects.add, progress):
-        try:
-            key, item = _item(row, layout)
-        except BadField as reason:
-            rejects.add(line, reason)
-            continue
-        if key in items:
-            rejects.add(lines[key], f"listed again on line {line}")
-        items[key], lines[key] = item, line
-    if not items:
-        raise rejects.nothing_good("item")
-    return items, rejects.summary()
+    table = open_table(path)
+    names = list(chosen_columns(table, ITEM_COLUMNS, "items"))
+    names += [name for name in ("year", "genres", *GENRES) if name in table.columns]
+    left_out, items = table.omissions(), dict[str, ItemRow]()
+    good, again = 0, []
+    for batch in table.batches(names, left_out):
+        texts = zip(*[column.to_pylist() for column in batch.texts], strict=True)
+        for row, fields in zip(batch.rows.tolist(), texts, strict=True):
+            try:
+                key, item = _item(dict(zip(names, fields, strict=True)))
+            except BadField as reason:
+                left_out.add(row, reason, batch.file)
+                continue
+            good += 1
+            if key in items:
+                again.append((row, batch.file))
+            items[key] = item
+        share(batch.share)
+    left_out.refuse_many(good, bad_share)
+    for row, file in again:
+        left_out.add(row, "it lists an item that was listed before, and stands for it", file)
+    return items, left_out
+
+
+def chosen_columns(table: Table, choices: Sequence[tuple[str, ...]], what: str) -> tuple[str, ...]:
+    """Return the first of these sets of columns that a table has. Raises DataError, which names the
+    columns that are there where a wanted one is; else the first line may be somebody's.
+    """
+    for names in choices:
+        if set(names) <= set(table.columns):
+            return names
+    wanted = " or ".join(map(",".join, choices))
+    there = {name for names in choices for name in names} & set(table.columns)
+    it_has = f"; it has {', '.join(table.columns)}" if there else ""
+    raise DataError(f"{table.name}: no table of {what}, which has the columns {wanted}{it_has}")
 
 
 def titled(key: str) -> ItemRow:
-    """The item of a checked key that is a title: "Heat (1995)"."""
-    title, year = fields.title_and_year(key)
+    """Return the item of a checked key that is a title: "Heat (1995)"."""
+    title, year = _title_and_year(key)
     return ItemRow(title, year, ())
 
 
-class _RatingFiles:
-    """Collects the ratings of files of one kind, and the rows that are left out."""
+def checked_key(field: str, text: str) -> str:
+    """Return the key of a person or an item. Raises BadField."""
+    return _plain_text(field, text, KEY_LIMIT)
 
-    def __init__(self, path: Path, *, counts: bool, times: bool) -> None:
-        from askew_server.ratings.columns import Judge  # pyarrow takes a while
 
-        self.rejects, self.builder = RejectLog(path), TableBuilder()
-        self._counts, self._times = counts, times
-        self._judge = Judge(self.builder.people, self.builder.items, counts=counts, times=times)
+def key_order(text: str) -> tuple[int, int, str]:
+    """Return what sorts keys: numbers first and by value, then the others as text."""
+    return (0, int(text), text) if _is_number(text) else (1, 0, text)
 
-    def read(self, part: RatingFile, progress: Progress | None) -> None:
-        """Reads a file."""
-        self.rejects.begin(part.path)
-        self.builder.begin(part.path)
-        if part.layout is None:
-            self._read_parquet(part.path, progress)
-        else:
-            self._read_text(part.path, part.layout, progress)
 
-    def _read_text(self, path: Path, layout: RatingFormat, progress: Progress | None) -> None:
-        from askew_server.ratings.columns import text_columns
+class _Origins:
+    """From which row of which file each row of a table is."""
 
-        def judge(number: int, line: str) -> None:
-            for at, row in split_rows([(number, line)], layout.text, self.rejects.add):
-                time = "" if layout.time is None else row[layout.time]
-                self._add_one(at, (row[layout.user], row[layout.item], row[layout.rating], time))
+    def __init__(self) -> None:
+        self._starts, self._runs, self._size = [], [], 0  # type: ignore[var-annotated]
 
-        for number, piece in blocks_or_lines(path, layout.text, progress):
-            if isinstance(piece, str):
-                judge(number, piece)
-                continue
-            columns, regular = text_columns(piece, layout, times=self._times)
-            rows, good = self._judge.judged(columns)
-            regular[regular] = good
-            lines = [] if regular.all() else piece.decode().split("\n")
-            odd = ((at, lines[at]) for at in np.flatnonzero(~regular).tolist())
-            self._add(number, rows, good, odd, judge)
+    def add(self, file: str, rows: NDArray[np.int64]) -> None:
+        """Note the numbers of the next rows; most follow each other."""
+        if rows.size:
+            first = int(rows[0])
+            follow = int(rows[-1]) - first + 1 == rows.size
+            self._starts.append(self._size)
+            self._runs.append((file, first if follow else rows))
+            self._size += rows.size
 
-    def _read_parquet(self, path: Path, progress: Progress | None) -> None:
-        from askew_server.ratings.columns import parquet_batches
+    def of(self, row: int) -> tuple[int, str]:
+        """Return the number and the file of a row."""
+        run = int(np.searchsorted(self._starts, row, "right")) - 1
+        file, numbers = self._runs[run]
+        at = row - self._starts[run]
+        return (numbers + at if isinstance(numbers, int) else int(numbers[at])), file
 
-        size = size_at(path)
-        for first, share, columns in parquet_batches(path, times=self._times):
-            rows, good = self._judge.judged(columns)
-            odd = np.flatnonzero(~good)
-            texts = zip(odd.tolist(), columns.texts(odd), strict=True)
-            self._add(first, rows, good, texts, self._add_one)
-            if progress:
-                progress(int(share * size), size)
+    def leave_out(self, rows: NDArray[np.intp], reason: str, left_out: Omissions) -> None:
+        """Count rows, in order, and name the first."""
+        for row in rows[:SHOWN].tolist():
+            left_out.add(*(self.of(row)[0], reason, self.of(row)[1]))
+        if len(rows) > SHOWN:
+            left_out.add(0, reason, times=len(rows) - SHOWN)
 
-    def _add(
-        self,
-        first: int,
-        rows: RatingRows,
-        good: Flags,
-        odd: Iterable[tuple[int, _T]],
-        judge: Callable[[int, _T], None],
-    ) -> None:
-        """Adds the good rows from a line on, and judges the others at their places among all."""
-        kept = rows if good.all() else rows.part(good)
-        done = before = 0
-        for passed, (place, row) in enumerate(odd):
-            self.builder.extend(first + before, kept.part(slice(done, place - passed)))
-            judge(first + place, row)
-            done, before = place - passed, place + 1
-        self.builder.extend(first + before, kept.part(slice(done, None)) if done else kept)
 
-    def _add_one(self, line: int, texts: _Texts) -> None:
-        """Judges one row."""
-        user, item, rating, time = texts
+def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
+    """Return which text each row has, and the texts: first those of the first rows."""
+    if not chunks:
+        return np.empty(0, np.int32), []
+    column = pa.chunked_array(chunks, CODED).unify_dictionaries()
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks])
+    return codes, column.chunk(0).dictionary.to_pylist()
+
+
+def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
+    """Return the same of keys; -1 for what is none."""
+    known: dict[str, int] = {}
+    of_text = np.empty(len(texts), np.int32)
+    for at, text in enumerate(texts):
         try:
-            value = fields.number(rating)
-            at = fields.time(time) if self._times else None
-            keys = fields.key("user", user), fields.key("item", item)
-        except BadField as reason:
-            self.rejects.add(line, reason)
-            return
-        if not fields.is_on_scale(value, counts=self._counts):
-            raise _another_scale(self.rejects.file, line, counts=self._counts)
-        self.builder.add(line, *keys, value, at)
+            of_text[at] = known.setdefault(checked_key("key", text), len(known))
+        except BadField:
+            of_text[at] = -1
+    return of_text[codes], list(known)
 
 
-def _another_scale(path: Path, line: int, *, counts: bool) -> DataError:
-    limit = "a count must be at least 0"
-    if not counts:
-        limit = (
-            f"a rating must be between -{fields.RATING_LIMIT} and {fields.RATING_LIMIT}; counts, "
-            "such as plays, are read by `train --counts`"
-        )
-    return DataError(f"{path}, line {line}: {limit}. Nothing of the file was used")
+def _looked_up(
+    codes: _Codes, texts: list[str], value: Callable[[str], float]
+) -> NDArray[np.float64]:
+    return np.array([value(text) for text in texts], np.float64)[codes]
 
 
-def _after(before: int, size: int, progress: Progress) -> Progress:
-    """Progress in one file of several, after the bytes of others."""
-
-    def tell(done: int, _: int) -> None:
-        progress(before + done, size)
-
-    return tell
+def _rating(text: str) -> float:
+    try:
+        return number(text)
+    except BadField:
+        return np.nan
 
 
-def _item(row: list[str], layout: ItemFormat) -> tuple[str, ItemRow]:
-    key = fields.key("item", row[layout.item])
-    fields.check_marks("title", row[layout.title])
-    title, year = fields.title_and_year(row[layout.title])
-    if layout.year is not None:
-        year = fields.year(row[layout.year]) or year
-    return key, ItemRow(title, year, _genres(row, layout))
+def _time(text: str) -> float:
+    """nan for what is no number: a rating is not lost with its time."""
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
-def _genres(row: list[str], layout: ItemFormat) -> tuple[str, ...]:
-    if layout.genres is None:
-        return ()
-    if layout.flags:
-        return fields.flagged_genres(row[layout.genres :], layout.flags)
-    return fields.joined_genres(row[layout.genres])
+def _check_scale(
+    rating: NDArray[np.float64], good: _Flags, rows: _Origins, *, counts: bool
+) -> None:
+    low, high = (0.0, np.inf) if counts else (-RATING_LIMIT, RATING_LIMIT)
+    beyond = np.flatnonzero(good & ((rating < low) | (rating > high)))
+    if beyond.size:
+        row, file = rows.of(int(beyond[0]))
+        limit = "a count must be at least 0"
+        if not counts:
+            limit = (
+                f"a rating must be between -{RATING_LIMIT} and {RATING_LIMIT}; counts, such as"
+                " plays, are read by `train --counts`"
+            )
+        raise DataError(f"{file}, line {row}: {limit}. Nothing of the file was used")
+
+
+def _ranked(codes: _Codes, order: NDArray[np.integer[Any]]) -> tuple[_Codes, NDArray[np.intp]]:
+    """Return codes anew, by their places in an order, and which of it are in use."""
+    used = np.zeros(len(order), np.bool_)
+    used[codes] = True
+    kept = order[used[order]]
+    rank = np.zeros(len(order), np.int32)
+    rank[kept] = np.arange(len(kept))
+    return rank[codes], kept
+
+
+def _rated_again(person: _Codes, item: _Codes, n_items: int) -> NDArray[np.intp]:
+    """Return the rows that a later row replaces, in order."""
+    pair = person.astype(np.int64) * n_items + item
+    ascending = np.sort(pair)  # far quicker than the order, which is rarely needed
+    if not (ascending[:-1] == ascending[1:]).any():
+        return np.empty(0, np.intp)
+    order = np.argsort(pair, kind="stable")  # equal pairs stay in the order of their rows
+    pair = pair[order]
+    return np.sort(order[:-1][pair[:-1] == pair[1:]])
+
+
+def _item(row: dict[str, str]) -> tuple[str, ItemRow]:
+    key = checked_key("item", row.get("item", row.get("movieId", "")))
+    if not has_few_marks(row["title"]):
+        raise BadField("title", FEW_MARKS, row["title"])
+    title, year = _title_and_year(row["title"])
+    year = _year(row.get("year", "")) or year
+    if GENRES[0] in row:
+        return key, ItemRow(title, year, _flagged_genres(row))
+    joined = row.get("genres", "")
+    split = [] if joined.strip() in _NO_GENRE else joined.split("|")
+    genres = [_plain_text("genre", genre, GENRE_LIMIT) for genre in split]
+    return key, ItemRow(title, year, tuple(genres))
+
+
+def _title_and_year(text: str) -> tuple[str, int | None]:
+    """Return a title, and the year when it ends in one: "Heat (1995)" is ("Heat", 1995)."""
+    title = _plain_text("title", text, TITLE_LIMIT)
+    match = _YEAR_AT_END.search(title)
+    if match is None or match.start() == 0:
+        return title, None
+    return title[: match.start()].rstrip(), int(match[1])
+
+
+def _year(text: str) -> int | None:
+    digits = text.strip()
+    if not digits:
+        return None
+    # The length comes first: int() refuses thousands of digits with an error of its own.
+    if len(digits) > 4 or not _is_number(digits) or int(digits) == 0:
+        raise BadField("year", f"a whole number from 1 to {YEAR_LIMIT}", text)
+    return int(digits)
+
+
+def _flagged_genres(row: dict[str, str]) -> tuple[str, ...]:
+    for name in GENRES:
+        if row[name] not in ("0", "1"):
+            raise BadField(f"the flag of genre {name}", "0 or 1", row[name])
+    return tuple(name for name in GENRES if row[name] == "1" and name not in _NO_GENRE)
+
+
+def _plain_text(field: str, text: str, limit: int) -> str:
+    plain = text.strip()
+    # isprintable() is quick but also refuses harmless marks such as a no-break space.
+    acceptable = plain.isprintable() or not _CONTROL.search(plain)
+    if not acceptable or not 0 < len(plain) <= limit:
+        raise BadField(field, f"1 to {limit} {_TEXT}", text)
+    return plain
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

@@ -1,18 +1,15 @@
-"""What files are read into: ratings as parallel arrays, items by key, and the rows left out."""
+"""What tables are read into: ratings as parallel arrays, items by key."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import DataError, ParameterError
+from askew.errors import ParameterError
 from askew.spaces.vectors import RatingScale
 
-EXAMPLES = 20
-"""Bad rows that are kept."""
 LIKED_OR_NOT = RatingScale(0.0, 1.0, 1.0)
 """What counts become: on a device too, everything from 1 on is a like."""
 
@@ -64,6 +61,18 @@ class RatingTable:
             time=None if self.time is None else self.time[kept],
         )
 
+    def without(self, rows: NDArray[np.intp]) -> RatingTable:
+        """Return all but these rows; people and items stay."""
+        kept = np.ones(len(self), np.bool_)
+        kept[rows] = False
+        return replace(
+            self,
+            person=self.person[kept],
+            item=self.item[kept],
+            rating=self.rating[kept],
+            time=None if self.time is None else self.time[kept],
+        )
+
     def likes_of_counts(self, least: float) -> RatingTable:
         """Counts as ratings, 1 for a like: `least` of a thing or more, 0 for fewer.
 
@@ -91,61 +100,6 @@ class ItemRow:
     title: str
     year: int | None
     genres: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that was left out; the reason names the field and its limit."""
-
-    file: str
-    line: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rejects:
-    """How many rows were left out, with the first ones found as examples."""
-
-    count: int
-    examples: tuple[BadRow, ...]
-
-
-class RejectLog:
-    """Counts the bad rows of a file, or of the files of a folder, and keeps the first ones."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.file = path
-        self._count = 0
-        self._examples: list[BadRow] = []
-
-    def begin(self, file: Path) -> None:
-        """The next rows are of this file."""
-        self.file = file
-
-    def add(self, line: int, reason: object, file: Path | None = None) -> None:
-        """Counts one bad row, of the file that was begun unless it is told."""
-        self._count += 1
-        if len(self._examples) < EXAMPLES:
-            self._examples.append(BadRow(str(file or self.file), line, str(reason)))
-
-    def count_more(self, rows: int) -> None:
-        """Counts bad rows of which others are examples."""
-        self._count += rows
-
-    def summary(self) -> Rejects:
-        """What was counted so far."""
-        return Rejects(self._count, tuple(self._examples))
-
-    def nothing_good(self, kind: str) -> DataError:
-        """The error where every row is bad."""
-        where = "file" if self._path == self.file else "folder"
-        message = f"{self._path}: no usable {kind} in the {where}, bad rows: {self._count}"
-        if self._examples:
-            first = self._examples[0]
-            of = "" if where == "file" else f"{Path(first.file).name}, "
-            message += f"; {of}line {first.line}: {first.reason}"
-        return DataError(message)
 
 
 def _check_codes(name: str, codes: NDArray[np.signedinteger], n_codes: int) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from askew.errors import DataError
 from askew.limits import MAX_RANKING_DIMENSION
-from askew_server.ratings.lines import open_file
+from askew_server.tables import as_texts, failures_named
 
 LARGEST = 1 << 32  # bytes, unpacked
 _VECTORS, _KEYS = "vectors", "keys"
@@ -125,9 +125,7 @@ def _parquet(path: Path) -> _Arrays:
     import pyarrow as pa
     from pyarrow import compute, parquet
 
-    from askew_server.ratings.columns import as_texts, parquet_failures
-
-    with open_file(path) as raw, parquet_failures(path):
+    with failures_named(str(path)), path.open("rb") as raw:
         file = parquet.ParquetFile(raw)
         names = [name for name in ("vector", "key") if name in file.schema_arrow.names]
         if "vector" not in names:

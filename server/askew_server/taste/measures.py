@@ -62,17 +62,6 @@ def is_clear(gain: Estimate, n: int) -> bool:
     return bool(gain.mean > needed * gain.error)
 
 
-def ratio_of(reached: Gains, possible: Gains) -> Estimate:
-    """sum reached / sum possible, with the standard error of a ratio of means (linearized)."""
-    known = ~(np.isnan(reached) | np.isnan(possible))
-    reached, possible = reached[known], possible[known]
-    if not possible.sum() > 0:
-        return Estimate(float("nan"), float("nan"))
-    ratio = float(reached.sum() / possible.sum())
-    spread = (reached - ratio * possible).std() / np.sqrt(len(reached))
-    return Estimate(ratio, float(spread / possible.mean()))
-
-
 @dataclass(frozen=True, eq=False)
 class Met:
     """What people got of what they liked, (n,) each; nan where nobody knows."""
@@ -92,10 +81,6 @@ class Met:
         known = np.where(n_liked > 0, 1.0, np.nan)
         recall = hits[:, :RECALL_DEPTH].sum(axis=1) / np.clip(n_liked, 1, RECALL_DEPTH)
         return cls(ndcg_of(hits[:, :NDCG_DEPTH], n_liked, NDCG_DEPTH) * known, recall * known)
-
-    def __len__(self) -> int:
-        """The number n of people."""
-        return len(self.ndcg)
 
 
 def ndcg_of(hits: Gains, n_liked: NDArray[np.integer], depth: int) -> Gains:
@@ -147,17 +132,23 @@ class Profiles:
         return Profiles(*(csr_array(part[rows]) for part in (self.likes, self.seen, self.liked)))
 
     def ranked(self, scorer: Scorer, items: Items | None = None) -> Items:
-        """The best unseen of all items, or of these (m,), for each person, (n, r)."""
+        """The best unseen of all items, of these (m,), or of each person's own (n, m), NOTHING
+        where there is none, (n, r).
+        """
         n_items = self.seen.shape[1]
         wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)
-        size, parts = max(_AT_ONCE // n_items, 1), [np.empty((0, RECALL_DEPTH), np.int64)]
+        size = max(_AT_ONCE // n_items, 1)
+        parts = [np.empty((0, min(wanted.shape[-1], RECALL_DEPTH)), np.int64)]
         for start in range(0, len(self), size):
             rows = slice(start, start + size)
-            scores = np.array(scorer(csr_array(self.likes[rows]))[:, wanted], dtype=np.float64)
-            scores[self.seen[rows][:, wanted].toarray() > 0] = -np.inf
-            parts.append(best_first(scores, wanted))
-        return np.concatenate(parts[1:] or parts)
+            scores = np.array(scorer(csr_array(self.likes[rows])), dtype=np.float64)
+            scores[self.seen[rows].toarray() > 0] = -np.inf
+            own = wanted if wanted.ndim == 1 else wanted[rows]
+            places = np.broadcast_to(np.maximum(own, 0), (len(scores), wanted.shape[-1]))
+            found = np.take_along_axis(scores, places, axis=1)
+            parts.append(best_first(np.where(own == NOTHING, -np.inf, found), own))
+        return np.concatenate(parts)
 
     def met(self, scorer: Scorer, items: Items | None = None) -> Met:
-        """What they get by these scores, of all items or of these (m,)."""
+        """What they get by these scores, of all items or of these (`ranked`)."""
         return Met.by(self.ranked(scorer, items), self.liked)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from askew.catalog.item import AttributeKind, Value
 from askew.errors import OutOfRange
-from askew.limits import MAX_TEXT, check_marks, has_few_marks
+from askew.limits import MAX_TEXT, check_marks, has_few_marks, is_visible
 
 _SIX_DIGITS = 10**6
 
@@ -114,13 +114,17 @@ class Titles:
         return self.blob[start : int(self.ends[first : first + _SLICE][-1])]
 
     def _is_plain(self, first: int) -> bool:
-        """Whether each of a slice of texts is printable, and more than spaces."""
+        """Return True if each of a slice of texts is visible."""
         ends = self.ends[first : first + _SLICE]
         start, part = int(self.ends[first - 1]) if first else 0, self._part(first)
         starts = np.concatenate([[start], ends[:-1]]) - start
         cut = (part[starts] & 0xC0) == 0x80  # within a character
         shown = np.logical_or.reduceat(part != ord(" "), starts)
-        return bool(shown.all()) and not cut.any() and part.tobytes().decode().isprintable()
+        if cut.any() or not shown.all():
+            return False
+        if part.tobytes().decode().isprintable():
+            return True
+        return all(is_visible(self[item]) for item in range(first, first + len(ends)))
 
 
 UNKNOWN = -1

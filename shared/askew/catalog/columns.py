@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import overload
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 from askew.catalog.item import MAX_YEAR, Item
 from askew.errors import OutOfRange
-from askew.limits import MAX_TEXT, check_marks, check_text
+from askew.limits import MAX_TEXT, check_marks, check_text, is_visible
 
 _AT_ONCE = 1 << 12  # items
+_BLANK = re.compile("^ *$", re.MULTILINE)
 _TITLE = "a title or genre"
 _NO_TITLE = OutOfRange(_TITLE, f"printable text of 1 to {MAX_TEXT} characters")
 
@@ -114,7 +116,8 @@ class ItemColumns(Sequence[Item]):
             for first in range(0, len(self), _AT_ONCE):
                 start, last = self._start(first), self._ends[min(first + _AT_ONCE, len(self)) - 1]
                 text = self._text[start:last].decode()
-                if not text.replace("\n", " ").isprintable():
+                plain = text.replace("\n", " ").isprintable() and not _BLANK.search(text)
+                if not plain and not all(map(is_visible, text.split("\n"))):
                     raise _NO_TITLE
                 check_marks(_TITLE, text)  # a line ends a row of them
         except UnicodeDecodeError:

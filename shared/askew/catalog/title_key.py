@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from askew.limits import JOINERS
+
 # "Avventura, L' (1960)", "City of Lost Children, The (Cité des enfants perdus, La) (1995)"
 _ARTICLE_AT_THE_END = re.compile(
     r"([^(]+), (the|an?|l[aeo]s?|l'|il|el|der|die|das|den|det|une?|una)( \(.*)?"
@@ -29,11 +31,13 @@ def without_article(key: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Lower case without accents, so that "amelie" finds "Amélie". O(length) where few combining
-    marks are in a row, as `askew.limits.check_marks` has it.
+    """Lower case without accents and joiners, so that "amelie" finds "Amélie". O(length) where few
+    combining marks are in a row, as `askew.limits.check_marks` has it.
     """
     folded = text.casefold()
     if folded.isascii():  # nothing to take apart: most titles, of which there may be a million
         return folded
     decomposed = unicodedata.normalize("NFKD", folded)
-    return "".join(each for each in decomposed if not unicodedata.combining(each))
+    return "".join(
+        each for each in decomposed if not unicodedata.combining(each) and each not in JOINERS
+    )

@@ -4,7 +4,7 @@ A release protects one unit's whole history under an explicit neighboring relati
 protects one profile under a metric.
 
 Metric (geographic) differential privacy, Andrés et al. 2013: for all profiles u, v and every set S
-of signals, P(signal in S | u) <= exp(epsilon_per_distance * distance(u, v)) * P(signal in S | v).
+of signals, P(signal in S | u) <= exp(epsilon * distance(u, v)) * P(signal in S | v).
 """
 
 from __future__ import annotations
@@ -107,20 +107,10 @@ ANY_SPACE: Final = ""
 PrivacyLoss = PureDP | ApproximateDP
 
 
-@dataclass(frozen=True)
-class Reach:
-    """Distances in a feature space: what one rating can move a profile, and what is the farthest.
-
-    one_rating: a proved bound for one rating added, removed or changed. diameter: between any two
-    profiles. Public, exact, computed on the device.
-    """
-
-    one_rating: Fraction
-    diameter: Fraction
-
-
-DEVICE_REACH: Final = Reach(one_rating=Fraction(3, 4), diameter=Fraction(4))
-"""The farthest reach of a space whose noisy points a device sends by default.
+DEVICE_EPSILON: Final = Fraction(4, 5)
+"""What one signal of a taste tells at most of one rating, by default. A device's own setting."""
+DEVICE_DIAMETER: Final = Fraction(20)
+"""The widest space of tastes that a device enters by default, in ratings.
 
 Public, so that both sides hold to it: a device refuses more, and training makes no more.
 """
@@ -130,54 +120,25 @@ Public, so that both sides hold to it: a device refuses more, and training makes
 class SignalCharge:
     """What one fresh signal costs, in one of two accounts whose sums never mix.
 
-    epsilon: plain local DP, between any two people. epsilon_per_distance: beside it, per unit of
-    distance in the space; None of a place. epsilon_per_km: of a place, per straight-line kilometer;
-    it claims no plain epsilon, so that is 0.
+    epsilon_per_rating: between two people who differ in one rating that is added, removed or
+    changed; replacing a title is two ratings. Of a value on axes, between any two values.
+    epsilon_per_km: of a place, per straight-line kilometer. Nothing is claimed beyond the unit:
+    people who differ in n ratings are told apart by n times as much.
     """
 
-    epsilon: Fraction
-    epsilon_per_distance: Fraction | None = None
+    epsilon_per_rating: Fraction
     epsilon_per_km: Fraction = Fraction(0)
 
     @classmethod
     def of_place(cls, epsilon_per_km: Fraction) -> SignalCharge:
         """What a noisy position costs."""
-        return cls(Fraction(0), None, epsilon_per_km)
+        return cls(Fraction(0), epsilon_per_km)
 
     @property
     def has_one_account(self) -> bool:
         """Whether it costs something, in one account alone."""
-        low, high = sorted((self.epsilon, self.epsilon_per_km))
+        low, high = sorted((self.epsilon_per_rating, self.epsilon_per_km))
         return low == 0 < high
-
-
-@dataclass(frozen=True)
-class SignalLoss:
-    """The loss of one fresh signal, in the three units that belong together.
-
-    Privacy unit: one profile, which is the whole of what the device knows of its person.
-    epsilon: between any two profiles (plain local DP). epsilon_per_rating: between profiles that
-    differ in one rating. epsilon_per_distance: per unit of l1 distance in the feature space.
-    Fresh signals compose by addition; a signal that is sent again costs nothing.
-    """
-
-    epsilon: Fraction
-    epsilon_per_rating: Fraction
-    epsilon_per_distance: Fraction
-
-    @classmethod
-    def metric(cls, epsilon_per_distance: Fraction, reach: Reach) -> SignalLoss:
-        """The loss of a mechanism that is epsilon_per_distance-metric private."""
-        return cls(
-            epsilon=epsilon_per_distance * reach.diameter,
-            epsilon_per_rating=epsilon_per_distance * reach.one_rating,
-            epsilon_per_distance=epsilon_per_distance,
-        )
-
-    @property
-    def charge(self) -> SignalCharge:
-        """What a ledger writes down."""
-        return SignalCharge(self.epsilon, self.epsilon_per_distance)
 
 
 def exact_rational(name: str, value: object) -> Fraction:

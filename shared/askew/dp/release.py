@@ -13,7 +13,7 @@ from typing import Any
 
 from askew.dp.privacy import ApproximateDP, NeighboringRelation, rational
 from askew.errors import Malformed, OutOfRange
-from askew.limits import MAX_TEXT, check_text
+from askew.limits import MAX_TEXT, check_text, is_visible
 
 SCHEMA = 1
 MAX_ITEMS = 10_000
@@ -151,7 +151,8 @@ def check_charge(charge: int) -> None:
 def plain_name(text: str) -> str:
     """An item's name as any reader accepts it: other characters written out, a long tail cut."""
     written = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text[:MAX_TEXT])
-    return written[:MAX_TEXT] or "(no name)"
+    written = written[:MAX_TEXT]
+    return written if is_visible(written) else "(no name)"
 
 
 def _release(content: dict[str, Any]) -> Release:

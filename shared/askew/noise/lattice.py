@@ -48,7 +48,7 @@ from functools import cached_property
 from math import ceil, log, log1p, log2
 from operator import mul
 
-from askew.dp.privacy import Reach, SignalLoss, exact_rational, positive_rational
+from askew.dp.privacy import SignalCharge, exact_rational, positive_rational
 from askew.errors import ParameterError
 from askew.noise.randomness import (
     KERNEL,
@@ -227,9 +227,12 @@ class LatticeLaplace(Parameters):
         """The law of the noise, in lattice steps."""
         return TwoSidedGeometric.with_constant_work(self.inverse_rate)
 
-    def privacy_loss(self, reach: Reach) -> SignalLoss:
-        """What one fresh signal costs in a space of this reach."""
-        return SignalLoss.metric(self.epsilon, reach)
+    @property
+    def charge(self) -> SignalCharge:
+        """What one fresh signal of a taste costs, where one rating moves a point by at most 1: the
+        rate, whatever else a server says of its space.
+        """
+        return SignalCharge(self.epsilon)
 
     def perturb(
         self, point: Iterable[float | Fraction], bits: RandomBits = KERNEL

@@ -19,7 +19,8 @@ class ModelCard:
     max_slate_size is the largest k that the server answers. n_default: the first so many items are
     the default items, which a device holds that does not hold all; n_items where there is no such.
     worth_asking: whether a signal was worth it, by the server's word, to people whom the model did
-    not see.
+    not see. median_distance: of two people, by the server's word too, in the ratings that a device
+    counts by; no promise depends on it.
     The guarantee covers the person who asks, not the people that the model was trained on.
     """
 
@@ -30,6 +31,7 @@ class ModelCard:
     source: str
     simulated: bool
     n_default: int
+    median_distance: float
     worth_asking: bool = False
 
     def __post_init__(self) -> None:
@@ -37,6 +39,8 @@ class ModelCard:
             raise OutOfRange("max_slate_size", "from 1 to the number of items")
         if not 1 <= self.n_default <= self.n_items:
             raise OutOfRange("the number of default items", "from 1 to the number of items")
+        if not 0 < self.median_distance <= self.space.diameter:
+            raise OutOfRange("the median distance", "above 0, within the space")
         check_text("the source of a model", self.source)
 
     @property

@@ -32,6 +32,10 @@ _WHOLE = (
     "whole numbers of people, from 0 to below 2**61 (names are counted by Counter(names) or "
     ".value_counts(); a pandas Series with gaps needs .fillna(0).astype(int))"
 )
+_UNCOUNTED = (
+    "numbers of people, and these are names: Counter(names) or .value_counts() counts them; a frame"
+    " or table has names in its first column and counts in its second"
+)
 _NO_SEQUENCES = (str, bytes, bytearray, memoryview)
 _DISTINCT = "distinct: add up the counts of a name"
 _LIMIT = 1 << 61
@@ -52,8 +56,9 @@ def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names
     listed = None if items is None else _listed(items)
     names, values = _columns(counts)
     if names is None:
+        values = _whole_array(values)
         if listed is None:
-            return range(len(values)), _whole_array(values)
+            return range(len(values)), values
         if len(listed) != len(values) or isinstance(items, (set, frozenset)):
             got = f"{len(listed)} names for {len(values)} counts"
             raise ParameterError("items", got, "a list, as long as the counts and in their order")
@@ -140,9 +145,7 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
 def _series(series: Any) -> tuple[list[Any], list[Any]]:
     """Return the index and the values of a pandas Series."""
     if type(series.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
-        limit = (
-            "a pandas Series with names as its index, as .value_counts() makes it; or .to_numpy()"
-        )
+        limit = "a pandas Series with names as its index, as .value_counts() makes it"
         raise ParameterError("counts", "one without names", limit)
     return series.index.tolist(), series.tolist()
 
@@ -151,9 +154,8 @@ def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:
     """Return the names and the counts of a frame of pandas or polars, or of an arrow table."""
     if frame.shape[1] != 2:
         got = f"{frame.shape[1]} columns"
-        raise ParameterError(
-            "counts", got, "a frame of two columns, names and counts: .reset_index()"
-        )
+        limit = "a frame of two columns, names and then counts; .reset_index() makes an index one"
+        raise ParameterError("counts", got, limit)
     if hasattr(frame, "iloc"):
         return frame.iloc[:, 0].tolist(), frame.iloc[:, 1].tolist()
     if hasattr(frame, "to_series"):
@@ -165,6 +167,8 @@ def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:
 
 def _whole(value: object) -> int:
     """A count. Raises ParameterError, which says its type alone."""
+    if isinstance(value, str):
+        raise ParameterError("counts", "text", _UNCOUNTED)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ParameterError("counts", f"a {type(value).__name__}", _WHOLE)
     if not 0 <= value < _LIMIT:

@@ -117,12 +117,12 @@ def top_k(  # noqa: PLR0913
     names, values = named_counts(counts, items, unknown=unknown)
     plan = _Plan(
         known=None if unknown else len(names),
-        k=k,
+        k=_plain(k),
         epsilon=exact("epsilon", epsilon),
-        delta=exact("delta", 0 if delta is None else delta),
+        delta=_delta(delta, unknown=unknown),
         ordered=ordered,
         neighbors=neighbors,
-        max_items_per_person=max_items_per_person,
+        max_items_per_person=_plain(max_items_per_person),
         mechanism_name=mechanism,
         share=_share(with_counts),
     )
@@ -171,12 +171,12 @@ def explain_top_k(  # noqa: PLR0913
     known = None if unknown else len(public_names(items))
     plan = _Plan(
         known=known,
-        k=k,
+        k=_plain(k),
         epsilon=exact("epsilon", epsilon),
-        delta=exact("delta", 0 if delta is None else delta),
+        delta=_delta(delta, unknown=unknown),
         ordered=ordered,
         neighbors=neighbors,
-        max_items_per_person=max_items_per_person,
+        max_items_per_person=_plain(max_items_per_person),
         mechanism_name=mechanism,
         share=_share(with_counts),
     )
@@ -321,6 +321,19 @@ class _Plan:
             chosen["epsilon"], chosen["delta"] = rounds_of(epsilon, delta, self.k)
         made: _Mechanism = _MECHANISMS[self.name](**chosen)
         return made
+
+
+def _plain(number: Any) -> Any:
+    """Return an int of Python's for one of numpy's, which pandas gives."""
+    return int(number) if isinstance(number, np.integer) else number
+
+
+def _delta(delta: Number | None, *, unknown: bool) -> Fraction:
+    """Return the chance that the guarantee fails. Raises ParameterError."""
+    if delta is None and unknown:
+        limit = "given with unknown=True: far below one in the number of people, such as 1e-6"
+        raise ParameterError("delta", None, limit)
+    return exact("delta", 0 if delta is None else delta)
 
 
 def _share(with_counts: object) -> Fraction:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import isfinite
 
-from askew.dp.privacy import SignalLoss
+from askew.dp.privacy import SignalCharge
 from askew.errors import OutOfRange, PlaceError
 from askew.limits import MAX_AXES, MAX_NAME, VERSION_BYTES, check_plain
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
@@ -95,14 +95,13 @@ class AxisSpace:
         """The largest distance between two points; epsilon * diameter is the plain local DP."""
         return sum((axis.size for axis in self.axes), Fraction(0))
 
-    def loss(self, lattice: LatticeLaplace) -> SignalLoss:
-        """What one fresh signal costs, by the numbers of the axes alone.
+    def charge(self, lattice: LatticeLaplace) -> SignalCharge:
+        """What one fresh signal costs: epsilon between any two values, by the numbers of the axes.
 
         Raises OutOfRange, before anything is charged, for a lattice that does not fit the axes.
         """
         self.check_lattice(lattice)
-        plain = lattice.epsilon * self.diameter
-        return SignalLoss(plain, plain, lattice.epsilon)
+        return SignalCharge(lattice.epsilon * self.diameter)
 
     @cached_property
     def version(self) -> str:

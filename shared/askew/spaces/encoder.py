@@ -28,7 +28,10 @@ the last step is sqrt(m (m + 1)) >= m. For n >= m
 
 and g falls: g'(x) <= 0 iff (x + 1)**3 <= x (x + 3)**2 iff 1 <= 3 x**2 + 6 x. Equality holds for
 n = m likes that all pull one way and one more that pulls the other way. So one rating moves the
-point by at most unit * g(m) * clip in l1, and never by more than the diameter d * unit.
+point by at most unit * g(m) * clip in l1, and never by more than the diameter d * unit. Replacing
+a title by another is two ratings, one removed and one added, and moves it by at most twice that.
+
+A device enters no space where this is more than 1, so that its rate is epsilon of one rating.
 
 Floating point. Contributions are rounded toward zero onto multiples of 2**-24 and are bounded, so
 that sums over likes are exact in any order; what follows is off by less than 2**-30 * unit, and
@@ -46,7 +49,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.dp.privacy import Reach
 from askew.errors import OutOfRange
 from askew.limits import MAX_DIMENSION, MAX_RANKING_DIMENSION
 
@@ -143,27 +145,26 @@ class Encoder:
         slopes: NDArray[np.float64] = (1 + 2.0**-50) / ((KNOTS - 1) * self._gaps.min(axis=1))
         return slopes
 
-    def reach(self) -> Reach:
-        """How far one rating can move a point, rounded up, and how far apart points can be."""
-        return self._reach
+    @cached_property
+    def diameter(self) -> Fraction:
+        """How far apart two points can be."""
+        return self.dimension * Fraction(self.unit)
 
     @cached_property
-    def _reach(self) -> Reach:
-        diameter = self.dimension * Fraction(self.unit)
+    def one_rating(self) -> Fraction:
+        """How far one rating can move a point, rounded up."""
         moved = self.unit * one_like(self.least_likes) * self.clip
-        bound = Fraction(math.ceil(moved * 2**20) + 1, 2**20)
-        return Reach(one_rating=min(bound, diameter), diameter=diameter)
+        return min(Fraction(math.ceil(moved * 2**20) + 1, 2**20), self.diameter)
 
-    def unit_within(self, limits: Reach) -> Fraction:
-        """A unit with which `reach` keeps the limits, within 2**-15 of the largest one.
+    def unit_within(self, diameter: Fraction) -> Fraction:
+        """The unit, within 2**-15 of the largest one, with which one rating moves a point by at
+        most 1, and no two points are farther apart than the diameter.
 
-        What `reach` says of one rating is below unit * g(m) * clip + 2**-19, and never above the
-        diameter.
+        `one_rating` is below unit * g(m) * clip + 2**-19, and never above the diameter.
         """
-        moved = Fraction(one_like(self.least_likes) * self.clip)
-        by_one_rating = (limits.one_rating - Fraction(2, 2**20)) / moved
-        widest = max(by_one_rating, limits.one_rating / self.dimension)
-        return min(widest, limits.diameter / self.dimension) // UNIT_STEP * UNIT_STEP
+        by_one_rating = (1 - Fraction(2, 2**20)) / Fraction(one_like(self.least_likes) * self.clip)
+        widest = max(by_one_rating, Fraction(1, self.dimension))
+        return min(widest, diameter / self.dimension) // UNIT_STEP * UNIT_STEP
 
     def contributions(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """c for each item (n, D) of a catalog, (n, d): public, at most `clip` in the norm |.|_L.

@@ -85,7 +85,7 @@ class FeatureSpace:
     @property
     def diameter(self) -> Fraction:
         """The largest distance between two points; epsilon * diameter is the plain local DP."""
-        return self.encoder.reach().diameter
+        return self.encoder.diameter
 
     @cached_property
     def version(self) -> str:

@@ -73,6 +73,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
         source=card.source,
         simulated=card.simulated,
         n_default=card.n_default,
+        median_distance=card.median_distance,
         worth_asking=card.worth_asking,
     )
 
@@ -98,6 +99,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
         source=message.source,
         simulated=message.simulated,
         n_default=message.n_default,
+        median_distance=message.median_distance,
         worth_asking=message.worth_asking,
     )
 

@@ -50,21 +50,29 @@ BAD_OPTIONS: dict[str, tuple[list[str], int, str]] = {
     "k that is no number": (["-k", "many"], 2, "'-k': 'many'"),
     "k above the slate": (["-k", "65"], 1, "k must be at most what this server answers, 64"),
     "k above the catalog": (["-k", "418"], 1, "k must be at most"),
-    "epsilon that is no number": (["--epsilon", "nan"], 2, "'--epsilon': 'nan' is not a number"),
-    "a huge epsilon": (["--epsilon", "1000000000"], 2, "'--epsilon': it must be .* to 1024, "),
+    "epsilon that is no number": (
+        ["--epsilon-per-rating", "nan"],
+        2,
+        "'--epsilon-per-rating': 'nan' is not a number",
+    ),
+    "a huge epsilon": (
+        ["--epsilon-per-rating", "1000000000"],
+        2,
+        "'--epsilon-per-rating': it must be .* to 1024, ",
+    ),
     "a port beyond all": (["--server", "localhost:99999"], 2, "host:port"),
     "a film on the command line": (["Secret"], 2, "unexpected"),
 }
 OUT_OF_RANGE: dict[str, str] = {
     "ask -k 0": "'-k': it must be a whole number",
-    "ask --epsilon -1": "'--epsilon': it must be a number",
+    "ask --epsilon-per-rating -1": "'--epsilon-per-rating': it must be a number",
     "ask --server nowhere": "'--server': it must be host:port",
     "catalog --server a:0": "'--server': it must be host:port",
     "completion tcsh": "'tcsh' is not one of",
     "demo -k -1": "'-k': it must be a whole number",
     "demo --draws 199": "'--draws': 199 is not in the range",
     "tui --demo -k 0": "'-k': it must be a whole number",
-    "tui --demo --epsilon 1025": "'--epsilon': it must be a number",
+    "tui --demo --epsilon-per-rating 1025": "'--epsilon-per-rating': it must be a number",
     "--config no-such-file ask": r"'--config' .*: File 'no-such-file' does not exist",
 }
 
@@ -89,7 +97,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     data = tmp_path / "data"
     if request.param == "a ledger":
         drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
-        store = SignalStore(data / "signals.sqlite", Caps(Fraction(192)))
+        store = SignalStore(data / "signals.sqlite", Caps(Fraction(48)))
         store.remember("f" * 32, "2026-10", SignalCharge(Fraction(2)), lambda: drawn)
     return data
 
@@ -125,13 +133,13 @@ def test_bad_options_are_refused_and_change_nothing(
     assert files(data) == before
 
 
-@pytest.mark.parametrize(("epsilon", "cap"), [("70", "lifetime cap 192"), ("12", "monthly cap 32")])
+@pytest.mark.parametrize(("epsilon", "cap"), [("70", "lifetime cap 48"), ("2", "monthly cap 1.6")])
 def test_a_question_beyond_the_budget_is_exit_code_3(
     askew: Askew, demo_address: str, data: Path, epsilon: str, cap: str
 ) -> None:
     before = charges(data)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
-    refused(without_quote(askew(*command, "--epsilon", epsilon, stdin=RATINGS)), 3, cap)
+    refused(without_quote(askew(*command, "--epsilon-per-rating", epsilon, stdin=RATINGS)), 3, cap)
     assert charges(data) == before
 
 
@@ -142,10 +150,10 @@ def test_a_second_space_without_a_yes_is_exit_code_3(
     data = tmp_path / "data"
     drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
     store, month = (
-        SignalStore(data / "signals.sqlite", Caps(Fraction(192))),
+        SignalStore(data / "signals.sqlite", Caps(Fraction(48))),
         month_of(datetime.date.today()),
     )
-    store.remember("f" * 32, month, SignalCharge(Fraction(2)), lambda: drawn)
+    store.remember("f" * 32, month, SignalCharge(Fraction(1, 2)), lambda: drawn)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
     refused(without_quote(askew(*command, stdin=RATINGS)), 3, "another feature space already")
     assert len(charges(data)) == 1
@@ -159,9 +167,9 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
 ) -> None:
     """Planted bug: taking a terminal for a yes."""
     data, drawn = tmp_path / "data", Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
-    store = SignalStore(data / "signals.sqlite", Caps(Fraction(192)))
+    store = SignalStore(data / "signals.sqlite", Caps(Fraction(48)))
     month = month_of(datetime.date.today())
-    store.remember("f" * 32, month, SignalCharge(Fraction(2)), lambda: drawn)
+    store.remember("f" * 32, month, SignalCharge(Fraction(1, 2)), lambda: drawn)
     asked: list[str] = []
 
     def no(text: str, **_: object) -> None:
@@ -183,13 +191,13 @@ def next_month(service: QueryService, data: Path) -> None:
 
 def other_settings(service: QueryService, data: Path) -> None:
     settings = service._settings
-    service.configure(replace(settings, monthly_cap=settings.monthly_cap + 1))
+    service.configure(replace(settings, rating_monthly_cap=settings.rating_monthly_cap + 1))
 
 
 def another_charge(service: QueryService, data: Path) -> None:
     charge, bent = (
-        SignalCharge(Fraction(1)),
-        Signal(16 * "ab", LatticeLaplace.for_epsilon(Fraction(1)), (1, 2)),
+        SignalCharge(Fraction(1, 2)),
+        Signal(16 * "ab", LatticeLaplace.for_epsilon(Fraction(1, 2)), (1, 2)),
     )
     store = SignalStore(data / "signals.sqlite", service._settings.caps)
     month = month_of(datetime.date.today())
@@ -234,7 +242,7 @@ def without_quote(found: Outcome) -> Outcome:
 
 def charges(data: Path) -> tuple[Entry, ...]:
     path = data / "signals.sqlite"
-    return SignalStore(path, Caps(Fraction(192))).entries() if path.exists() else ()
+    return SignalStore(path, Caps(Fraction(48))).entries() if path.exists() else ()
 
 
 @pytest.mark.usefixtures("impatient")
@@ -326,20 +334,26 @@ def test_a_value_of_the_file_out_of_range_is_an_error_that_names_it(
 ) -> None:
     """Not wrong usage: nothing that was typed is wrong."""
     path = tmp_path / "config.toml"
-    path.write_text("epsilon = 2000\n")
+    path.write_text("epsilon_per_rating = 2000\n")
     command = ("--config", path, "budget", "--data", tmp_path / "data")
-    reason = rf"epsilon \({path}\) must be a number such as .*, from 1/1024 to 1024, got 2000$"
+    reason = rf"epsilon_per_rating \({path}\) must be a number .*, from 1/1024 to 1024, got 2000$"
     refused(askew(*command), 1, reason)
 
 
 def test_a_name_that_no_setting_has_is_named_with_its_file(askew: Askew, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.write_text("epsilonn = 2\n")
+    path.write_text("epsilon_per_ratin = 2\n")
     command = ("--config", path, "budget", "--data", tmp_path / "data")
-    refused(askew(*command), 1, rf"'epsilonn' is no setting \({path}\) \(perhaps epsilon\)$")
+    refused(
+        askew(*command),
+        1,
+        rf"'epsilon_per_ratin' is no setting \({path}\) \(perhaps epsilon_per_rating\)$",
+    )
 
 
-@pytest.mark.parametrize(("name", "value"), [("k", "many"), ("epsilon", "0"), ("server", "here")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("k", "many"), ("epsilon_per_rating", "0"), ("server", "here")]
+)
 def test_a_value_of_the_environment_is_an_error_that_names_its_variable(
     askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
@@ -347,7 +361,7 @@ def test_a_value_of_the_environment_is_an_error_that_names_its_variable(
 
     Planted bug: the file named whatever the environment says.
     """
-    (tmp_path / "config.toml").write_text('k = 3\nepsilon = 1\nserver = "localhost:1"\n')
+    (tmp_path / "config.toml").write_text('k = 3\nepsilon_per_rating = 1\nserver = "localhost:1"\n')
     monkeypatch.setenv(f"ASKEW_{name.upper()}", value)
     command = ("--config", tmp_path / "config.toml", "budget", "--data", tmp_path / "data")
     refused(askew(*command), 1, rf"{name} \(ASKEW_{name.upper()}\) must be .*, got '?{value}'?$")

@@ -30,15 +30,13 @@ RATED = b"title,rating\nAlien (1979),4.5\n"
 
 def spend(data: Path, epsilon: int, month: str = NOW) -> None:
     where = places(data)
-    store = SignalStore(where.ledger, Caps(Fraction(192)), where.mark)
+    store = SignalStore(where.ledger, Caps(Fraction(48)), where.mark)
     drawn = Signal(SPACE, LatticeLaplace(11, 1024), (1, 2))
-    store.remember(
-        SPACE, month, SignalCharge(Fraction(3 * epsilon), Fraction(epsilon)), lambda: drawn
-    )
+    store.remember(SPACE, month, SignalCharge(Fraction(epsilon)), lambda: drawn)
 
 
 def restore_an_older_copy(data: Path) -> None:
-    """A ledger that lost its second charge, of 24."""
+    """A ledger that lost its second charge, of 8."""
     spend(data, 4, "2026-09")
     copy = shutil.copy(places(data).ledger, data / "backup")
     spend(data, 8, "2026-10")
@@ -49,8 +47,8 @@ def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) 
     found = askew("budget", "--data", data)
     assert found.code == 0
     assert (
-        "Tastes and axes: spent 0 of a lifetime cap of 192; 192 is left. This month: 0 of 32."
-        in found.out
+        "Ratings, and values on axes: spent 0 of a lifetime cap of 48; 48 is left. "
+        "This month: 0 of 1.6." in found.out
     )
     assert "Nothing that depends on you has left this device." in found.out
 
@@ -59,28 +57,29 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
     spend(data, 2, "2026-10")
     spend(data, 1, "2026-11")
     first, second, *words = askew("budget", "--data", data).out.splitlines()
-    assert first.startswith("2026-10  on space 01234567  one signal, epsilon 2 per unit distance,")
-    assert first.endswith("times the diameter: at most 6 between any two people")
-    assert second.startswith("2026-11  on space 01234567  one signal, epsilon 1 per")
+    assert first.startswith("2026-10  on space 01234567  one signal, epsilon 2 a rating: ")
+    # e^2 = 7.389 and e^4 = 54.6, rounded up.
+    assert first.endswith(
+        "change at most 7.39 times, that you rated one and not another at most 55 times"
+    )
+    assert second.startswith("2026-11  on space 01234567  one signal, epsilon 1 a rating")
     text = " ".join(words)
-    assert "tell you from a neighbor at distance r at most e^(3 r) better than by guessing" in text
-    assert "From anybody at all, however far away, at most e^9: 8,104 to 1" in text  # 8103.08
-    assert (
-        "21 to 1 at distance 1. For tastes the server says that this is the median" in text
-    )  # e^3 = 20.09, rounded up
+    # e^3 = 20.09, rounded up.
+    assert "could tell that one at most e^3 better than by guessing: 21 to 1" in text
+    assert "Two people who differ in n ratings are told apart by up to n times" in text
 
 
 def test_the_budget_as_json(askew: Askew, data: Path) -> None:
     spend(data, 2, "2026-10")
     found = json.loads(askew("budget", "--data", data, "--json").out)
-    assert (found["spent"], found["lifetime_cap"], found["refused"]) == (6.0, 192.0, None)
+    assert (found["spent_per_rating"], found["lifetime_cap_per_rating"]) == (2.0, 48.0)
+    assert (found["monthly_cap_per_rating"], found["refused"]) == (1.6, None)
     assert found["entries"] == [
         {
             "month": "2026-10",
             "space_version": SPACE,
             "kind": "signal",
-            "epsilon_per_distance": 2.0,
-            "epsilon_between_any_two": 6.0,
+            "epsilon_per_rating": 2.0,
             "epsilon_per_km": 0.0,
         }
     ]
@@ -125,7 +124,7 @@ def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
     assert "More may have left this device, and been spent, than this ledger knows." in found
     places(data).mark.write_text("damaged")
     accepted = askew("budget", "--data", data, "--accept", "--yes").out
-    assert "0 was booked for what the ledger had lost, as far as its mark knew" in accepted
+    assert "0 a rating was booked for what the ledger had lost, as far as its mark knew" in accepted
     assert nothing not in accepted
 
 
@@ -142,8 +141,11 @@ def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, d
     assert "NOTHING IS SPENT" in askew("budget", "--data", data).out
     found = askew("budget", "--data", data, "--accept", stdin=b"y\n")
     assert found.code == 0
-    assert f"{NOW}  you continued here; 24 was booked for what the ledger had lost" in found.out
-    assert "spent 36 of a lifetime cap of 192" in found.out
+    assert (
+        f"{NOW}  you continued here; 8 a rating was booked for what the ledger had lost"
+        in found.out
+    )
+    assert "spent 12 of a lifetime cap of 48" in found.out
     assert "NOTHING IS SPENT" not in found.out
 
 

@@ -40,19 +40,19 @@ def test_a_question_is_answered_from_a_file(
     found = askew("ask", "--ratings", ratings, "--server", demo_address, "--data", data, "-k", 5)
     *films, footer, mode, note, cost, fresh = found.out.splitlines()
     assert (found.code, len(films)) == (0, 5)
-    assert mode == "(query: one signal at epsilon 4, k 5; as you chose)"
+    assert mode == "(query: one signal at epsilon 0.8 a rating, k 5; as you chose)"
     assert "by itself it would rank them all, for nothing" in note
     assert [line[0] for line in films].count("*") == 1
     assert "SIMULATED" in footer
-    assert "epsilon 4 per unit distance" in cost
-    assert "for one rating" in cost
-    spent = re.search(r"spent (\d+\.?\d*) of 192\)$", cost)  # 4 times the demo's diameter
-    assert spent
-    assert 4 < float(spent[1]) <= 16
+    assert "epsilon 0.8 a rating, 1.6 where a title is replaced" in cost
+    assert cost.endswith("spent 0.8 of 48)")
+    most = re.search(r"at most ([\d.]+) between any two;", cost)
+    assert most
+    assert 4 < float(most[1]) <= 16
     assert "a fresh signal was drawn and charged" in fresh
     price, before = found.err.splitlines()
-    assert re.search("^this question costs epsilon 4 per unit distance, .* for one rating", price)
-    assert re.search(r"^spent before it: 0 of 192 for life, 0 of 32 in \d{4}-\d\d$", before)
+    assert re.search("^this question costs epsilon 0.8 a rating, .* at the median distance", price)
+    assert re.search(r"^spent before it: 0 of 48 for life, 0 of 1.6 in \d{4}-\d\d$", before)
     assert len(charges()) == 1
 
 
@@ -112,12 +112,12 @@ def test_asking_twice_gives_one_answer_and_one_charge(
 ) -> None:
     """Planted bug: a fresh draw for every run of the program."""
     where = ("--server", demo_address, "--data", data)
-    command = ("ask", "--ratings", ratings, *where, "--epsilon", "1/3")
+    command = ("ask", "--ratings", ratings, *where, "--epsilon-per-rating", "1/3")
     first, again = askew(*command), askew(*command)
     assert first.out.splitlines()[:-1] == again.out.splitlines()
     assert again.err == ""  # a signal that is sent again costs nothing, and needs no price
     (charge,) = charges()
-    assert charge.epsilon_per_distance == LatticeLaplace.for_epsilon(Fraction(1, 3)).epsilon
+    assert charge.epsilon_per_rating == LatticeLaplace.for_epsilon(Fraction(1, 3)).epsilon
 
 
 def test_who_changes_epsilon_is_told_when_it_counts(
@@ -125,9 +125,9 @@ def test_who_changes_epsilon_is_told_when_it_counts(
 ) -> None:
     """The stored signal is sent again, as it must be; saying nothing would mislead."""
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
-    first, second = askew(*command), askew(*command, "--epsilon", "1/2")
+    first, second = askew(*command), askew(*command, "--epsilon-per-rating", "1/2")
     note = "(it was drawn earlier; the settings asked for now count from next month on)"
-    asked_for = first.out.replace("at epsilon 4, k 20;", "at epsilon 1/2, k 20;")
+    asked_for = first.out.replace("at epsilon 0.8 a rating", "at epsilon 0.5 a rating")
     assert second.out.splitlines() == [*asked_for.splitlines()[:-1], note]
 
 
@@ -139,8 +139,10 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     assert set(answer) - public == {"pick", "results", "used_ratings", "unused_ratings", "came"}
     assert (answer["used_ratings"], answer["unused_ratings"]) == (3, 0)
     cost = answer["cost"]
-    assert (cost["epsilon_per_distance"], cost["lifetime_cap"]) == (4.0, 192.0)
-    assert 0 < cost["epsilon_per_rating"] < cost["epsilon_between_any_two"] == cost["spent"]
+    assert (cost["epsilon_per_rating"], cost["lifetime_cap_per_rating"]) == (0.8, 48.0)
+    assert cost["epsilon_of_a_replaced_title"] == 1.6
+    assert cost["spent_per_rating"] == 0.8
+    assert 0 < cost["epsilon_at_median_distance"] < cost["epsilon_between_any_two"] <= 16
     assert (len(answer["results"]), answer["simulated"]) == (20, True)
     assert answer["pick"] in answer["results"]
     assert answer["pick"] not in RATINGS
@@ -210,7 +212,7 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     command = cli.cli.get_command(click.Context(cli.cli), "ask")
     assert command is not None
     parameters = {parameter.name: parameter for parameter in command.params}
-    public = {"server", "k", "epsilon", "data", "as_json"}
+    public = {"server", "k", "epsilon_per_rating", "data", "as_json"}
     assert set(parameters) == public | {"mode", "ratings", "second_space", "unmatched"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())

@@ -286,7 +286,7 @@ def test_a_result_says_where_it_is_and_in_which_currency(
     assert value["units"] == {"price": "EUR"}
 
 
-@pytest.mark.parametrize("option", ["--level=county", "--epsilon=1", "--region=DE"])
+@pytest.mark.parametrize("option", ["--level=county", "--epsilon-per-axis-unit=1", "--region=DE"])
 @pytest.mark.usefixtures("impatient")
 def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
     askew: Askew, place: Place, data: Path, option: str
@@ -299,7 +299,7 @@ def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
 
 
 @pytest.mark.parametrize(
-    ("option", "stdin"), [("--epsilon=1", HOME), ("--level=town", b"hour = 8.5")]
+    ("option", "stdin"), [("--epsilon-per-axis-unit=1", HOME), ("--level=town", b"hour = 8.5")]
 )
 @pytest.mark.usefixtures("impatient")
 def test_an_option_of_the_other_noise_is_refused(
@@ -323,9 +323,9 @@ def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
     assert f"  home: {position}" in first
     assert f"  a place without a name now: {position}" in second
     assert "Places: spent 0.554 per km of a lifetime cap of 4.2. This month: 0.554 of 1.4." in found
-    assert "spent 0 of a lifetime cap of 192" in found
+    assert "spent 0 of a lifetime cap of 48" in found
     as_json = json.loads(askew("budget", "--json", "--data", data).out)
-    assert as_json["spent"] == 0
+    assert as_json["spent_per_rating"] == 0
     assert as_json["places"]["lifetime_cap_per_km"] == 4.2
     one, other = (entry["epsilon_per_km"] for entry in as_json["entries"])
     assert as_json["places"]["spent_per_km"] == one + other > 0.55
@@ -379,20 +379,19 @@ def test_an_unnamed_place_is_charged_each_time_and_says_so_first(
         assert json.loads(found.out)["fresh"] is True
 
 
-def test_values_on_axes_are_asked_from_and_charged_in_plain_epsilon(
+def test_values_on_axes_are_asked_from_and_charged_between_any_two(
     askew: Askew, place: Place, address_of_hours: str, data: Path
 ) -> None:
     added = place("add", "morning", stdin=b"hour = 8.5\n")
     assert "drawn, and charged, when a server is asked" in added.err
     near = ("near", "places", "--place", "morning", "--server", address_of_hours, "--data", data)
-    found = askew(*near, "--epsilon", "1")
+    found = askew(*near, "--epsilon-per-axis-unit", "1/2")
     assert found.code == 0
-    assert "epsilon 1 per unit distance, at most 3 between any two values" in found.err
+    assert "epsilon 0.5 per unit distance, at most 1.5 between any two values" in found.err
     assert "units of distance" in found.out
-    assert "of 192 spent" in found.err
+    assert "of 48 spent" in found.err
     told = askew("budget", "--data", data).out
-    assert "epsilon 1 per unit distance, times the diameter: at most 3 between any two" in told
-    assert "on axes it is one unit" in told
+    assert "morning: one value on axes, at most 1.5 from any other" in told
 
 
 BAD: dict[str, tuple[tuple[str, ...], bytes, int]] = {
@@ -488,7 +487,7 @@ def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     """Planted bugs: --latitude, --open-now, --like."""
     names = {each.name or "" for each in parameters(cli.cli)}
     private = ("lat", "lon", "position", "where", "open", "like", "price", "filter", "radius")
-    allowed = {"epsilon"}
+    allowed = {"epsilon_per_rating", "epsilon_per_axis_unit"}
     assert {n for n in names - allowed for word in private if n.startswith(word)} == set()
     with_variables = {each.name for each in parameters(cli.cli) if each.envvar}
     assert with_variables == {"config_file"}

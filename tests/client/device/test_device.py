@@ -37,7 +37,7 @@ from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import CachedCatalog, CachedRows, Library
 from askew_client.views.answers import Answer, Connection, Departure, Refreshed
 from askew_client.views.problems import Problem, Trouble
-from askew_client.views.quote import Cost, Quote, at_most
+from askew_client.views.quote import Cost, Quote
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
     mode="query",
-    epsilon=Fraction(2),
+    epsilon_per_rating=Fraction(2),
     k=4,
-    lifetime_cap=Fraction(16),
-    max_diameter=32.0,
-    max_one_rating=32.0,
+    rating_lifetime_cap=Fraction(4),
+    rating_monthly_cap=Fraction(8),
+    max_ratings_apart=32.0,
 )
 
 FETCHED = ["held"]  # noted at the head of what is held; its body follows
@@ -150,7 +150,7 @@ async def test_who_rated_nothing_asks_and_is_charged_like_anybody_else(device: D
     assert len(answer.results) == 4
     assert answer.pick.place == 1
     assert device.network.calls == [*FETCHED, "retrieve"]
-    assert [charge.epsilon for charge in device.signals.entries()] == [Fraction(8)]
+    assert [charge.epsilon_per_rating for charge in device.signals.entries()] == [Fraction(2)]
 
 
 async def test_an_answer_to_no_ratings_is_in_the_order_for_anybody(device: DeviceWorld) -> None:
@@ -174,14 +174,14 @@ async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
     quote = await device.companion.titles.quote()
     assert isinstance(quote, Quote)
     assert (quote.month, quote.fresh, quote.second_space) == ("2026-11", True, False)
-    assert price(quote).charge.epsilon == 8
-    assert price(quote).epsilon == price(quote).charge.epsilon_per_distance == Fraction(2)
-    reach = device.network.card.space.encoder.reach()
-    assert price(quote).one_rating == float(2 * reach.one_rating) < 8
+    cost = price(quote)
+    assert cost.epsilon == cost.charge.epsilon_per_rating == Fraction(2)
+    # The diameter of this space is 4 ratings, and the card says that half of people are 1 apart.
+    assert [cost.replaced_title, cost.at_median, cost.between_any_two] == [4, 2, 8]
     ledger = quote.terms.price
     assert ledger is not None
     assert price(quote).spent == ledger.spent == ledger.spent_this_month == 0
-    assert (ledger.lifetime_cap, ledger.monthly_cap) == (Fraction(16), Fraction(32))
+    assert (ledger.lifetime_cap, ledger.monthly_cap) == (Fraction(4), Fraction(8))
     assert (device.network.calls, device.signals.entries()) == (FETCHED, ())
 
 
@@ -208,8 +208,8 @@ async def test_a_signal_that_is_sent_again_is_quoted_so(rated: DeviceWorld) -> N
     assert (quote.fresh, quote.second_space) == (False, False)
     ledger = quote.terms.price
     assert ledger is not None
-    assert (price(quote).spent, ledger.spent_this_month) == (Fraction(8), Fraction(8))
-    rated.companion.configure(replace(SETTINGS, epsilon=Fraction(1)))
+    assert (price(quote).spent, ledger.spent_this_month) == (Fraction(2), Fraction(2))
+    rated.companion.configure(replace(SETTINGS, epsilon_per_rating=Fraction(1)))
     again = await rated.companion.titles.quote()
     assert isinstance(again, Quote)
     assert (price(again).epsilon, price(again).wanted) == (Fraction(2), Fraction(1))
@@ -263,7 +263,7 @@ async def test_a_question_is_answered_ranked_and_paid_once(rated: DeviceWorld) -
     assert first.pick.title != "Film 9 (1969)"
     assert (left(first).fresh, left(again).fresh) == (True, False)
     assert left(again).values == left(first).values
-    assert (price(first).spent, price(again).spent) == (Fraction(8), Fraction(8))
+    assert (price(first).spent, price(again).spent) == (Fraction(2), Fraction(2))
     assert rated.network.asked[0] == rated.network.asked[1]
 
 
@@ -275,9 +275,9 @@ async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: De
 
 async def test_a_monthly_cap_that_is_set_in_the_app_counts_at_once(rated: DeviceWorld) -> None:
     """Planted bug: other settings keep the lifetime's cap alone."""
-    rated.companion.configure(replace(SETTINGS, monthly_cap=Fraction(7)))
+    rated.companion.configure(replace(SETTINGS, rating_monthly_cap=Fraction("1.75")))
     problem = await rated.problem()
-    assert (problem.trouble, "monthly cap 7" in problem.text) == (Trouble.BUDGET, True)
+    assert (problem.trouble, "monthly cap 1.75" in problem.text) == (Trouble.BUDGET, True)
     assert (rated.network.asked, rated.signals.entries()) == ([], ())
 
 
@@ -290,7 +290,7 @@ async def test_a_refused_budget_says_what_is_left_and_when_the_next_month_is(
     rated.today = datetime.date(2027, 1, 15)
     problem = await rated.problem()
     assert (problem.trouble, problem.next_month) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
-    assert "16 of the lifetime cap 16 is spent, 0 is left" in problem.text
+    assert "4 of the lifetime cap 4 is spent, 0 is left" in problem.text
     assert len(rated.network.asked) == 2
 
 
@@ -380,7 +380,7 @@ async def test_what_another_program_fetched_serves_from_the_next_refresh_on(
 async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
     pair: Pair, tmp_path: Path
 ) -> None:
-    device = DeviceWorld(pair, tmp_path, replace(SETTINGS, max_diameter=1.0))
+    device = DeviceWorld(pair, tmp_path, replace(SETTINGS, max_ratings_apart=1.0))
     device.companion.profile.rate("Film 9 (1969)", 5)
     assert (await device.problem()).trouble is Trouble.SETTINGS
     assert device.signals.entries() == ()
@@ -456,7 +456,10 @@ async def test_edits_are_taken_back_one_by_one(rated: DeviceWorld) -> None:
 
 async def test_the_bars_are_the_profile_and_none_without_ratings(rated: DeviceWorld) -> None:
     bars = rated.companion.titles.bars()
-    assert [(bar.lowest, bar.highest, bar.value) for bar in bars] == [(0, 2, 1.5), (0, 2, 1.5)]
+    # (1, 1), clipped to (3/4, 3/4): ranks of 11/16 in a box of width 2.
+    inside = pytest.approx(1.375, abs=1e-6)
+    assert [(bar.lowest, bar.highest) for bar in bars] == [(0, 2)] * 2
+    assert [bar.value for bar in bars] == [inside] * 2
     rated.companion.profile.unrate("Film 9 (1969)")
     assert rated.companion.titles.bars() == ()
 
@@ -489,8 +492,8 @@ async def test_a_preview_sends_nothing_and_charges_nothing(rated: DeviceWorld) -
     assert (found.epsilon, found.k) == (Fraction(2), 4)
     assert (rated.network.calls, rated.signals.entries()) == (FETCHED, ())
     cost = price(await rated.answer())
-    told = (at_most(found.between_any_two), at_most(found.one_rating))
-    assert told == (at_most(cost.charge.epsilon), at_most(cost.one_rating))
+    told = (found.one_rating, found.at_median, found.between_any_two)
+    assert told == (cost.epsilon, cost.at_median, cost.between_any_two)
 
 
 async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: DeviceWorld) -> None:
@@ -501,20 +504,16 @@ async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Devi
     assert [len(offset) for offset in picture.offsets] == [2] * 4
 
 
-async def test_the_budget_is_told_in_words_and_in_both_units(rated: DeviceWorld) -> None:
+async def test_the_budget_is_told_in_words_and_by_the_rating(rated: DeviceWorld) -> None:
     await rated.answer()
     budget = rated.companion.budget()
     account = budget.account
     spent, cap = account.spent, account.caps.lifetime
-    assert (spent, cap, account.refused) == (Fraction(8), Fraction(16), None)
+    assert (spent, cap, account.refused) == (Fraction(2), Fraction(4), None)
     assert budget.next_month == datetime.date(2026, 12, 1)
     ((entry, _),) = budget.lines
-    assert (entry.month, entry.epsilon_per_distance, entry.epsilon) == (
-        "2026-11",
-        Fraction(2),
-        Fraction(8),
-    )
-    assert "e^(2 r) better than by guessing" in budget.words[1]
+    assert (entry.month, entry.epsilon_per_rating) == ("2026-11", Fraction(2))
+    assert "e^2 better than by guessing" in budget.words[1]
 
 
 async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorld) -> None:
@@ -530,7 +529,7 @@ async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorl
 
 async def test_other_settings_count_at_once_but_the_signal_stays(rated: DeviceWorld) -> None:
     first = await rated.answer()
-    rated.companion.configure(replace(SETTINGS, k=3, epsilon=Fraction(1)))
+    rated.companion.configure(replace(SETTINGS, k=3, epsilon_per_rating=Fraction(1)))
     second = await rated.answer()
     assert len(second.results) == 3
     assert left(second).values == left(first).values

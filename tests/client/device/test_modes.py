@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TODAY = datetime.date(2026, 11, 21)
 DATE = 20773
-SETTINGS = ClientSettings(k=4, max_diameter=32.0, max_one_rating=32.0)
+SETTINGS = ClientSettings(k=4, max_ratings_apart=32.0)
 DEFAULT = 6
 ASK, REST = True, False  # what a card says: a signal is worth it, or not
 
@@ -128,7 +128,7 @@ class DeviceWorld:
         if not self.ledger.exists():
             return []
         store = SignalStore(self.ledger, SETTINGS.caps)
-        return [each.epsilon for each in store.entries()]
+        return [each.epsilon_per_rating for each in store.entries()]
 
     async def answer(self) -> Answer:
         answer = await self.companion.titles.ask()
@@ -186,7 +186,7 @@ async def test_a_signal_brings_items_that_are_ranked_beside_those_held(
     assert films(answer) == best_of([*range(DEFAULT), 9, 10], (0, 1), {5}, 4) == [9, 1, 3, 0]
     assert [each.came for each in answer.results] == [True, True, False, True]
     assert answer.cost is not None
-    assert answer.cost.charge.epsilon <= 16
+    assert answer.cost.charge.epsilon_per_rating <= 16
     (charge,) = device.entries()
     assert charge <= 16
     assert len(device.network.requests) == 1
@@ -200,7 +200,8 @@ async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path
     device.companion.profile.rate("film 8", 5)
     assert device.companion.profile.unmatched() == ()
     bars = [bar.value for bar in device.companion.titles.bars()]
-    assert bars == [1.5, 0.5]  # ranks of (1, -1) in a box of width 2
+    # Ranks of (1, -1), clipped to (3/4, -3/4), in a box of width 2.
+    assert bars == pytest.approx([1.375, 0.625], abs=1e-6)
     device.network.answers = (6, 7)
     again = await device.answer()
     assert films(again) == best_of([*range(DEFAULT), 6, 7, 8, 10], (1, -1), {8}, 4)
@@ -268,7 +269,7 @@ async def test_a_stored_signal_keeps_its_noise_until_its_month_ends(tmp_path: Pa
     """Planted bug: a second signal for another setting, which charges what was not asked for."""
     device = DeviceWorld(tmp_path, ASK)
     first = await device.answer()
-    device.companion.configure(replace(SETTINGS, epsilon=2))
+    device.companion.configure(replace(SETTINGS, epsilon_per_rating=2))
     second = await device.answer()
     assert first.departure is not None
     assert second.departure is not None

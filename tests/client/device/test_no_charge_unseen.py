@@ -98,7 +98,7 @@ class Crashes(Changes):
 
     @rule(cap=sampled_from([Fraction(1), Fraction(3), Fraction(5)]))
     def little_is_left(self, cap: Fraction) -> None:
-        own = replace(SETTINGS, lifetime_cap=cap, monthly_cap=cap)
+        own = replace(SETTINGS, rating_lifetime_cap=cap, rating_monthly_cap=cap)
         self.device.companion.configure(own)
 
     @rule(cap=sampled_from([Fraction(1), Fraction(3)]))
@@ -146,9 +146,9 @@ class Crashes(Changes):
     def check_caps(self, quote: Quote, made: int) -> None:
         price = quote.terms.price
         if made and price is not None:
-            assert sum(self.device.entries()) == price.spent + price.charge.epsilon
+            assert sum(self.device.entries()) == price.spent + price.charge.epsilon_per_rating
             assert price.spent_after <= price.lifetime_cap
-            month = price.spent_this_month + price.charge.epsilon
+            month = price.spent_this_month + price.charge.epsilon_per_rating
             assert price.monthly_cap is None or month <= price.monthly_cap
 
     @invariant()

@@ -46,7 +46,7 @@ def another(value: object) -> object:
         case str():
             return f"{value}2"
         case SignalCharge():
-            return replace(value, epsilon=value.epsilon + 1)
+            return replace(value, epsilon_per_rating=value.epsilon_per_rating + 1)
         case Position():
             return MUNICH
         case None:
@@ -175,7 +175,7 @@ async def test_a_quote_that_is_refused_is_no_word_that_something_leaves(tmp_path
 async def test_a_question_without_a_quote_goes_by_the_settings(tmp_path: Path) -> None:
     device = DeviceWorld(tmp_path, ASK)
     assert (await device.answer()).cost is not None
-    device.companion.configure(replace(SETTINGS, epsilon=2))
+    device.companion.configure(replace(SETTINGS, epsilon_per_rating=2))
     await device.companion.titles.connect()
     assert (await device.answer()).cost is not None
     assert len(device.entries()) == 1
@@ -257,10 +257,10 @@ async def test_another_programs_charge_in_between_voids_a_quote(tmp_path: Path) 
 async def test_settings_that_change_in_between_void_a_quote(tmp_path: Path) -> None:
     device = DeviceWorld(tmp_path, ASK)
     changes: tuple[dict[str, Any], ...] = (
-        {"lifetime_cap": Fraction(500)},
-        {"monthly_cap": Fraction(33)},
+        {"rating_lifetime_cap": Fraction(500)},
+        {"rating_monthly_cap": Fraction(33)},
         {"authority": "/another.pem"},
-        {"epsilon": Fraction(2)},
+        {"epsilon_per_rating": Fraction(2)},
         {"mode": "cached"},
     )
     for change in changes:
@@ -371,7 +371,7 @@ class Changes(RuleBasedStateMachine):
         cap=sampled_from([Fraction(192), Fraction(100)]),
     )
     def settings_change(self, k: int, epsilon: Fraction, mode: ModeName, cap: Fraction) -> None:
-        own = replace(SETTINGS, k=k, epsilon=epsilon, mode=mode, lifetime_cap=cap)
+        own = replace(SETTINGS, k=k, epsilon_per_rating=epsilon, mode=mode, rating_lifetime_cap=cap)
         self.device.companion.configure(own)
 
     @rule(server=sampled_from(["one:1", "two:2"]))
@@ -413,7 +413,7 @@ class Changes(RuleBasedStateMachine):
             price = quote.terms.price
             if price is not None and outcome.departure is not None:
                 paid = sum(self.device.entries()) - spent
-                assert paid == (price.charge.epsilon if quote.fresh else 0)
+                assert paid == (price.charge.epsilon_per_rating if quote.fresh else 0)
                 assert (price.spent, price.month) == (spent, outcome.departure.month)
         elif outcome.trouble is Trouble.QUOTE:
             assert self.made() == before

@@ -86,7 +86,9 @@ CHANGES: dict[str, Callable[[DeviceWorld], None]] = {
     "the level, more private": lambda d: setattr(
         d, "settings", replace(d.settings, level="county")
     ),
-    "epsilon": lambda d: setattr(d, "settings", replace(d.settings, epsilon=Fraction(1, 2))),
+    "epsilon": lambda d: setattr(
+        d, "settings", replace(d.settings, epsilon_per_axis_unit=Fraction(1, 2))
+    ),
     "the region": lambda d: setattr(d, "settings", replace(d.settings, region="FR")),
     "the region, to none": lambda d: setattr(d, "settings", replace(d.settings, region="")),
     "k": lambda d: setattr(d, "settings", replace(d.settings, near_k=20)),

@@ -378,20 +378,21 @@ async def test_a_hostile_answer_is_refused_and_nothing_of_it_is_used(
 def on_axes(device: DeviceWorld, *axes: Axis, epsilon: Fraction = Fraction(1)) -> DeviceWorld:
     space = AxisSpace(axes) if axes else DAY
     device.server = NearServer(made_card(space))
-    device.settings = replace(SETTINGS, epsilon=epsilon, region="")
+    device.settings = replace(
+        SETTINGS, epsilon_per_axis_unit=epsilon, rating_monthly_cap=Fraction(12), region=""
+    )
     device.signals = device.signals.with_caps(device.settings.caps)
     return device
 
 
-async def test_a_named_value_is_charged_in_plain_epsilon_once_a_month(device: DeviceWorld) -> None:
+async def test_a_named_value_is_charged_between_any_two_once_a_month(device: DeviceWorld) -> None:
     """A day at 8 hours a unit is 3 across."""
     on_axes(device).places.add("work", MORNING)
     first = await asked(device, "work")
     again = await asked(device, "work")
     assert first.sent == again.sent
     (charge,) = device.signals.entries()
-    assert (charge.epsilon, charge.epsilon_per_distance) == (Fraction(3), Fraction(1))
-    assert charge.epsilon_per_km == 0
+    assert (charge.epsilon_per_rating, charge.epsilon_per_km) == (Fraction(3), Fraction(0))
     assert isinstance(first.cost, Cost)
     assert (first.fresh, again.fresh) == (True, False)
     assert first.unit == "units of distance"
@@ -411,7 +412,7 @@ async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
     assert again.sent == first.sent
     for cost in (again.cost, quote.cost):
         assert isinstance(cost, Cost)
-        assert (cost.charge.epsilon_per_distance, cost.charge.epsilon) == (Fraction(1), Fraction(3))
+        assert (cost.epsilon, cost.charge.epsilon_per_rating) == (Fraction(1), Fraction(3))
         assert not cost.fresh
 
 
@@ -466,9 +467,9 @@ async def test_the_charge_is_by_the_axes_numbers(device: DeviceWorld, epsilon: F
     question = device.nearby.ask("places", AxisValues({"post": 3.0}))
     if epsilon == 1:
         await question
-        assert device.signals.entries()[0].epsilon == 8
+        assert device.signals.entries()[0].epsilon_per_rating == 8
     else:
-        assert "7996.77 epsilon between any two people" in (await raised(question)).text
+        assert "7996.77 epsilon of one rating or value" in (await raised(question)).text
 
 
 VALUES = [-1e9, -0.5, 0.0, 3.0, 800.0, 801.0, 1e9]
@@ -511,7 +512,7 @@ def test_a_value_is_clamped_exactly_whatever_ends_a_server_sets(hour: float, low
 async def test_a_place_of_the_other_kind_is_refused_and_costs_nothing(device: DeviceWorld) -> None:
     assert "this server has a map" in str(await refused(device, MORNING))
     on_axes(device)
-    device.settings = replace(SETTINGS, epsilon=Fraction(1))
+    device.settings = replace(SETTINGS, epsilon_per_axis_unit=Fraction(1))
     assert "this server has axes" in str(await refused(device, BERLIN))
     assert "no value on this server's axis hour" in str(
         await refused(device, AxisValues({"post": 1.0}))

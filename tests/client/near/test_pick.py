@@ -238,18 +238,37 @@ OPENED = {
     "mo,sa 11:30 - 12:30": (True, False, True),
     "Tu 00:00-02:00": (False, True, False),
     "off": (False, False, False),
+    "Mo 11:30-13:00, Sa,Mo 14:00-15:00": (True, False, False),
+    "Mo 09:00-11:00; Mo 12:00-13:00, Tu off": (True, False, False),
+    "Mo 18:00-26:00": (False, True, False),
+    "24:00-25:00, Mo 24:00-26:00": (False, True, False),
+    "08:00-18:00; Mo 12:00-13:00 off": (False, False, True),
+    "Mo,Sa 08:00-18:00, Sa 12:00-12:30 off": (True, False, False),
+    "10:00-11:00 closed": (False, False, False),
+    "Mo 20:00-04:00; Tu 01:00-02:00 off": (False, False, False),
 }
 WHEN = (MONDAY, datetime.datetime(2026, 11, 24, 1, 30), datetime.datetime(2026, 11, 28, 12, 15))
 
 
 @pytest.mark.parametrize("hours", OPENED)
 def test_hours_are_read_by_the_devices_clock(hours: str) -> None:
-    """Monday noon, the night after it, and Saturday a quarter past noon."""
+    """Monday noon, the night after it, and Saturday a quarter past noon. Planted bugs: a rule
+    behind a comma replaces what its days had; times that are off close the whole day.
+    """
     assert tuple(is_open(hours, when) for when in WHEN) == OPENED[hours]
 
 
 @pytest.mark.parametrize(
-    "hours", ["", "dawn-dusk", "Mo 25:00-26:00", "Mo 8-18", "Xx 08:00-18:00", "Mo-Tu-We 1:00-2:00"]
+    "hours",
+    [
+        "",
+        "dawn-dusk",
+        "Mo 25:00-26:00",
+        "Mo 18:00-48:01",
+        "Mo 8-18",
+        "Xx 08:00-18:00",
+        "Mo-Tu-We 1:00-2:00",
+    ],
 )
 def test_hours_that_cannot_be_read_are_unknown(hours: str) -> None:
     assert not is_open(hours, MONDAY)
@@ -413,7 +432,8 @@ def test_judging_takes_the_same_steps_whatever_the_preferences(name: str, own: s
 
 
 def hours_of(text: str) -> int:
-    return steps_of(lambda: is_open(text, MONDAY))
+    """The one pattern begins only behind a time, and goes over the blanks there once."""
+    return steps_of(lambda: is_open(text, MONDAY), re.Pattern)
 
 
 @settings(max_examples=500, deadline=None)
@@ -424,12 +444,13 @@ def test_hours_take_steps_in_proportion_to_their_length(text: str) -> None:
     """
     steps = hours_of(text)
     target(steps / (1 + len(text)))
-    assert steps <= 200 + 50 * len(text)
+    assert steps <= 600 + 50 * len(text)
 
 
 DEAREST_HOURS = {
     "rules": "off;", "spans": "0:00-0:00,", "days": "mo,", "weeks": "su-sa,", "blanks": " ",
     "dashes": "-", "rules without days": "0:00-0:00;", "spans that end": "mo 0:00-0:00,",
+    "blanks behind a time": "0:00-0:00   ,   ", "rules behind commas": "0:00-0:00 off, off, ",
 }  # fmt: skip
 
 

@@ -95,6 +95,7 @@ def test_one_person_of_a_data_set_is_chosen_by_their_number(tmp_path: Path) -> N
         ("title,rating\nSecret\n", "line 2 .* more or fewer"),
         ("title,rating\n,4\n", "line 2 .* printable"),
         ("title,rating\nSec\x1bret,4\n", "line 2 .* printable"),
+        ("title,rating\nSec\u202eret,4\n", "line 2 .* printable"),
         ('title,rating\n"Secret,4\n', "line"),
     ],
 )
@@ -123,6 +124,10 @@ UNDERSTOOD: dict[str, tuple[str, dict[str, State]]] = {
     ),
     "a quoted quote": ('title,rating\n"The ""Quoted"" One",3\n', {'The "Quoted" One': (3.0,)}),
     "columns in another order": ("rating,title\n1,Alien\n", {"Alien": (1.0,)}),
+    "titles of many scripts": (
+        "title,rating\nمی\u200cشود,4\n👨\u200d👩\u200d👧,3\nSoft\u00adly,2\n",
+        {"می\u200cشود": (4.0,), "👨\u200d👩\u200d👧": (3.0,), "Soft\u00adly": (2.0,)},
+    ),
     "blank lines": ("title,rating\n\nAlien,5\n\n", {"Alien": (5.0,)}),
     "a header alone": ("title,rating\n", {}),
     "a number beyond every scale": ("title,rating\nAlien,100\n", {"Alien": (100.0,)}),

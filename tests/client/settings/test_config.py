@@ -31,7 +31,7 @@ def test_without_any_source_there_are_the_defaults() -> None:
         ("theme", "light", "dark", "light", ("light", "dark", "light")),
         ("data", "/a", "/b", Path("/c"), (Path("/a"), Path("/b"), Path("/c"))),
         ("mode", "local", "query", "auto", ("local", "query", "auto")),
-        ("epsilon", "1/3", "2", Fraction(3), (Fraction(1, 3), Fraction(2), Fraction(3))),
+        ("epsilon_per_rating", "1/3", "2", Fraction(3), (Fraction(1, 3), Fraction(2), Fraction(3))),
         ("k", 3, "4", 5, (3, 4, 5)),
         ("timeout", "1.5", "2", 3, (1.5, 2.0, 3.0)),
         ("authority", "/a.pem", "b.pem", "~/c.pem", ("/a.pem", "b.pem", "~/c.pem")),
@@ -65,15 +65,18 @@ def test_a_flag_that_was_not_given_says_nothing() -> None:
 
 def test_a_decimal_in_the_file_is_exact(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.write_text("epsilon = 0.1\n")
-    assert configured({}, {}, read_file(path)).settings.epsilon == Fraction(1, 10)
+    path.write_text("epsilon_per_rating = 0.1\n")
+    assert configured({}, {}, read_file(path)).settings.epsilon_per_rating == Fraction(1, 10)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("epsilon = 1e99999999\n", "epsilon (F) must be a number"),
-        ("epsilon = 1025\n", "epsilon (F) must be a number such as 2, 1/3 or"),
+        ("epsilon_per_rating = 1e99999999\n", "epsilon_per_rating (F) must be a number"),
+        (
+            "epsilon_per_rating = 1025\n",
+            "epsilon_per_rating (F) must be a number such as 2, 1/3 or",
+        ),
         ("k = true\n", "k (F) must be a whole number from 1"),
         ("server = 3\n", "server (F) must be text"),
         ('server = "nowhere"\n', "server (F) must be host:port"),

@@ -34,9 +34,12 @@ def written(path: Path, text: str) -> Path:
 
 def test_a_change_keeps_comments_and_every_other_line(path: Path) -> None:
     """Planted bug: a file that is written anew from its settings."""
-    ConfigFile(written(path, MINE)).keep({"k": 5, "epsilon": Fraction(1, 3), "server": "b:2"})
+    ConfigFile(written(path, MINE)).keep(
+        {"k": 5, "epsilon_per_rating": Fraction(1, 3), "server": "b:2"}
+    )
     assert path.read_text() == (
-        '# mine\nk = 5  # a few\nserver = "b:2"  # home # really\n\n# the end\nepsilon = "1/3"\n'
+        '# mine\nk = 5  # a few\nserver = "b:2"  # home # really\n\n# the end\n'
+        'epsilon_per_rating = "1/3"\n'
     )
 
 
@@ -70,12 +73,12 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
         "colour = 3\n",
         "k = many\n",
         "[k]\n",
-        "epsilon = 2000\n",
+        "epsilon_per_rating = 2000\n",
         '"k" = 3\n',
         'data = """\nk = 3\n"""\n',
         "k = 3 # \N{DOUBLE DAGGER}\x00\n",
-        "epsilon = 0x" + 5000 * "f",
-        "epsilon = " + 5000 * "[",
+        "epsilon_per_rating = 0x" + 5000 * "f",
+        "epsilon_per_rating = " + 5000 * "[",
         'data = "here"\n',
     ],
 )
@@ -155,15 +158,17 @@ def test_a_link_that_leads_in_a_circle_gives_way_to_a_file(path: Path) -> None:
 def test_every_number_that_is_accepted_can_be_kept(path: Path) -> None:
     """Planted bug: 12 digits after the point, whose ratio has 13."""
     epsilon = exact_number("1.123456789011")
-    ConfigFile(path).keep({"epsilon": epsilon})
-    assert configured({}, {}, read_file(path)).settings.epsilon == epsilon
+    ConfigFile(path).keep({"epsilon_per_rating": epsilon})
+    assert configured({}, {}, read_file(path)).settings.epsilon_per_rating == epsilon
 
 
 def test_the_cap_of_the_file_is_its_own_or_the_default_one(path: Path) -> None:
-    assert ConfigFile(path).lifetime_cap() == 192
-    assert ConfigFile(written(path, "lifetime_cap = 7.5\n")).lifetime_cap() == Fraction(15, 2)
+    assert ConfigFile(path).lifetime_cap() == 48
+    assert ConfigFile(written(path, "rating_lifetime_cap = 7.5\n")).lifetime_cap() == Fraction(
+        15, 2
+    )
     with pytest.raises(ConfigError, match="cannot be read"):
-        ConfigFile(written(path, "lifetime_cap = many\n")).lifetime_cap()
+        ConfigFile(written(path, "rating_lifetime_cap = many\n")).lifetime_cap()
 
 
 TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
@@ -173,9 +178,13 @@ TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_si
 def test_a_changed_text_is_read_as_it_was_meant(data: str, k: int, epsilon: Fraction) -> None:
     """Twice, so that what was written can be replaced. Planted bug: a quote that ends the value."""
     text = changed_text(MINE, {"data": "other", "k": 1})
-    text = changed_text(text, {"data": f"/{data}", "k": k, "epsilon": epsilon})
+    text = changed_text(text, {"data": f"/{data}", "k": k, "epsilon_per_rating": epsilon})
     found = configured({}, {}, tomllib.loads(text, parse_float=str))
-    assert (found.data, found.settings.k, found.settings.epsilon) == (Path(f"/{data}"), k, epsilon)
+    assert (found.data, found.settings.k, found.settings.epsilon_per_rating) == (
+        Path(f"/{data}"),
+        k,
+        epsilon,
+    )
     assert found.server == "a:1"
 
 

@@ -10,12 +10,10 @@ from typing import Any, assert_type
 
 import pytest
 
-from askew.dp.privacy import Reach
 from askew.errors import ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew_client.settings.settings import LEVELS, Caps, ClientSettings, month_of
 
-REACH = Reach(one_rating=Fraction(1), diameter=Fraction(2))
 NAN, INFINITY = float("nan"), float("inf")
 
 
@@ -25,15 +23,16 @@ NAN, INFINITY = float("nan"), float("inf")
         {"k": 0},
         {"k": True},
         {"k": 1.5},
-        {"epsilon": Fraction(0)},
-        {"epsilon": Fraction(1, 1025)},
-        {"epsilon": Fraction(1025)},
-        {"epsilon": 0.5},
-        {"epsilon": None},
-        {"lifetime_cap": Fraction(0)},
-        {"lifetime_cap": 192.0},
-        {"lifetime_cap": Fraction(10**400)},
-        {"monthly_cap": Fraction(-1)},
+        {"epsilon_per_rating": Fraction(0)},
+        {"epsilon_per_rating": Fraction(1, 1025)},
+        {"epsilon_per_rating": Fraction(1025)},
+        {"epsilon_per_rating": 0.5},
+        {"epsilon_per_rating": None},
+        {"rating_lifetime_cap": Fraction(0)},
+        {"rating_lifetime_cap": 48.0},
+        {"rating_lifetime_cap": Fraction(10**400)},
+        {"rating_monthly_cap": Fraction(-1)},
+        {"epsilon_per_axis_unit": 0.5},
         {"near_k": 20.0},
         {"level": "density"},
         {"region": "Atlantis"},
@@ -44,9 +43,8 @@ NAN, INFINITY = float("nan"), float("inf")
         {"place_monthly_cap": Fraction(-1)},
         {"place_lifetime_cap": INFINITY},
         {"max_axes_diameter": 0.0},
-        {"max_diameter": NAN},
-        {"max_diameter": Fraction(10**400)},
-        {"max_one_rating": INFINITY},
+        {"max_ratings_apart": NAN},
+        {"max_ratings_apart": Fraction(10**400)},
         {"interval": 0.0},
         {"interval": 3600.5},
         {"timeout": 0.0},
@@ -70,37 +68,41 @@ def test_a_setting_out_of_range_is_refused_by_its_name(setting: dict[str, Any]) 
 
 def test_a_program_writes_a_setting_as_the_file_does() -> None:
     """Before: "must be auto, whole, shared or signal, got 'auto'", and no text for a number."""
-    written = ClientSettings(mode="auto", epsilon="1.5", lifetime_cap="1/3", place_draw_cap=1)
+    written = ClientSettings(
+        mode="auto", epsilon_per_rating="1.5", rating_lifetime_cap="1/3", place_draw_cap=1
+    )
     assert written == replace(
         ClientSettings(),
-        epsilon=Fraction(3, 2),
-        lifetime_cap=Fraction(1, 3),
+        epsilon_per_rating=Fraction(3, 2),
+        rating_lifetime_cap=Fraction(1, 3),
         place_draw_cap=Fraction(1),
     )
-    assert_type(written.epsilon, Fraction)
-    assert [type(each) for each in (written.epsilon, written.place_draw_cap)] == [Fraction] * 2
+    assert_type(written.epsilon_per_rating, Fraction)
+    assert [type(each) for each in (written.epsilon_per_rating, written.place_draw_cap)] == [
+        Fraction
+    ] * 2
     with pytest.raises(FrozenInstanceError):
-        written.epsilon = Fraction(2)  # type: ignore[misc]
+        written.epsilon_per_rating = Fraction(2)  # type: ignore[misc]
 
 
 def test_a_float_is_refused_with_what_to_write() -> None:
     with pytest.raises(ParameterError, match=r'a number such as 2, 1/3 or "0\.5"'):
-        ClientSettings(epsilon=0.1)  # type: ignore[arg-type]
+        ClientSettings(epsilon_per_rating=0.1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1024), Fraction(1, 3), Fraction(1024)])
 @pytest.mark.parametrize("k", [1, 2, 10**6])
 def test_the_limits_themselves_are_allowed(epsilon: Fraction, k: int) -> None:
-    settings = ClientSettings(epsilon=epsilon, k=k)
-    assert (settings.epsilon, settings.k) == (epsilon, k)
+    settings = ClientSettings(epsilon_per_rating=epsilon, k=k)
+    assert (settings.epsilon_per_rating, settings.k) == (epsilon, k)
 
 
-def test_the_defaults_pay_for_a_year_of_months_in_the_widest_space() -> None:
+def test_the_defaults_pay_for_five_years_of_months_and_two_signals_in_each() -> None:
     settings = ClientSettings()
-    loss = LatticeLaplace.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_diameter)
-    assert settings.lifetime_cap >= 12 * loss
-    assert settings.monthly_cap >= 2 * loss
-    assert settings.caps == Caps(settings.lifetime_cap, settings.monthly_cap)
+    each = LatticeLaplace.for_epsilon(settings.epsilon_per_rating).charge.epsilon_per_rating
+    assert 60 * each == settings.rating_lifetime_cap
+    assert 2 * each == settings.rating_monthly_cap
+    assert settings.caps == Caps(settings.rating_lifetime_cap, settings.rating_monthly_cap)
 
 
 @pytest.mark.parametrize(("level", "km"), [("district", 1), ("town", 5), ("county", 20)])
@@ -117,11 +119,10 @@ def test_the_defaults_pay_for_fifteen_places_and_one_of_the_finest_level() -> No
     assert finest <= settings.place_draw_cap == settings.place_monthly_cap < 2 * finest
 
 
-def test_by_default_one_signal_says_little_of_one_rating() -> None:
-    """Planted bug: a limit that lets one rating move a point through the widest space."""
+def test_by_default_one_signal_says_little_of_one_rating_and_not_all_of_two_people() -> None:
     settings = ClientSettings()
-    most = LatticeLaplace.for_epsilon(settings.epsilon).epsilon * Fraction(settings.max_one_rating)
-    assert most <= 3 < settings.epsilon * Fraction(settings.max_diameter) / 5
+    assert settings.epsilon_per_rating == Fraction(4, 5)
+    assert settings.epsilon_per_rating * Fraction(settings.max_ratings_apart) == 16
 
 
 @pytest.mark.parametrize(
@@ -129,10 +130,10 @@ def test_by_default_one_signal_says_little_of_one_rating() -> None:
 )
 def test_the_range_known_at_the_start_is_that_of_the_noise(end: str, beyond: Fraction) -> None:
     """A flag is checked without the noise. Planted bug: a range that is wider or narrower."""
-    settings = ClientSettings(epsilon=end)
-    assert LatticeLaplace.for_epsilon(settings.epsilon).privacy_loss(REACH).epsilon > 0
+    settings = ClientSettings(epsilon_per_rating=end)
+    assert LatticeLaplace.for_epsilon(settings.epsilon_per_rating).epsilon > 0
     with pytest.raises(ParameterError, match="epsilon"):
-        LatticeLaplace.for_epsilon(settings.epsilon + beyond)
+        LatticeLaplace.for_epsilon(settings.epsilon_per_rating + beyond)
 
 
 def test_settings_do_not_change() -> None:

@@ -94,7 +94,7 @@ def test_a_full_account_of_tastes_stops_no_place_and_the_other_way_round(path: P
     store = SignalStore(path, caps)
     store.remember(SPACE, "2026-11", PLAIN, point)
     remember(store)
-    with pytest.raises(BudgetExceeded, match="epsilon between any two people; 16 of the lifetime"):
+    with pytest.raises(BudgetExceeded, match="epsilon of one rating or value; 16 of the lifetime"):
         store.remember(SPACE, "2026-12", PLAIN, never)
     with pytest.raises(BudgetExceeded, match="epsilon per kilometer"):
         remember(store, WORK, draw=never)
@@ -141,10 +141,10 @@ def test_two_values_of_one_space_are_two_signals_and_no_second_space(store: Sign
     [
         (SPACE, TOWN),
         (ANY_SPACE, SignalCharge(Fraction(1))),
-        (ANY_SPACE, SignalCharge(Fraction(1), None, Fraction(1))),
+        (ANY_SPACE, SignalCharge(Fraction(1), Fraction(1))),
         (ANY_SPACE, SignalCharge.of_place(Fraction(0))),
         (ANY_SPACE, SignalCharge.of_place(Fraction(-1))),
-        (SPACE, SignalCharge(Fraction(1), None, Fraction(-1))),
+        (SPACE, SignalCharge(Fraction(1), Fraction(-1))),
     ],
 )
 def test_a_charge_is_positive_in_the_account_that_it_is_of(

@@ -127,7 +127,11 @@ def test_who_continues_here_is_written_down_and_pays_for_what_was_lost(folder: P
     path.write_bytes(copy)
     assert store(folder).accept("2027-01") == Fraction(13, 3)
     last = store(folder).entries()[-1]
-    assert (last.kind, last.month, last.epsilon) == ("accept", "2027-01", Fraction(13, 3))
+    assert (last.kind, last.month, last.epsilon_per_rating) == (
+        "accept",
+        "2027-01",
+        Fraction(13, 3),
+    )
     with pytest.raises(BudgetExceeded):
         kept(folder, "2027-02")
 

@@ -77,15 +77,14 @@ def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> Non
 
 
 def test_charges_are_exact_and_listed_oldest_first(store: SignalStore) -> None:
-    """Epsilon per distance stands beside epsilon, and may be missing."""
-    metric = SignalCharge(Fraction(32768, 669 * 64), Fraction(1, 7))
+    metric = SignalCharge(Fraction(32768, 669 * 64))
     store.remember(SPACE, "2026-12", metric, lambda: signal(1))
     other = SignalCharge(Fraction(1, 3))
     second = partial(signal, 2, space=OTHER_SPACE)
     store.remember(OTHER_SPACE, "2026-12", other, second, second_space=True)
-    assert [(e.space_version, e.epsilon, e.epsilon_per_distance) for e in store.entries()] == [
-        (SPACE, Fraction(32768, 669 * 64), Fraction(1, 7)),
-        (OTHER_SPACE, Fraction(1, 3), None),
+    assert [(e.space_version, e.epsilon_per_rating) for e in store.entries()] == [
+        (SPACE, Fraction(32768, 669 * 64)),
+        (OTHER_SPACE, Fraction(1, 3)),
     ]
 
 

@@ -158,7 +158,7 @@ def test_a_damaged_signal_is_neither_sent_nor_drawn_again(path: Path, row: str) 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1", "", "0/7"])
 def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(path: Path, epsilon: str) -> None:
-    row = f"(9, '{'0' * 32}', 'signal', 'x', '', '2026-12', '{epsilon}', NULL, '0')"
+    row = f"(9, '{'0' * 32}', 'signal', 'x', '', '2026-12', '{epsilon}', '0')"
     with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
         run(path, f"INSERT INTO charges VALUES {row}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from askew_client.taste.choice import CachedItems, Reason, choose, in_words, noi
 ITEMS, DEFAULT = 24, 6
 ALL = CachedItems(ITEMS, 900)
 SOME = CachedItems(DEFAULT, 300)
-DEVICE = ClientSettings(max_diameter=32.0, max_one_rating=32.0, k=8)
+DEVICE = ClientSettings(max_ratings_apart=32.0, k=8)
 
 
 def card_that(*, says_ask: bool, unit: float = 2.0) -> ModelCard:
@@ -63,7 +64,9 @@ def test_a_card_that_says_so_is_asked_by_the_settings() -> None:
         Reason.WORTH_IT,
         DEVICE,
     )
-    assert in_words(taken, ASK).reason.startswith("one signal at epsilon 4, k 8; this server says")
+    assert in_words(taken, ASK).reason.startswith(
+        "one signal at epsilon 0.8 a rating, k 8; this server"
+    )
 
 
 @pytest.mark.parametrize("held", [ALL, SOME])
@@ -97,7 +100,7 @@ def test_whole_is_refused_where_not_all_is_held() -> None:
 
 
 @given(
-    st.builds(card_that, says_ask=st.booleans(), unit=st.sampled_from([0.5, 2.0, 8.0])),
+    st.builds(card_that, says_ask=st.booleans(), unit=st.sampled_from([0.5, 2.0, 2.5])),
     st.sampled_from(["auto", "cached", "query"]),
     st.sampled_from(["1/8", "1", "4"]),
     st.integers(1, 20),
@@ -107,18 +110,18 @@ def test_no_card_changes_what_a_person_asks_by(
     card: ModelCard, mode: ModeName, epsilon: str, k: int, held: CachedItems
 ) -> None:
     """Planted bug: the signal of a card's proposal."""
-    own = replace(DEVICE, mode=mode, epsilon=epsilon, k=k)
+    own = replace(DEVICE, mode=mode, epsilon_per_rating=epsilon, k=k)
     taken = choose(own, card, held)
     assert taken.settings == own
     assert taken.asks <= (mode != "cached")
-    assert own.epsilon - noise_for(card, taken.settings).epsilon + own.epsilon / 1000 > 0
+    rate = noise_for(card, taken.settings).epsilon
+    assert own.epsilon_per_rating * Fraction(999, 1000) < rate <= own.epsilon_per_rating
 
 
 @pytest.mark.parametrize(
     ("limits", "name"),
     [
-        ({"max_diameter": 3.9}, "diameter"),
-        ({"max_one_rating": 0.7}, "one rating"),
+        ({"max_ratings_apart": 3.9}, "diameter"),
         ({"k": 21}, "k"),
     ],
 )

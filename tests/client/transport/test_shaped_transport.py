@@ -57,9 +57,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.5
 TODAY = datetime.date(2026, 11, 23)
-SETTINGS = ClientSettings(
-    mode="query", k=4, region="DE", near_k=5, max_diameter=32.0, max_one_rating=32.0
-)
+SETTINGS = ClientSettings(mode="query", k=4, region="DE", near_k=5, max_ratings_apart=32.0)
 BERLIN = Position(52.52, 13.405)
 
 

@@ -42,11 +42,11 @@ from askew_client.tui.screens.profile import ProfileScreen
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
     mode="query",
-    epsilon=Fraction(2),
+    epsilon_per_rating=Fraction(2),
     k=4,
-    lifetime_cap=Fraction(48),
-    max_diameter=32.0,
-    max_one_rating=32.0,
+    rating_lifetime_cap=Fraction(12),
+    rating_monthly_cap=Fraction(8),
+    max_ratings_apart=32.0,
 )
 
 
@@ -187,7 +187,8 @@ class Person:
         await self.press(*("space" if letter == " " else letter for letter in text))
 
     async def click(self, widget: type[Widget] | str, at: tuple[int, int] = (0, 0)) -> None:
-        """Click into a widget, so far from its upper left corner."""
+        """Click into a widget, so far from its upper left corner, once all is where it will be."""
+        await self.settled()
         await self.pilot.click(widget, offset=at)
         await self.settled()
 

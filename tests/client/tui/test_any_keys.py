@@ -113,9 +113,9 @@ class Witness:
 
     def check_titles(self, entry: Entry, texts: str, spent: Fraction) -> None:
         """The price stood there, and what was spent before it."""
-        prices = re.findall(r"costs .*?and ([\d.,]+) between any two people", texts)
+        prices = re.findall(r"costs .*?ε ([\d.,]+) a rating", texts)
         assert prices, f"no price is shown: {texts}"
-        assert all(told(price) >= entry.epsilon for price in prices)
+        assert all(told(price) >= entry.epsilon_per_rating for price in prices)
         assert f"Spent before it: {short_number(spent)} of" in texts, "something else was spent"
 
     def check_place(self, entry: Entry, texts: str, spent: Fraction) -> None:
@@ -145,7 +145,7 @@ def device(pair: Pair, tmp_path: Path, simulated: LocalPlaces) -> DeviceWorld:
     """A named place, a few ratings, and caps for many months."""
     device = DeviceWorld(pair.card, pair.catalog, tmp_path)
     device.network = Town(pair.card, pair.catalog, simulated)
-    device.settings = replace(SETTINGS, region="DE", near_k=5, lifetime_cap=Fraction(900))
+    device.settings = replace(SETTINGS, region="DE", near_k=5, rating_lifetime_cap=Fraction(225))
     device.signals = device.signals.with_caps(device.settings.caps)
     device.companion().places.add("home", HOME)
     return device

@@ -51,12 +51,12 @@ async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: Devi
         await person.press("a")
         ranking = results(person).results
         picked = next(result for result in ranking if result.picked)
-        person.reads("◆ the signal, sent", "Drawn just now for 2026-11", "Spent 8 of 48")
+        person.reads("◆ the signal, sent", "Drawn just now for 2026-11", "Spent 2 of 12")
         person.reads("Your pick, never sent", picked.title, "◀ your pick")
         person.reads("SIMULATED")
     (query,) = rated.network.asked
     assert query.k == len(ranking) == 4
-    assert [charge.epsilon for charge in rated.signals.entries()] == [8]
+    assert [charge.epsilon_per_rating for charge in rated.signals.entries()] == [2]
 
 
 async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: DeviceWorld) -> None:
@@ -83,7 +83,7 @@ async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(
     async with rated.opened() as person:
         await person.press("f4", "enter")
         await person.press("a")
-        person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 8 of 48")
+        person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 2 of 12")
     first, again = rated.network.asked
     assert first == again
 
@@ -119,9 +119,9 @@ async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: D
     """Planted bug: an app that falls silent, by which a server learns that nothing is rated."""
     async with device.opened() as person:
         await person.press("f4", "a")
-        person.reads("You have rated nothing", "anybody", "◀ your pick", "Spent 8 of 48")
+        person.reads("You have rated nothing", "anybody", "◀ your pick", "Spent 2 of 12")
     assert len(device.network.asked) == 1
-    assert [charge.epsilon for charge in device.signals.entries()] == [8]
+    assert [charge.epsilon_per_rating for charge in device.signals.entries()] == [2]
 
 
 async def test_the_price_is_shown_before_anything_is_sent(rated: DeviceWorld) -> None:
@@ -162,7 +162,7 @@ async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_a
         before = [charge.month for charge in rated.signals.entries()]
         rated.today = datetime.date(2026, 12, 1)
         await asks_first(person)
-        person.reads("Asking draws the signal of 2026-12 and costs", "8 between any two people")
+        person.reads("Asking draws the signal of 2026-12 and costs", "8 between any two")
         assert person.shows("not what was shown before") is not answered
         assert [charge.month for charge in rated.signals.entries()] == before
         await person.press("y" if yes else "n")
@@ -241,14 +241,14 @@ async def test_every_failure_is_calm_says_what_to_do_and_the_next_question_works
 async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_month(
     rated: DeviceWorld,
 ) -> None:
-    rated.settings = replace(SETTINGS, lifetime_cap=Fraction(12))
+    rated.settings = replace(SETTINGS, rating_lifetime_cap=Fraction(3))
     rated.signals = rated.signals.with_caps(rated.settings.caps)
     async with rated.opened() as person:
         await person.press("f4", "a")
     rated.today = datetime.date(2026, 12, 5)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4", "a")
-        person.reads("8 of the lifetime cap 12 is spent", "2027-01-01", "raise that cap")
+        person.reads("2 of the lifetime cap 3 is spent", "2027-01-01", "raise that cap")
         await person.press("f5")
         person.reads("too little is left")
     assert len(rated.network.asked) == 1
@@ -389,6 +389,6 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
         assert mode.name_chosen == "query"
         await person.click("#use")
         await person.press("f4", "a")
-        person.reads("Spent 8 of 48")
+        person.reads("Spent 2 of 12")
     assert read_file(whole.file.path)["mode"] == "query"
     assert len(whole.network.asked) == 1

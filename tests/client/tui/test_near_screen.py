@@ -348,6 +348,7 @@ async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person
     assert spent(near) == place.cost.epsilon  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
     near: Near,
 ) -> None:

@@ -35,17 +35,17 @@ async def test_before_the_first_question_nothing_is_spent_and_it_says_so(
 ) -> None:
     async with rated.opened() as person:
         await person.press("f5")
-        person.reads("spent 0", "next 8", "of 48", "No signal has ever left this device.")
+        person.reads("spent 0", "fresh 2", "of 12", "No signal has ever left this device.")
 
 
 @pytest.mark.slow
-async def test_what_a_question_cost_is_read_in_words_and_in_both_units(rated: DeviceWorld) -> None:
+async def test_what_a_question_cost_is_read_in_words_and_by_the_rating(rated: DeviceWorld) -> None:
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4", "a")
         await person.press("f5")
-        person.reads("spent 8", "2026-11 one signal, epsilon 2 per unit distance")
-        person.reads("times the diameter: at most 8 between any two people")
-        person.reads("e^(2 r) better than by guessing", "The next month begins on 1 December 2026.")
+        person.reads("spent 2", "2026-11 one signal, epsilon 2 a rating")
+        person.reads("the odds that you rated a title change at most 7.39 times")
+        person.reads("e^2 better than by guessing", "The next month begins on 1 December 2026.")
 
 
 async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
@@ -54,11 +54,15 @@ async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
     """Planted bug: a preview that draws through the ledger, or asks the server."""
     async with rated.opened() as person:
         await person.press("f5")
-        assert looked_at(person) == (Fraction(2), 4, Fraction(8))
-        person.reads("at most ε 8 between any two people", "next 8")
+        assert looked_at(person) == (Fraction(2), 4, Fraction(2))
+        person.reads(
+            "at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "fresh 2"
+        )
         await person.press("left", "left", "tab", "right")
-        assert looked_at(person) == (Fraction(1), 6, Fraction(4))
-        person.reads("at most ε 4 between any two people", "next 4")
+        assert looked_at(person) == (Fraction(1), 6, Fraction(1))
+        person.reads(
+            "at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "fresh 1"
+        )
     assert rated.network.asked == []
     assert rated.signals.entries() == ()
 
@@ -91,13 +95,13 @@ async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld
         await person.press("f5", "left", "tab", "left", "w")
         assert person.app.device is not None
         settings = person.app.device.settings
-        assert (settings.epsilon, settings.k) == (Fraction(3, 2), 3)
-        assert rated.file.path.read_text() == 'epsilon = "3/2"\nk = 3\n'
+        assert (settings.epsilon_per_rating, settings.k) == (Fraction(3, 2), 3)
+        assert rated.file.path.read_text() == 'epsilon_per_rating = "3/2"\nk = 3\n'
         await person.press("right", "b")
         assert slider(person, "size").value == 3
         await person.press("f4", "a")
     (charge,) = rated.signals.entries()
-    assert charge.epsilon <= 4 * Fraction(3, 2)  # times the diameter
+    assert charge.epsilon_per_rating <= Fraction(3, 2)
     assert rated.network.asked[0].k == 3
 
 
@@ -105,16 +109,16 @@ async def test_settings_between_those_offered_are_shown_and_used_as_they_are(
     rated: DeviceWorld,
 ) -> None:
     """Planted bug: sliders at the nearest value, so that using what is in force raises epsilon."""
-    rated.settings = replace(rated.settings, epsilon=Fraction(1, 10), k=5)
+    rated.settings = replace(rated.settings, epsilon_per_rating=Fraction(1, 7), k=5)
     async with rated.opened() as person:
         await person.press("f5")
         shown = [slider(person, name).value for name in ("epsilon", "size")]
-        assert shown == [Fraction(1, 10), 5]
+        assert shown == [Fraction(1, 7), 5]
         await person.press("w")
         assert person.app.device is not None
         assert person.app.device.settings == rated.settings
         await person.press("right", "b")
-        assert slider(person, "epsilon").value == Fraction(1, 10)
+        assert slider(person, "epsilon").value == Fraction(1, 7)
 
 
 async def test_a_slow_preview_freezes_nothing(
@@ -137,10 +141,10 @@ async def test_a_slow_preview_freezes_nothing(
         await person.pilot.press("left", "ctrl+t")
         assert slider(person, "epsilon").value == Fraction(3, 2)
         assert person.app.theme == "askew-light"
-        assert not person.shows("between any two people")
+        assert not person.shows("between any two")
         release.set()
         await person.settled()
-        assert 5 < looked_at(person)[2] <= 6  # 4 times 3/2, on the lattice
+        assert 1.49 < looked_at(person)[2] <= 1.5  # on the lattice
 
 
 async def test_settings_that_no_signal_may_have_say_why(rated: DeviceWorld) -> None:

@@ -28,16 +28,20 @@ def settings_of(person: Person) -> ClientSettings:
 @pytest.mark.parametrize(
     ("before", "typed", "after"),
     [
-        ("", {"epsilon": "2", "k": "4"}, ""),
-        ("# mine\n", {"epsilon": "1/2", "k": "3"}, '# mine\nepsilon = "1/2"\nk = 3\n'),
-        ("", {"lifetime_cap": "7", "k": "4"}, 'lifetime_cap = "7"\n'),
+        ("", {"epsilon_per_rating": "2", "k": "4"}, ""),
+        (
+            "# mine\n",
+            {"epsilon_per_rating": "1/2", "k": "3"},
+            '# mine\nepsilon_per_rating = "1/2"\nk = 3\n',
+        ),
+        ("", {"rating_lifetime_cap": "7", "k": "4"}, 'rating_lifetime_cap = "7"\n'),
     ],
     ids=["what is in force", "what changed", "a lower cap"],
 )
 def test_what_changed_counts_and_is_kept_and_nothing_else_is(
     device: DeviceWorld, before: str, typed: dict[str, str], after: str
 ) -> None:
-    """Planted bug: a flag of this run, here the cap of 48, gets into the file by itself."""
+    """Planted bug: a flag of this run, here the cap of 12, gets into the file by itself."""
     device.file.path.write_text(before)
     companion = device.companion()
     used = {name: Fraction(value) for name, value in typed.items()}
@@ -48,14 +52,16 @@ def test_what_changed_counts_and_is_kept_and_nothing_else_is(
 
 @pytest.mark.parametrize(
     ("kept", "typed", "raised"),
-    [("", "7", ()), ("", "100", (48, 100)), ("lifetime_cap = 10\n", "40", (10, 40))],
+    [("", "7", ()), ("", "90", (12, 90)), ("rating_lifetime_cap = 10\n", "11", (10, 11))],
 )
 def test_a_cap_above_the_one_in_force_or_in_the_file_is_a_raised_one(
     device: DeviceWorld, kept: str, typed: str, raised: tuple[int, ...]
 ) -> None:
-    """Planted bug: under a flag of 48, 40 looks lower, and raises the file's 10."""
+    """Planted bug: under a flag of 12, 11 looks lower, and raises the file's 10."""
     device.file.path.write_text(kept)
-    assert raised_cap(device.file, device.companion(), typed={"lifetime_cap": typed}) == raised
+    assert (
+        raised_cap(device.file, device.companion(), typed={"rating_lifetime_cap": typed}) == raised
+    )
 
 
 async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
@@ -67,20 +73,20 @@ async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
             cap.focus()
             await person.press("right", "right")
             await person.click("#use")
-            person.reads("Raise the lifetime cap from 48 to 96, for good?")
+            person.reads("Raise the lifetime cap from 12 to 24, for good?")
             await person.press(answer)
             assert settings_of(person) == rated.settings
-            assert cap.value == 48
+            assert cap.value == 12
             assert not rated.file.path.exists()
         cap.focus()
         await person.press("right", "right")
         await person.click("#use")
         await person.press("y")
-        person.reads("From now on: ε 2, k 4.")
-        assert settings_of(person).lifetime_cap == 96
+        person.reads("From now on: ε 2 a rating, k 4.")
+        assert settings_of(person).rating_lifetime_cap == 24
         await person.press("f5")
-        person.reads("of 96")
-    assert rated.file.lifetime_cap() == 96
+        person.reads("of 24")
+    assert rated.file.lifetime_cap() == 24
 
 
 @pytest.mark.slow
@@ -110,7 +116,7 @@ async def test_settings_are_chosen_and_ones_own_value_is_among_the_choices(
     rated: DeviceWorld,
 ) -> None:
     """Planted bug: a slider that shows the nearest of its own values, and uses it."""
-    rated.settings = replace(rated.settings, epsilon=Fraction("1.3"), k=5)
+    rated.settings = replace(rated.settings, epsilon_per_rating=Fraction("1.3"), k=5)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f7")
         await person.click("#use")
@@ -120,7 +126,9 @@ async def test_settings_are_chosen_and_ones_own_value_is_among_the_choices(
         person.app.screen.query_one("#mode", NameChoice).focus()
         await person.press("right")
         await person.click("#use")
-        assert settings_of(person) == replace(rated.settings, epsilon=Fraction("1.5"), mode="auto")
+        assert settings_of(person) == replace(
+            rated.settings, epsilon_per_rating=Fraction("1.5"), mode="auto"
+        )
 
 
 async def test_the_demo_keeps_no_setting(
@@ -165,6 +173,6 @@ async def test_forgetting_the_profile_keeps_the_ledger(rated: DeviceWorld) -> No
         await person.press("f3")
         person.reads("Nothing is rated yet.")
         await person.press("f5")
-        person.reads("spent 8")
+        person.reads("spent 2")
     assert rated.companion().profile.ratings() == ()
     assert len(rated.signals.entries()) == 1

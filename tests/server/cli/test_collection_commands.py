@@ -66,14 +66,18 @@ SHOWN = ("--attribute", "price=number:EUR", "--live", "open")
 def test_a_model_is_made_and_what_was_left_out_is_said(
     collect: Run, files: Path, capsys: Shown
 ) -> None:
+    with (files / "cafes.csv").open("a") as file:
+        file.write("c31,Café 31,50,10,~3,no\n")
     assert collect(*SHOWN, "--towns", files / "towns.csv", "--simulated") == 0
     shown = capsys.readouterr()
     assert "1 row of cafes.csv left out:" in shown.err
     assert "1: it lies outside the region 47/5/55/16 (line 32)" in shown.err
-    assert "cafes, 30 items" in shown.out
+    assert "1 value of cafes.csv unknown, or in part; their rows stay:" in shown.err
+    assert "1: price must be a finite number (line 33)" in shown.err
+    assert "cafes, 31 items" in shown.out
     assert "price: number in EUR" in shown.out
     assert "open: flag, live" in shown.out
-    assert "largest k    cafes 30, bars 10" in shown.out
+    assert "largest k    cafes 31, bars 10" in shown.out
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("posterior", "2 towns, towns.csv")
     assert card.collection("cafes").simulated
@@ -147,6 +151,18 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     assert "wants      distance alone: 65%" in shown
 
 
+def test_hours_are_those_of_a_week_that_may_be_named(run: Run, files: Path) -> None:
+    """Planted bug: it is the week of today."""
+    (files / "huts.csv").write_text("name,lat,lon,open\nHut,50,10,Jun-Aug 10:00-18:00; SH off\n")
+    huts = ("--region", "47/5/55/16", "--collection", f"huts={files / 'huts.csv'}")
+    for week, hours in (("2027-07-01", "10:00-18:00"), ("2027-09-06", "off")):
+        model = files / week
+        shown = ("--attribute", "open=hours", "--week", week, "--out", model)
+        assert run("collect", *huts, *shown) == 0
+        [hut] = artifact.load(model).collections["huts"].listings([0])
+        assert hut.values == (hours,)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "wants"),
@@ -215,8 +231,8 @@ def test_wrong_usage_names_the_option_and_writes_nothing(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--strict",), "rows were left out, and --strict refuses that"),
-        (("--collection", "cafes=none.csv"), "no regular file"),
+        (("--strict",), "rows were left out, or values are unknown, and --strict refuses that"),
+        (("--collection", "cafes=none.csv"), "there is no such file"),
         (("--collection", "cafes={files}/bars.csv"), "the collections must be"),
         (("--towns", "{files}/bars.csv"), "no column population or people"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew_server.ratings.builder import TableBuilder
+from askew_server.ratings import reader
 from askew_server.taste.model import item_model
 from askew_server.taste.training import factors, given_vectors
 
@@ -30,7 +30,8 @@ def too_large(*_: object, **__: object) -> None:
 def ratings(tmp_path: Path) -> Path:
     path = tmp_path / "ratings.csv"
     pairs = [(person, item) for person in range(60) for item in range(30)]
-    rows = [f"{person},{item},{1 + (person * item) % 5}" for person, item in pairs]
+    stars = np.random.default_rng(1).integers(1, 6, len(pairs))  # as varied as a space needs
+    rows = [f"{person},{item},{n}" for (person, item), n in zip(pairs, stars, strict=True)]
     path.write_text("\n".join(["user,item,rating", *rows]))
     return path
 
@@ -50,7 +51,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
 @pytest.mark.parametrize(
     ("where", "name", "doing"),
     [
-        (TableBuilder, "table", "train, reading ratings"),
+        (reader, "_unified", "train, reading ratings"),
         (factors, "csr_array", "train, training: item vectors"),
     ],
 )

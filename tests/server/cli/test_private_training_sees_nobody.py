@@ -46,7 +46,7 @@ def critics() -> Rows:
 
 @pytest.fixture
 def published(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, few_trials: None
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Rows], dict[str, bytes]]:
     """The files of a model and of its update, by name, of these ratings, with a new ledger each."""
     always = noisy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from askew.errors import ArtifactError, DataError
 from askew.protocol.collection import Collection
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
-from askew_server.collections.intake import update_live
+from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
 from askew_server.collections.roles import KeyColumn
 from askew_server.retrieval.served import LiveValues
 from askew_server.taste.model import directory as folder
@@ -169,12 +170,17 @@ def test_a_write_that_fails_leaves_the_old_file(
 @pytest.fixture
 def keyed(tmp_path: Path) -> Path:
     """Cafés with the keys c0, c1, ..."""
-    keys = KeyColumn("key")
-    keys.take([f"c{i}" for i in range(30)], {})
+    keys = KeyColumn(["key"])
+    keys.take([f"c{i}" for i in range(30)])
     upper, lower = keys.digests().T
     halves = artifact.Keys(upper.copy(), lower.copy())
     artifact.save(small_map(), tmp_path / "keyed", {"cafes": halves})
     return tmp_path / "keyed"
+
+
+def update(directory: Path, file: Path, name: str = "cafes", *, strict: bool = False) -> LiveUpdate:
+    named = CollectionFile(name, file, datetime.date(2026, 11, 29))
+    return update_live(directory, named, strict=strict)
 
 
 def values(directory: Path, item: int) -> tuple[object, ...]:
@@ -187,7 +193,7 @@ def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Pa
     """Planted bug: what is not named becomes unknown."""
     file = keyed.parent / "live.csv"
     file.write_text("id,open,free\nc3,no,12\nc4,,\nc99,no,1\n")
-    done = update_live(keyed, "cafes", file)
+    done = update(keyed, file)
     assert (done.n_items, done.columns) == (2, ("open", "free"))
     assert done.omissions.lines == ("1: no item has its key (line 4)",)
     fixed = cafes()
@@ -195,7 +201,7 @@ def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Pa
     assert values(keyed, 4)[3:] == (None, None)
     assert values(keyed, 7) == fixed.listings([7])[0].values
     file.write_text("key,free\nc3,13\nc7,2.5\nc7,3.5\n")
-    done = update_live(keyed, "cafes", file)
+    done = update(keyed, file)
     assert done.omissions.lines == ("1: its key stands on a later row again (line 3)",)
     assert values(keyed, 3)[3:] == (False, 13.0)
     assert values(keyed, 7)[3:] == (True, 3.5)
@@ -206,7 +212,7 @@ def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Pa
     [
         ("open\nyes\n", "no column key or id"),
         ("id,kind\nc1,tea\n", "no live column; those of cafes are: open, free"),
-        ("id,open\nc1,maybe\n", "no row of it is usable: 1: open must be a flag"),
+        ("id,open\nc99,yes\n", "no row of it is usable: 1: no item has its key"),
         ("id,open\n", "it has no rows"),
     ],
 )
@@ -214,16 +220,28 @@ def test_a_file_of_no_use_changes_nothing(keyed: Path, text: str, said: str) -> 
     file = keyed.parent / "live.csv"
     file.write_text(text)
     with pytest.raises(DataError, match=said):
-        update_live(keyed, "cafes", file)
+        update(keyed, file)
     assert not live_path(keyed, 0).exists()
 
 
-def test_strict_refuses_a_row_that_is_left_out(keyed: Path) -> None:
+@pytest.mark.parametrize(
+    ("row", "said"), [("c99,yes", "1: no item has its key"), ("c2,maybe", "1: open must be a flag")]
+)
+def test_strict_refuses_what_is_left_out_or_unknown(keyed: Path, row: str, said: str) -> None:
     file = keyed.parent / "live.csv"
-    file.write_text("id,open\nc1,yes\nc99,yes\n")
-    with pytest.raises(DataError, match="1: no item has its key"):
-        update_live(keyed, "cafes", file, strict=True)
+    file.write_text(f"id,open\nc1,yes\n{row}\n")
+    with pytest.raises(DataError, match=said):
+        update(keyed, file, strict=True)
     assert not live_path(keyed, 0).exists()
+
+
+def test_a_new_value_that_cannot_be_read_is_unknown(keyed: Path) -> None:
+    """The old one is out of date. Planted bug: it stays."""
+    file = keyed.parent / "live.csv"
+    file.write_text("id,open,free\nc3,maybe,4\n")
+    done = update(keyed, file)
+    assert done.unknown.lines == ("1: open must be a flag, such as yes or no (line 2)",)
+    assert values(keyed, 3)[3:] == (None, 4.0)
 
 
 def test_a_damaged_file_of_before_is_no_reason_to_lose_values(keyed: Path) -> None:
@@ -231,14 +249,14 @@ def test_a_damaged_file_of_before_is_no_reason_to_lose_values(keyed: Path) -> No
     file.write_text("id,open\nc1,yes\n")
     live_path(keyed, 0).write_bytes(b"")
     with pytest.raises(ArtifactError):
-        update_live(keyed, "cafes", file)
+        update(keyed, file)
 
 
 def test_a_collection_without_keys_says_so(keyed: Path) -> None:
     with pytest.raises(ArtifactError, match="posts was made without"):
-        update_live(keyed, "posts", keyed)
+        update(keyed, keyed, "posts")
     with pytest.raises(DataError, match="it has cafes, posts"):
-        update_live(keyed, "bars", keyed)
+        update(keyed, keyed, "bars")
 
 
 def test_two_updates_at_once_both_last(keyed: Path) -> None:
@@ -247,7 +265,7 @@ def test_two_updates_at_once_both_last(keyed: Path) -> None:
     def one(item: int) -> None:
         file = keyed.parent / f"live-{item}.csv"
         file.write_text(f"id,free\nc{item},{item}\n")
-        update_live(keyed, "cafes", file)
+        update(keyed, file)
 
     threads = [threading.Thread(target=one, args=(item,)) for item in range(6)]
     for each in threads:

@@ -1,6 +1,6 @@
 """Releases whose Spark fails after the charge; a program for test_spark_counts.py.
 
-Run in a folder with log.csv, log.parquet and other.parquet. Says as JSON what each command said, as
+Run in a folder with log.parquet and other.parquet. Says as JSON what each command said, as
 `seeded_commands` does: one that opens the ledger, and a release for each failure.
 """
 
@@ -21,10 +21,6 @@ from askew_server.cli import release_run
 from askew_server.counting.engines.spark import SparkEngine
 
 ASKED = ("--epsilon", "1", "--delta", "1e-6")
-
-
-def nothing(_: SparkEngine) -> None:
-    """The statement fails by itself."""
 
 
 def drop_view(engine: SparkEngine) -> None:
@@ -53,7 +49,6 @@ def lose_the_jvm(_: SparkEngine) -> None:
 FAILURES: dict[str, tuple[str, Callable[[SparkEngine], None]]] = {
     # First: whoever logs keeps the standard error that it finds first.
     "a view that is gone": ("log.parquet", drop_view),
-    "a line of 30,000 fields": ("log.csv", nothing),
     "a file that is gone": ("log.parquet", remove_file),
     "a JVM that is gone": ("other.parquet", lose_the_jvm),
 }

@@ -182,3 +182,16 @@ def test_other_coins_make_another_release(tmp_path: Path) -> None:
     lists = [said(tmp_path, place, seed) for seed in (1, 2, 3)]
     for number in (1, 2):
         assert len({each.release(number).items for each in lists}) > 1
+
+
+def test_what_does_not_fit_into_memory_lies_in_a_folder_of_this_account_alone(
+    tmp_path: Path,
+) -> None:
+    """Planted bug: DuckDB's own folder, which others may open."""
+    engine = DuckDBEngine(temp_directory=tmp_path)
+    [[spilled]] = engine.execute("SELECT current_setting('temp_directory')")
+    [folder] = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert Path(str(spilled)).parent == folder
+    engine.close()
+    assert not list(tmp_path.iterdir())

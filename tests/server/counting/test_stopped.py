@@ -75,7 +75,6 @@ def counted(*arguments):
 
 def told(*arguments):
     if counting:  # the log has no end
-        assert list(Path("copies").rglob("0.csv"))
         os.kill(os.getpid(), number)
     tell(*arguments)
 

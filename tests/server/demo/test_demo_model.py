@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from askew.dp.privacy import DEVICE_DIAMETER, DEVICE_EPSILON
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.ranking import scores
 from askew.protocol.signal import Signal
@@ -16,7 +14,7 @@ from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.taste.model.item_model import ItemModel
 
-PEOPLE, DRAWS, K = 100, 3, 8
+PEOPLE, DRAWS, K = 400, 3, 8
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +42,12 @@ def relative_scores(
     profile = fold_in(own, demo.catalog.vectors, demo.card.space)
     found = scores(profile.taste, demo.catalog.scoring)
     found[list(own)] = 0.0
-    lattice = LatticeLaplace.for_epsilon(Fraction(4))
+    lattice = LatticeLaplace.for_epsilon(DEVICE_EPSILON)
     rule = OffsetRule(demo.card.space.encoder, demo.catalog.scoring)
     many, one = [], []
     for _ in range(DRAWS):
-        noisy = profile.point + rng.laplace(scale=1 / 4, size=demo.card.space.dimension)
+        noise = rng.laplace(size=demo.card.space.dimension) / float(lattice.epsilon)
+        noisy = profile.point + noise
         values = tuple(int(z) for z in np.rint(noisy / lattice.step))
         signal = Signal(demo.card.space.version, lattice, values)
         many.append(found[list(rule.answer(signal, K))].max())
@@ -58,8 +57,8 @@ def relative_scores(
 
 
 def test_a_signal_is_worth_more_than_none_on_average_over_people(demo: ItemModel) -> None:
-    """Seeds are fixed. Of 400 people, .914 with a signal against .860 without one, paired
-    difference .053 with a standard error of .019.
+    """Seeds are fixed. Of 400 people, .957 with a signal at the default epsilon against .928
+    without one, paired difference .030 with a standard error of .005.
     """
     rng = np.random.default_rng(0)
     found = np.array([relative_scores(demo, own, rng) for own in strangers(demo)])
@@ -74,15 +73,6 @@ def test_the_demo_says_that_nobody_gave_its_ratings(demo: ItemModel) -> None:
     assert "SIMULATED" in demo.card.source
 
 
-def test_the_default_cap_lasts_fifteen_months_in_the_demos_space(demo: ItemModel) -> None:
-    """As the guarantees say: 192, at the default epsilon of 4."""
-    a_month = LatticeLaplace.for_epsilon(Fraction(4)).privacy_loss(demo.card.space.encoder.reach())
-    assert 192 // a_month.epsilon == 15
-    guarantees = Path(__file__).parents[3] / "docs" / "guarantees.md"
-    assert "it lasts fifteen" in guarantees.read_text(encoding="utf-8")
-
-
 def test_the_demos_space_is_narrow_enough_for_every_device(demo: ItemModel) -> None:
-    reach = demo.card.space.encoder.reach()
-    assert reach.diameter < 4
-    assert reach.one_rating < Fraction(1, 2)
+    assert 0.999 < demo.card.space.encoder.one_rating <= 1
+    assert demo.card.median_distance < demo.card.space.diameter < DEVICE_DIAMETER

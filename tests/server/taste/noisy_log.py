@@ -22,7 +22,7 @@ PARAMETERS = PrivateParameters(
     Fraction(1),
     Fraction(1, 10**6),
     RatingScale(1, 5, 4),
-    TrainingOptions(epsilon=2, k=4, dimension=2, learned=True, ranking_dimension=16),
+    TrainingOptions(k=4, dimension=2, ranking_dimension=16),
 )
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from askew.errors import DataError
-from askew_server.taste.measures import NOTHING, Met, Profiles, best_first, mean_of, ratio_of
+from askew_server.taste.measures import NOTHING, Met, Profiles, best_first, mean_of
 from askew_server.taste.training.ease import gram_of
 
 
@@ -47,7 +47,6 @@ def test_of_somebody_without_anything_held_out_nothing_is_known() -> None:
     met = Met.by(np.array([[0, 1], [0, 1]]), matrix([0, 1], []))
     assert_allclose(met.ndcg, [1.0, math.nan])
     assert mean_of(met.ndcg).mean == 1.0
-    assert ratio_of(met.ndcg, met.recall).mean == 1.0
 
 
 def test_what_a_short_ranking_lacks_is_missed() -> None:

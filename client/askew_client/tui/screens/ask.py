@@ -342,10 +342,10 @@ def departure_text(left: Departure, cost: Cost) -> Text:
 
 
 def _append_loss(text: Text, cost: Cost) -> None:
-    """A loss in its three units."""
-    text.append(f"ε {short_number(cost.epsilon)} per unit of distance, at most ")
-    text.append(f"{at_most(cost.one_rating)} for one rating and ")
-    text.append(f"{at_most(cost.charge.epsilon)} between any two people.\n")
+    """What a signal tells of a rating, and between two people."""
+    text.append(f"ε {at_most(cost.epsilon)} a rating, {at_most(cost.replaced_title)} a replaced ")
+    text.append(f"title; {at_most(cost.at_median, 3)} at median distance, ")
+    text.append(f"at most {at_most(cost.between_any_two, 3)} between any two.\n")
 
 
 def pick_text(answer: Answer) -> Text:

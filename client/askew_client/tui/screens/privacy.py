@@ -27,7 +27,7 @@ from askew_client.views.quote import at_most
 
 EPSILONS: Final = tuple(
     Fraction(each)
-    for each in ("1/4", "1/2", "3/4", "1", "3/2", "2", "3", "4", "6", "8", "12", "16")
+    for each in ("0.1", "0.2", "0.3", "0.4", "0.6", "0.8", "1", "1.5", "2", "3", "4", "8")
 )
 SIZES: Final = tuple(map(Fraction, (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32)))
 
@@ -41,8 +41,8 @@ class PrivacyScreen(FrameScreen):
         "On the left, what your signals have cost and what that means in words. On the right, "
         "what a signal of other settings would tell about you, and what it gave the people whom "
         "the server measured. Move the sliders: nothing is sent, nothing is charged. epsilon (ε) "
-        "is how much a signal may tell; k is how many results come back. The map shows the "
-        "noise, and where around the signal the server looks for results."
+        "is how much a signal may tell of one rating; k is how many results come back. The map "
+        "shows the noise, and where around the signal the server looks for results."
     )
     KEYS = (
         ("← →", "move a slider; the mouse can drag it"),
@@ -64,7 +64,7 @@ class PrivacyScreen(FrameScreen):
                     yield Static("", id="ledger", markup=False)
             with Vertical(id="what-if"):
                 yield Static("What if (nothing is sent)", classes="heading")
-                yield Slider("ε ", EPSILONS, Fraction(4), id="epsilon")
+                yield Slider("ε ", EPSILONS, Fraction(4, 5), id="epsilon")
                 yield Slider("k ", SIZES, Fraction(20), id="size")
                 yield Static("", id="preview", markup=False)
                 yield HeatMap()
@@ -82,7 +82,7 @@ class PrivacyScreen(FrameScreen):
         found = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
         words = self.query_one("#preview", Static)
         if isinstance(found, SignalPreview):
-            self.query_one(BudgetMeter).one_signal = found.between_any_two
+            self.query_one(BudgetMeter).one_signal = found.one_rating
             words.update(preview_text(found))
             self._show_noise(found.noise)
         else:
@@ -131,7 +131,7 @@ class PrivacyScreen(FrameScreen):
         if self.desk.device is not None:
             settings = self.desk.device.settings
             for name, offered, mine in (
-                ("#epsilon", EPSILONS, settings.epsilon),
+                ("#epsilon", EPSILONS, settings.epsilon_per_rating),
                 ("#size", SIZES, Fraction(settings.k)),
             ):
                 self.query_one(name, Slider).offer(offered, mine)
@@ -140,7 +140,7 @@ class PrivacyScreen(FrameScreen):
     def action_apply(self) -> None:
         """Use and keep the sliders' settings; a signal already drawn stays for its month."""
         epsilon, k = self._chosen()
-        typed = {"epsilon": str(epsilon), "k": str(k)}
+        typed = {"epsilon_per_rating": str(epsilon), "k": str(k)}
         self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
 
     def commands(self) -> Iterable[SystemCommand]:
@@ -178,6 +178,7 @@ def ledger_text(budget: Budget) -> Text:
 def preview_text(found: SignalPreview) -> str:
     """The worst that one such signal may tell."""
     return (
-        f"at most ε {at_most(found.between_any_two)} between any two people, "
-        f"{at_most(found.one_rating)} for one rating"
+        f"at most ε {at_most(found.one_rating)} a rating, {at_most(2 * found.one_rating)} where a "
+        f"title is replaced; {at_most(found.at_median)} between two people at the median distance, "
+        f"{at_most(found.between_any_two)} between any two"
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from askew_client.device.device import Device
 
 
-CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)))
+CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96)))
 REFUSED: Final = (
     "Nothing is spent: the ledger differs from its mark, or the clock jumped. Privacy (F5) says "
     "why. Who continues here books what the mark knows; what was drawn elsewhere is not counted."
@@ -58,7 +58,7 @@ class SettingsScreen(FrameScreen):
             yield from _part(
                 "How the device asks",
                 NameChoice("mode             ", get_args(ModeName), id="mode"),
-                Slider("ε of one signal  ", EPSILONS, Fraction(4), id="epsilon"),
+                Slider("ε of one rating  ", EPSILONS, Fraction(4, 5), id="epsilon"),
                 Slider("k, results       ", SIZES, Fraction(8), id="k"),
                 Slider("lifetime cap, ε  ", CAPS, CAPS[0], id="cap"),
                 Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
@@ -97,9 +97,9 @@ class SettingsScreen(FrameScreen):
         settings = device.settings
         self.query_one("#mode", NameChoice).offer(get_args(ModeName), settings.mode)
         for name, values, value in (
-            ("epsilon", EPSILONS, settings.epsilon),
+            ("epsilon", EPSILONS, settings.epsilon_per_rating),
             ("k", SIZES, Fraction(settings.k)),
-            ("cap", CAPS, settings.lifetime_cap),
+            ("cap", CAPS, settings.rating_lifetime_cap),
         ):
             self.query_one(f"#{name}", Slider).offer(values, value)
         vouched = f", vouched for by {settings.authority}" if settings.authority else ""
@@ -125,7 +125,7 @@ class SettingsScreen(FrameScreen):
     @work(group="question")
     async def use(self) -> None:
         """Use what was chosen, and keep it; a lifetime cap that rises needs a second yes."""
-        sliders = {"epsilon": "epsilon", "k": "k", "lifetime_cap": "cap"}
+        sliders = {"epsilon_per_rating": "epsilon", "k": "k", "rating_lifetime_cap": "cap"}
         typed = {name: str(self.query_one(f"#{at}", Slider).value) for name, at in sliders.items()}
         typed["mode"] = str(self.query_one("#mode", NameChoice).name_chosen)
         file = self.desk.file

@@ -22,8 +22,9 @@ def open_engine(
     *,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    encoding: str = "utf-8",
 ) -> Engine:
-    """The engine at an address; memory_limit and progress are DuckDB's alone.
+    """The engine at an address; memory_limit, progress and encoding are DuckDB's alone.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -42,6 +43,7 @@ def open_engine(
                 Path(rest) if rest else None,
                 memory_limit=memory_limit,
                 progress=progress,
+                encoding=encoding,
             )
         case "spark":
             from askew_server.counting.engines.spark import SparkEngine

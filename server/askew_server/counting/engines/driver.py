@@ -11,7 +11,10 @@ from types import ModuleType
 from askew.errors import DataError
 from askew_server.counting.statements import NO_ROWS, Names, carried
 
-_TEXT_FILES = (".csv", ".csv.gz")
+_TEXT_FILES = tuple(
+    f".{kind}{packed}" for kind in ("csv", "tsv", "txt") for packed in ("", ".gz", ".zst")
+)
+_BARE_FILES = (".dat", ".data")
 _WHY = (
     *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),
     *("connection refused", "no such file or directory", "failed to resolve host", "not known"),
@@ -21,13 +24,26 @@ _FILES = (".parquet", *_TEXT_FILES)
 
 
 def is_file(name: str) -> bool:
-    """Whether a source is read from files; every other name is a table's."""
-    return name.lower().endswith(_FILES)
+    """Return True for what is read from files: a name that ends as theirs do, a folder that is
+    there and is written with a slash, or a file of MovieLens that is there. Every other name is a
+    table's.
+    """
+    return is_text_file(name) or name.lower().endswith(".parquet") or _is_folder(name)
 
 
 def is_text_file(name: str) -> bool:
-    """Whether a source is read from files whose column names are but their first line."""
-    return name.lower().endswith(_TEXT_FILES)
+    """Return True for files whose column names are but their first line, if they have any."""
+    if _is_folder(name):
+        from askew_server.tables import files_of  # pyarrow takes a while
+
+        return any(is_text_file(file) for file in files_of(name))
+    lower = name.lower()
+    return lower.endswith(_TEXT_FILES) or (lower.endswith(_BARE_FILES) and Path(name).is_file())
+
+
+def _is_folder(name: str) -> bool:
+    """A folder may be called as a table is."""
+    return "/" in name and Path(name).is_dir()
 
 
 def is_pattern(name: str) -> bool:

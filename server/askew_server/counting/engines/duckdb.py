@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import glob
-import shutil
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import duckdb
 
 from askew.errors import DataError
-from askew_server.counting.engines.csv_files import (
-    MARK,
-    MARKED_MARK,
-    MARKED_RETURN,
-    RETURN,
-    columns_of,
-    copies_of,
-    is_cut,
-    unmarked,
-)
+from askew_server.counting.dialects import DIALECTS
 from askew_server.counting.engines.driver import (
     failures_named,
     is_file,
@@ -29,15 +20,18 @@ from askew_server.counting.engines.driver import (
     no_rows,
     table_parts,
 )
-from askew_server.counting.engines.files import (
-    FileState,
-    are_as_they_were,
-    changed,
-    opened_bytes,
-    states_of,
-)
 from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Progress, of_duckdb
+from askew_server.tables import (
+    Share,
+    State,
+    Table,
+    copy_text,
+    files_of,
+    open_table,
+    require_still,
+    states_of,
+)
 
 
 def duckdb_failures(where: str) -> AbstractContextManager[None]:
@@ -54,14 +48,16 @@ def _reason(error: Exception) -> str:
 
 
 _LOOKS = 3  # at files that others replace
+_SQL = DIALECTS["duckdb"]
 
 
 class DuckDBEngine:
     """A connection of our own; a database file is opened for reading only.
 
     memory_limit    as DuckDB writes it ("4GB"); beyond it, work goes to temp_directory.
-    temp_directory  where a `PrivateFolder` is made for that, and for copies of csv files.
+    temp_directory  where a `PrivateFolder` is made for that, and for copies of files of text.
     progress        told how much of a long statement is done.
+    encoding        of files of text: nothing of a log decides it.
     """
 
     dialect = "duckdb"
@@ -73,6 +69,7 @@ class DuckDBEngine:
         memory_limit: str | None = None,
         temp_directory: Path | None = None,
         progress: Progress | None = None,
+        encoding: str = "utf-8",
     ) -> None:
         settings: dict[str, str | bool | int | float | list[str]] = {
             # Reading a source must not fetch code from elsewhere.
@@ -84,11 +81,11 @@ class DuckDBEngine:
         if memory_limit is not None:
             settings["memory_limit"] = memory_limit
         self._views: dict[str, str] = {}
-        self._looked_through: dict[str, tuple[FileState, ...]] = {}
+        self._looked_through: dict[str, _Copy | tuple[State, ...]] = {}
         self._public: set[str] = set()
         self._closed = False
+        self._encoding = encoding
         self._folder = PrivateFolder(temp_directory)
-        self._copies = self._folder.path / "copies"
         settings["temp_directory"] = str(self._folder.path / "spilled")
         with duckdb_failures("DuckDB"):
             self._connection = duckdb.connect(
@@ -109,7 +106,11 @@ class DuckDBEngine:
             self._public.add(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
         with duckdb_failures(name):
-            self._view(name, self._read(name, self._files(name)))
+            if is_text_file(name):  # of its rows, nothing is looked at
+                empty = [f"'' AS {_SQL.quoted(column)}" for column in self._text(name).columns]
+                self._view(name, f"SELECT {', '.join(empty)} LIMIT 0")
+            else:
+                self._view(name, self._parquet(name, files_of(name)))
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
@@ -123,69 +124,54 @@ class DuckDBEngine:
     ) -> list[tuple[object, ...]]:
         """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it.
 
-        Files are read as they are now, or as they were looked through: csv files from a copy, and
-        others again where they were replaced meanwhile. Raises DataError where they never are
-        still.
+        Files are read as they are now, or as they were looked through: text from a copy, and
+        parquet again where it was replaced meanwhile. Raises DataError where it never is still.
         """
         values = dict(parameters or {})
         asked = [name for name, view in self._views.items() if view in sql]
-        with duckdb_failures(", ".join(self._views) or "DuckDB"):
-            for _ in range(_LOOKS):
+        for look in range(_LOOKS):
+            with duckdb_failures(", ".join(self._views) or "DuckDB"), ExitStack() as stack:
+                still = [state for name in asked for state in self._settle(name, stack)]
+                found = self._statements.result(
+                    lambda: self._connection.execute(sql, values).fetchall()
+                )
                 try:
-                    seen = {name: self._settle(name) for name in asked}
-                    found = self._statements.result(
-                        lambda: self._connection.execute(sql, values).fetchall()
-                    )
-                finally:
-                    shutil.rmtree(self._copies, ignore_errors=True)
-                moved = [name for name, files in seen.items() if not are_as_they_were(files)]
-                if not moved:
-                    self._progress(1.0)
-                    return found
-        raise changed(moved[0])
+                    require_still(still)
+                except DataError:
+                    if look == _LOOKS - 1:
+                        raise
+                    continue
+                self._progress(1.0)
+                return found
+        raise AssertionError("the last look returns or raises")
 
-    def look_through(self, name: str, /) -> None:
-        """Read csv files, for lines that hide others. From now on what all files hold is what is
-        counted, with nothing that is written later.
+    def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
+        """Read files as they are now: they are what is counted from now on, with nothing that is
+        written later, and of text these columns, or all. Raises DataError for torn quotes.
         """
-        if not is_file(name):
-            return
-        states = states_of(self._files(name))
-        if is_text_file(name):
-            for state in states:
-                with opened_bytes(state, self._go_on) as file:
-                    is_cut(state, file)
-        if not are_as_they_were(states, may_grow=is_text_file(name)):
-            raise changed(name)
-        self._looked_through[name] = states
+        if is_file(name):
+            self._forget(name)
+            self._looked_through[name] = (
+                self._copied(name, columns) if is_text_file(name) else states_of(files_of(name))
+            )
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
-        """Lines of a csv file that have too few fields or no end, are too long or not UTF-8."""
+        """Lines of a file of text that are no rows."""
         if not is_text_file(name):
             return 0
-        with duckdb_failures(name):
-            try:
-                copies, cut = self._copied(name)
-                lines = self._read_csv(
-                    copies, rejects_table="askew_broken_lines", rejects_scan="askew_scans"
-                )
-                # DuckDB looks at no field that nobody asks for.
-                asked = lines.select(*map(duckdb.ColumnExpression, columns)).count("COLUMNS(*)")
-                self._statements.result(asked.fetchall)
-            finally:
-                shutil.rmtree(self._copies, ignore_errors=True)
-            [[broken]] = self.execute(
-                "SELECT COUNT(DISTINCT (file_id, line)) FROM askew_broken_lines"
-            )
-            self.execute("DROP TABLE askew_broken_lines")
-            self.execute("DROP TABLE askew_scans")
-        return int(str(broken)) + cut
+        known = self._looked_through.get(name)
+        if isinstance(known, _Copy):
+            return known.broken
+        with self._copied(name, columns) as copy:
+            return copy.broken
 
     def close(self) -> None:
         """Stops what is asked, by whatever thread, and closes the connection."""
         self._closed = True
         self._statements.stop()
         self._connection.close()
+        for name in [*self._looked_through]:
+            self._forget(name)
         self._folder.close()
 
     def _known(self, name: str) -> tuple[str, ...]:
@@ -203,47 +189,49 @@ class DuckDBEngine:
                 return parts
         raise DataError(f"{name}: there is no such table, and no file whose name ends as one does")
 
-    def _settle(self, name: str) -> tuple[FileState, ...]:
-        """Has the view of files read them as they are; the files that must keep still until it is
+    def _settle(self, name: str, stack: ExitStack) -> tuple[State, ...]:
+        """Have the view of files read them; return the files that must keep still until it is
         read. When rows are asked for, and not when the view is made: that is before the charge.
         """
+        known = self._looked_through.get(name)
         if is_text_file(name):
-            self._view(name, _unmarked(self._read_csv(self._copied(name)[0])))
+            copy = known if isinstance(known, _Copy) else None
+            if copy is None:
+                copy = stack.enter_context(self._copied(name, None))
+            self._view(name, copy.query)
             return ()
-        states = self._states(name)
-        self._view(name, self._read(name, tuple(each.path for each in states)))
+        states = known if isinstance(known, tuple) else states_of(files_of(name))
+        self._view(name, self._parquet(name, tuple(each.path for each in states)))
         return states
 
-    def _copied(self, name: str) -> tuple[tuple[str, ...], int]:
-        self._copies.mkdir(exist_ok=True)
-        folder = self._copies / self._views.get(name, "other")
-        folder.mkdir()
-        states, public = self._states(name), name in self._public
-        return copies_of(name, states, folder, public=public, note=self._go_on)
+    def _text(self, name: str) -> Table:
+        return open_table(name, encoding=self._encoding, log=name not in self._public)
 
-    def _go_on(self, _: bytes) -> None:
+    def _copied(self, name: str, columns: Collection[str] | None) -> _Copy:
+        table = self._text(name)
+        return _Copy(table, sorted(columns or table.columns), self._folder.path, self._go_on)
+
+    def _forget(self, name: str) -> None:
+        known = self._looked_through.pop(name, ())
+        if isinstance(known, _Copy):
+            known.close()
+
+    def _go_on(self, _: float) -> None:
         """Raises DataError where the engine is closed: who stops does not wait for a whole log."""
         if self._closed:
             raise DataError("DuckDB: the engine was closed while a log was read")
 
-    def _states(self, name: str) -> tuple[FileState, ...]:
-        return self._looked_through.get(name) or states_of(self._files(name))
-
-    def _view(self, name: str, rows: duckdb.DuckDBPyRelation) -> None:
+    def _view(self, name: str, query: str) -> None:
         # Not create_view: its view would be written into the database file.
-        sql = f"CREATE OR REPLACE TEMP VIEW {self._views[name]} AS {rows.sql_query()}"
-        self._connection.execute(sql)
+        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {self._views[name]} AS {query}")
 
-    def _read(self, name: str, files: tuple[str, ...]) -> duckdb.DuckDBPyRelation:
-        if is_text_file(name):
-            return self._read_csv(files)
-        return self._read_parquet(name, files)
-
-    def _read_parquet(self, name: str, files: tuple[str, ...]) -> duckdb.DuckDBPyRelation:
+    def _parquet(self, name: str, files: tuple[str, ...]) -> str:
         """Parquet files, with the columns that all of them have, of one type. DuckDB would take the
         first file's for everybody's: a value of another file then fails the count after the charge,
         is rounded, or becomes one with others ("01" and 1).
         """
+        if not files:
+            raise DataError(f"{name}: there is no such file")
         paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
         schemas = [
             dict(zip(rows.columns, rows.types, strict=True))
@@ -256,58 +244,37 @@ class DuckDBEngine:
         ]
         if not alike:
             raise DataError(f"{name}: its files have no column of one type in common")
-        return self._connection.read_parquet(paths, hive_partitioning=False).select(*alike)
-
-    def _files(self, name: str) -> tuple[str, ...]:
-        asked = {"path": pattern_of(name)}
-        found = self._connection.execute("SELECT file FROM glob($path)", asked).fetchall()
-        if not found:
-            raise DataError(f"{name}: there is no such file")
-        return tuple(sorted(str(file) for [file] in found))
-
-    def _read_csv(self, files: tuple[str, ...], **rejects: Any) -> duckdb.DuckDBPyRelation:
-        """Csv files, of which only the header lines are read until their rows are asked for.
-
-        Every column is text, "01" is not 1; an empty field is a missing value; no line is skipped
-        as a comment. A line that is no row is left out: were it refused, one unit's event would
-        decide between an answer and an error.
-        """
-        paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
-        return self._connection.read_csv(
-            paths,
-            columns=dict.fromkeys(columns_of(files), "VARCHAR"),
-            auto_detect=False,
-            header=True,
-            skiprows=0,
-            delimiter=",",
-            quotechar='"',
-            escapechar='"',
-            comment="",
-            na_values="",
-            ignore_errors=True,
-            strict_mode=False,
-            # Several threads would each guess whether their part begins inside of a quoted field.
-            parallel=False,
-            hive_partitioning=False,
-            **rejects,
-        )
+        rows = self._connection.read_parquet(paths, hive_partitioning=False).select(*alike)
+        return rows.sql_query()
 
 
-def _unmarked(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows of a copy as they are in its file."""
+class _Copy:
+    """A copy of columns of text, as parquet, in a file without a name: it is gone with its process.
 
-    def replaced(text: duckdb.Expression, old: str, new: str) -> duckdb.Expression:
-        return duckdb.FunctionExpression(
-            "replace", text, duckdb.ConstantExpression(old), duckdb.ConstantExpression(new)
-        )
+    query: its rows, in which what is missing is NULL. broken: how many lines are no rows.
+    """
 
-    columns = []
-    for name in rows.columns:
-        returns = replaced(duckdb.ColumnExpression(name), MARKED_RETURN, RETURN)
-        columns.append(replaced(returns, MARKED_MARK, MARK).alias(unmarked(name)))
-    return rows.select(*columns)
+    def __init__(self, table: Table, columns: Sequence[str], folder: Path, share: Share) -> None:
+        # Of mode 0600, in a folder of 0700.
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (it lasts)
+        try:
+            self.broken = copy_text(table, columns, cast("BinaryIO", self._file), share)
+        except OSError as error:
+            self._file.close()
+            raise DataError(f"{table.name}: it cannot be copied ({error.strerror})") from None
+        except BaseException:
+            self._file.close()
+            raise
+        own = [_SQL.quoted(name) for name in columns]
+        texts = ", ".join(f"NULLIF({name}, '') AS {name}" for name in own)
+        self.query = f"SELECT {texts} FROM read_parquet('/dev/fd/{self._file.fileno()}')"  # noqa: S608
 
+    def __enter__(self) -> _Copy:
+        return self
 
-def pattern_of(name: str) -> str:
-    """The pattern of a name: a file that is there is none, whatever characters its name has."""
-    return glob.escape(name) if Path(name).is_file() else name
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._file.close()

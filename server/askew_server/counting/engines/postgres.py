@@ -46,8 +46,8 @@ class PostgresEngine:
             raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")
         return table_parts(name)
 
-    def look_through(self, _name: str, /) -> None:
-        """Nothing: a table is counted as it is then."""
+    def look_through(self, _name: str, _columns: Collection[str] | None = None, /) -> None:
+        """Do nothing: a table is counted as it is then."""
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """0, because no text file is read."""

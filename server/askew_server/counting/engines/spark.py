@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from askew.errors import DataError
-from askew_server.counting.engines.csv_files import cut_in_words, is_cut
 from askew_server.counting.engines.driver import (
     driver,
     failures_named,
@@ -18,22 +17,13 @@ from askew_server.counting.engines.driver import (
     no_rows,
     table_parts,
 )
-from askew_server.counting.engines.files import (
-    FileState,
-    are_as_they_were,
-    changed,
-    local_files,
-    opened_bytes,
-    states_of,
-)
 from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Interruptible
+from askew_server.tables import State, files_of, require_still, states_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-# A line of too few fields has missing ids: it is not counted, and no line fails the others.
-_CSV = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "mode": "PERMISSIVE"}
 # Folders such as "day=3" do not become columns.
 _ANY_FILE = {"recursiveFileLookup": "true"}
 # While a job runs, the UI would serve its statements, with the secret, and its numbers of rows to
@@ -59,8 +49,8 @@ class SparkEngine:
     settings  further properties ("spark.executor.memory": "8g").
     temp_directory  where local mode has a `PrivateFolder` for what does not fit.
 
-    Spark reads a log where it is and would count half of a last line: one without its end is an
-    error. Csv files of this machine are looked through, files elsewhere are not.
+    Spark reads parquet files and tables where they are. It reads text in ways of its own, which
+    would make one person's line rows of others: text is written as parquet, or counted by DuckDB.
     """
 
     dialect = "spark"
@@ -92,18 +82,19 @@ class SparkEngine:
             self._session: SparkSession = builder.getOrCreate()
         self._statements = Interruptible(self._session.sparkContext.cancelAllJobs)
         self._views: dict[str, str] = {}
-        self._public: set[str] = set()
-        self._closed = False
-        self._looked_through: dict[str, tuple[FileState, ...]] = {}
+        self._looked_through: dict[str, tuple[State, ...]] = {}
 
-    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
+    def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
         """The identifiers of a table; a file is given a temporary view, each time anew: Spark keeps
         which files there were, and how long.
         """
         if not is_file(name):
             return table_parts(name)
-        if public:
-            self._public.add(name)
+        if is_text_file(name):
+            raise DataError(
+                f"{name}: Spark counts parquet files and tables; write the file as parquet, or"
+                " count it with --engine duckdb:"
+            )
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
         with self._failures_named(name):
             self._read(name).createOrReplaceTempView(view)
@@ -128,69 +119,36 @@ class SparkEngine:
                 lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
             )
             self._session.sql("SELECT 1")
-        moved = [name for name, files in seen.items() if not are_as_they_were(files)]
-        if moved:
-            raise changed(moved[0])
+        for states in seen.values():
+            require_still(states)
         return found
 
-    def look_through(self, name: str, /) -> None:
-        """Read csv files of this machine, for lines that hide others. Files that change after it
-        are not counted.
-        """
-        files = local_files(name) if is_file(name) else ()
-        if not files:
-            return
-        states = states_of(files)
-        if is_text_file(name):
-            for state in states:
-                with opened_bytes(state, self._go_on) as file:
-                    self._check(state, file)
-        self._looked_through[name] = states
+    def look_through(self, name: str, _columns: Collection[str] | None = None, /) -> None:
+        """Note how this machine's files are: what changes after it is not counted."""
+        if is_file(name):
+            self._looked_through[name] = states_of(files_of(name))
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
-        """0, because they come back as rows in which ids are missing."""
+        """0, because no text file is read."""
         return 0
 
     def close(self) -> None:
         """Stops the session, if its JVM is still there."""
-        self._closed = True
         with suppress(*self._failures):
             self._statements.stop()
             self._session.stop()
         if self._folder is not None:
             self._folder.close()
 
-    def _states(self, name: str) -> tuple[FileState, ...]:
-        """This machine's files, as they were looked through or are now; csv files are looked
-        through now if they were not.
-        """
-        if name in self._looked_through:
-            return self._looked_through[name]
-        states = states_of(local_files(name))
-        if is_text_file(name):
-            for state in states:
-                with opened_bytes(state, self._go_on) as file:
-                    if name in self._public:
-                        is_cut(state, file)
-                    else:
-                        self._check(state, file)
-        return states
-
-    def _go_on(self, _: bytes) -> None:
-        if self._closed:
-            raise DataError("Spark: the engine was closed while a log was read")
-
-    def _check(self, state: FileState, file: BinaryIO) -> None:
-        if is_cut(state, file):
-            raise DataError(cut_in_words(state.path))
+    def _states(self, name: str) -> tuple[State, ...]:
+        """This machine's files, as they were looked through or are now."""
+        return self._looked_through.get(name) or states_of(files_of(name))
 
     def _read(self, name: str) -> DataFrame:
         # A file that is there is no pattern, whatever characters its name has.
         path = name.translate(_GLOB) if Path(name).is_file() else name
         reader = self._session.read.options(**_ANY_FILE)
-        if name.lower().endswith(".parquet"):
-            return self._parquet(name, reader, path)
-        return reader.options(**_CSV).csv(path)
+        return self._parquet(name, reader, path)
 
     def _parquet(self, name: str, reader: DataFrameReader, path: str) -> DataFrame:
         """Parquet files with the columns that all of them have, whose types must be alike: read by

@@ -44,7 +44,7 @@ from askew_server.taste.model.directory import (
     describe,
     encode_arrays,
 )
-from askew_server.taste.model.held_out import Figure
+from askew_server.taste.model.held_out import Figures
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.training.options import TrainingOptions
 
@@ -53,12 +53,11 @@ class TasteManifest(SignedManifest, frozen=True, kw_only=True):
     """What a server knows of a model of tastes beside its card."""
 
     kind: Literal["tastes"]
-    schema_version: Literal[6]
+    schema_version: Literal[7]
     shapes: dict[str, list[Count]]
     training: TrainingOptions
     counts: dict[str, Count]
-    figures: dict[str, Figure]
-    median_distance: Annotated[float, Meta(gt=0, le=1)]
+    figures: Figures
 
 
 class StoredKeys(Sequence[str]):
@@ -177,12 +176,11 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
     }
     files[MANIFEST] = TasteManifest(
         kind="tastes",
-        schema_version=6,
+        schema_version=7,
         shapes=folder.shapes_of(arrays),
         training=model.training,
         counts=dict(model.counts),
-        figures=dict(model.figures),
-        median_distance=model.median_distance,
+        figures=model.figures,
         files={name: describe(data) for name, data in files.items()} | described,
     ).encoded()
     folder.save(directory, files, large)
@@ -208,7 +206,6 @@ def load(directory: Path) -> ItemModel:
             fields.training,
             fields.counts,
             fields.figures,
-            fields.median_distance,
         )
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None

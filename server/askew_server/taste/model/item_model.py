@@ -1,11 +1,20 @@
 """The model: factors that rank items, and a feature space in which people can be hidden.
 
+`train` makes a model of ratings, in five steps:
+
+    ratings   likes and what is seen, of the items that are rated often enough (`training.factors`)
+    factors   symmetric EASE, designed by likes held out (`training.item_vectors`, `.ease`,
+              `.tuning`), at 4 bits a number, in the order in which devices hold items
+    space     directions, ranks and the unit of one rating (`training.space_fit`)
+    catalog   words, vectors, boosts, neighbors, and the slate of no signal (`model.shared_slate`)
+    card      what devices know of it, and whether a signal was worth it to people held out
+              (`model.held_out`)
+
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
 what a model tells about them is in `training.options`.
 
-`train` makes a model of ratings. `import_model` makes one of vectors that another model has: it is
-fitted and measured as any other, by simulated people. Nothing but the vectors is given, so no
-figure of such a model is of people who rated anything; its card says so.
+`import_model` makes one of vectors that another model has: it is fitted and measured as any other,
+by simulated people. No figure of such a model is of people who rated anything; its card says so.
 
 `update` makes a new catalog in the old space: items come, go and are scored anew, and no device
 pays for it. The space stays, and with it every signal that a device has stored. Known items keep
@@ -15,33 +24,29 @@ dropped; boosts and the shared slate are made anew. Nothing is trained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange
-from askew.noise.lattice import LatticeLaplace
 from askew.protocol.model_card import ModelCard
-from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.measures import is_clear, mean_of
-from askew_server.taste.model.held_out import Figure, HeldOutGroup, by_point, dealt
+from askew_server.taste.model.held_out import Figures, HeldOutGroup, evaluate, split_people
 from askew_server.taste.model.shared_slate import (
-    SLATE_LIMIT,
     default_first,
+    held_order,
     items_of,
     shared_slate,
 )
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.factors import (
+    Histories,
     KnownItems,
     Tastes,
     divided,
@@ -52,7 +57,6 @@ from askew_server.taste.training.factors import (
 from askew_server.taste.training.given_vectors import (
     GivenItems,
     as_ratings,
-    check_people,
     for_devices,
 )
 from askew_server.taste.training.item_vectors import (
@@ -60,31 +64,23 @@ from askew_server.taste.training.item_vectors import (
     ImportedVectors,
     LearnedVectors,
     VectorSource,
+    matched,
     often_rated,
     people_by_key,
 )
 from askew_server.taste.training.options import TrainingOptions, in_words
-from askew_server.taste.training.space_fit import (
-    FittedSpace,
-    Purpose,
-    favorites,
-    fit_space,
-    learned_directions,
-    pool_of,
-)
+from askew_server.taste.training.space_fit import fit_space
 
 LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
 _ENOUGH = 0.95  # of the people, that a model is made of where the others are held out
-_LEARNED_FROM = 10_000  # people; more change the directions by less than their seed
 
 
 @dataclass(frozen=True, eq=False)
 class ItemModel:
     """A trained model: all of it public. keys: the name of each item in the ratings. training: the
     options it was made with. counts: about how many people, ratings and likes. figures: what people
-    held out have (`Draft.figures`). median_distance: of two people of the training, 1 unless
-    devices had refused such a space.
+    held out have (`held_out.evaluate`).
     """
 
     card: ModelCard
@@ -92,8 +88,7 @@ class ItemModel:
     keys: Sequence[str]
     training: TrainingOptions
     counts: Mapping[str, int]
-    figures: Mapping[str, Figure] = field(default_factory=dict)
-    median_distance: float = 1.0
+    figures: Figures = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -121,40 +116,40 @@ def train(  # noqa: PLR0913 - what a model is made of
     what they make is no space that a device would enter.
     """
     with _as_data_errors("these ratings make no usable space"):
-        held_out = dealt(table.n_people, options.seed)
+        held_out = split_people(table.n_people, options.seed)
         rest = np.setdiff1d(np.arange(table.n_people), held_out)
-        others = table.only(rest)
+        others, people = table.only(rest), table.only(held_out)
         step("item vectors")
         options = vectors.tuned(others, options)
         enough = len(rest) >= _ENOUGH * table.n_people
-        made = Draft.of(others if enough else table, rows, options, vectors, step)
+        fitted = FittedModel.of(others if enough else table, rows, options, vectors, step)
         step("what it gives people held out")
-        measured = made if enough else made.without(others, rows, vectors)
-        figures, worth_asking = measured.figures(table.only(held_out))
-        card = card_of(
-            made.fitted.space, made.catalog, source, made.n_default, simulated, worth_asking
+        measured = fitted if enough else fitted.without(others, rows, vectors)
+        figures, worth_asking = measured.evaluate(people)
+        catalog, told = fitted.catalog, fitted.told
+        card = ModelCard(
+            space=fitted.space,
+            catalog_version=catalog.version,
+            n_items=len(catalog),
+            max_slate_size=len(catalog.shared_slate),
+            source=source,
+            simulated=simulated,
+            n_default=fitted.n_default,
+            median_distance=fitted.median_distance,
+            worth_asking=worth_asking,
         )
-        return ItemModel(
-            card,
-            made.catalog,
-            made.told.keys,
-            made.told.options,
-            made.told.people.counts(),
-            figures,
-            made.fitted.median_distance,
-        )
+        return ItemModel(card, catalog, told.keys, told.options, told.people.counts(), figures)
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
-    """What is made of people before anybody asks what it is worth. held: the default items, or 0
-    where devices hold all.
-    """
+class FittedModel:
+    """Factors, signal space and catalog of some people, before anybody asks what they are worth."""
 
     told: Expressed
     n_default: int
     tastes: Tastes
-    fitted: FittedSpace
+    space: FeatureSpace
+    median_distance: float
     catalog: Catalog
 
     @classmethod
@@ -165,21 +160,23 @@ class Draft:
         options: TrainingOptions,
         vectors: VectorSource,
         step: Step,
-    ) -> Draft:
-        """Of the people of a table."""
+    ) -> FittedModel:
+        """Fit the people of a table: ratings, factors, space and catalog."""
+        # Factors: items as vectors that 4 bits a number can say, in the order in which devices
+        # hold them. People are what most of their ratings make of them.
         told, n_default = default_first(vectors.express(table, options), rows)
-        held = 0 if n_default == len(told.keys) else n_default
         options, people = told.options, told.people
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         tastes = fold_in_people(snapshot(people, options.seed), told.vectors, options.least_likes)
-        scoring = told.scoring
         step("signal directions and the space")
-        fitted = _space(told, tastes, scoring, options, rng)
+        d = options.dimension
+        space, median = fit_space(tastes, told.vectors, told.scale, d, rng, scales=told.scales)
         step("the shared slate")
-        slate = shared_slate(tastes, scoring, rng, held)
+        held = n_default if n_default < len(told.keys) else 0
+        slate = shared_slate(tastes, told.scoring, rng, held)
         words = items_of(told.keys, rows)
         catalog = Catalog(words, told.vectors, told.boosts, slate, told.neighbors)
-        return cls(told, n_default, tastes, fitted, catalog)
+        return cls(told, n_default, tastes, space, median, catalog)
 
     @property
     def held(self) -> int:
@@ -188,63 +185,47 @@ class Draft:
 
     def without(
         self, others: RatingTable, rows: Mapping[str, ItemRow], vectors: VectorSource
-    ) -> Draft:
+    ) -> FittedModel:
         """The same of fewer people, with about the same items and as many for everybody."""
         options, n_people = self.told.options, self.told.people.seen.shape[0]
         fewer = max(options.min_ratings * others.n_people // n_people, 1)
         held = self.held or len(others.item_keys)
         options = replace(options, min_ratings=fewer, default_items=held)
-        return Draft.of(others, rows, options, vectors, lambda _: None)
+        return FittedModel.of(others, rows, options, vectors, lambda _: None)
 
     def held_out(self, people: RatingTable) -> HeldOutGroup:
         """Return people held out, as their devices see them. Raises DataError where they have no
         likes.
         """
-        told, encoder = self.told, self.fitted.space.encoder
+        told = self.told
         try:
             known = people_by_key(people, told.keys, told.scale)
         except DataError as error:
             raise DataError(f"these people are held out, to measure by them: {error}") from None
         shown, liked = divided(known, told.options.seed)
-        return HeldOutGroup.of(shown, liked, encoder, self.catalog, self.held)
+        return HeldOutGroup.of(shown, liked, self.space.encoder, told, self.held)
 
-    def figures(self, people: RatingTable) -> tuple[dict[str, Figure], bool]:
-        """Return what people held out have, and whether a signal's gain is clear:
+    def evaluate(self, people: RatingTable) -> tuple[Figures, bool]:
+        """Return what people held out have by what they hold and ask (`held_out.evaluate`)."""
+        # Where devices hold all in any order: what would be the first of them?
+        fitted = self if self.held else self.in_held_order()
+        options, scoring = fitted.told.options, fitted.told.scoring
+        rng = np.random.default_rng([options.seed, 11])  # choices about public figures
 
-        held       who ranks what everybody holds, or every item where everybody holds all
-        everybody  who ranks k items of the shared slate beside it, the same for all
-        asked      who ranks the k items of an answer beside it; the gain is over everybody's
-        """
-        group, options = self.held_out(people), self.told.options
-        k = min(options.k, len(self.catalog.shared_slate))
-        encoder, scoring = self.fitted.space.encoder, self.catalog.scoring
-        rule = OffsetRule(encoder, scoring, held=self.held)
-        lattice = LatticeLaplace.for_epsilon(Fraction(options.epsilon))
-        rng = np.random.default_rng([options.seed, 10])  # simulated noise: protects nobody
-        asked = by_point(group, rule, lattice, [k], rng)[k]
-        alike = group.served(self.catalog.shared_slate[:k])
-        held = group.cached(np.arange(self.held)) if self.held else group.local
-        figures = {
-            "held": Figure.of(held, held),
-            "everybody": Figure.of(alike, alike),
-            "asked": Figure.of(asked, alike),
-        }
-        return figures, is_clear(mean_of(asked.ndcg - alike.ndcg), len(group))
+        def slate(held: int) -> tuple[int, ...]:
+            if held == self.held:
+                return self.catalog.shared_slate[: options.k]
+            return shared_slate(fitted.tastes, scoring, rng, held, most=options.k)
 
+        return evaluate(fitted.held_out(people), self.n_default, slate, options)
 
-def _space(
-    told: Expressed,
-    tastes: Tastes,
-    scoring: NDArray[np.float32],
-    options: TrainingOptions,
-    rng: np.random.Generator,
-) -> FittedSpace:
-    """A space of these people's tastes. scoring: of the items, (n_items, D)."""
-    directions = _directions(tastes, scoring, options) if options.learned else None
-    d = options.dimension
-    return fit_space(
-        tastes, told.vectors, told.scale, d, rng, scales=told.scales, directions=directions
-    )
+    def in_held_order(self) -> FittedModel:
+        """The same, but for the catalog, with items as devices hold them that do not hold all."""
+        order, people = held_order(self.told), self.tastes.people
+        people = Histories(people.likes[:, order], people.seen[:, order])
+        return replace(
+            self, told=self.told.in_order(order), tastes=replace(self.tastes, people=people)
+        )
 
 
 @contextmanager
@@ -256,65 +237,22 @@ def _as_data_errors(what: str) -> Iterator[None]:
         raise DataError(f"{what}: {error}") from None
 
 
-def _directions(
-    tastes: Tastes, scoring: NDArray[np.float32], options: TrainingOptions
-) -> NDArray[np.float64]:
-    """Signal directions learned from some of the people trained on, as everything else is."""
-    some = tastes.some(_LEARNED_FROM, np.random.default_rng([options.seed, 3]))
-    every = np.arange(len(scoring))
-    counts = np.sum([favorites(part) for part in some.scores(scoring, every)], axis=0)
-    pool = pool_of(counts, least=min(options.k, len(scoring)))
-    scores = np.concatenate([*some.scores(scoring, pool)])
-    purpose = Purpose(options.epsilon, min(options.k, len(pool)))
-    d = options.dimension
-    return learned_directions(some.vectors, scores.T, d, purpose, seed=options.seed)
-
-
-def card_of(  # noqa: PLR0913, PLR0917
-    space: FeatureSpace,
-    catalog: Catalog,
-    source: str,
-    n_default: int,
-    simulated: bool,
-    worth_asking: bool,
-) -> ModelCard:
-    """The card of a catalog in a space."""
-    return ModelCard(
-        space=space,
-        catalog_version=catalog.version,
-        n_items=len(catalog),
-        max_slate_size=min(SLATE_LIMIT, len(catalog.shared_slate)),
-        source=source,
-        simulated=simulated,
-        n_default=n_default,
-        worth_asking=worth_asking,
-    )
-
-
-@dataclass(frozen=True)
-class ImportOptions:
-    """Public parameters of an import. scale: what people rate on, on their devices."""
-
-    training: TrainingOptions
-    scale: RatingScale
-
-
-def import_model(
+def import_model(  # noqa: PLR0913 - what a model is made of
     items: GivenItems,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
-    options: ImportOptions,
+    options: TrainingOptions,
+    scale: RatingScale,
     *,
-    step: Callable[[str], None] = lambda _: None,
+    step: Step = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
-    """The model, and the simulated ratings that it is fitted to. Deterministic for a seed.
+    """Return the model, and the simulated ratings that it is fitted to. scale: what people rate on,
+    on their devices. Deterministic for a seed.
 
     Raises DataError for user vectors of another geometry, and as `train`.
     """
     step("simulated histories")
-    if people is not None:
-        check_people(people, items)
-    rng = np.random.default_rng([options.training.seed, 16])  # made-up people: protects nobody
+    rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
     folded = for_devices(items.vectors)
     if people is None:
         likes = given_vectors.made_up(folded, rng)
@@ -325,24 +263,12 @@ def import_model(
         likes = given_vectors.of_people(people.numbers, items.vectors, rng)
         of = in_words(len(people))
         source = f"vectors of another model, with likes SIMULATED from those of {of} users"
-    table = as_ratings(likes, items.keys, options.scale)
-    training = _of_size(options.training, folded.shape[1])
-    given = ImportedVectors(items.keys, folded, options.scale)
-    model = train(
-        table,
-        rows,
-        training,
-        source=source,
-        simulated=True,
-        vectors=given,
-        step=step,
-    )
+    table = as_ratings(likes, items.keys, scale)
+    size = folded.shape[1]  # no signal has more numbers
+    sized = replace(options, ranking_dimension=size, dimension=min(options.dimension, size))
+    given = ImportedVectors(items.keys, folded, scale)
+    model = train(table, rows, sized, source=source, simulated=True, vectors=given, step=step)
     return model, table
-
-
-def _of_size(options: TrainingOptions, size: int) -> TrainingOptions:
-    """The options for vectors of this size; no signal has more numbers."""
-    return replace(options, ranking_dimension=size, dimension=min(options.dimension, size))
 
 
 def update(
@@ -366,8 +292,14 @@ def update(
         held = n_default if n_default < len(keys) else 0
         slate = shared_slate(tastes, told.scoring, rng, held)
         catalog = Catalog(items_of(keys, rows), vectors, told.boosts, slate, told.neighbors)
-        old = model.card
-        card = card_of(space, catalog, source, n_default, old.simulated, old.worth_asking)
+        card = replace(
+            model.card,
+            catalog_version=catalog.version,
+            n_items=len(catalog),
+            max_slate_size=len(slate),
+            source=source,
+            n_default=n_default,
+        )
         return replace(model, card=card, catalog=catalog, keys=keys, counts=people.counts())
 
 
@@ -379,7 +311,7 @@ def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
     people = people_of(table, kept, space.scale)
     vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
     boosts = np.ones(len(keys), dtype=np.float32)
-    known, old = _known(keys, model.keys)
+    known, old = matched(keys, model.keys)
     vectors[known], boosts[known] = model.catalog.vectors[old], model.catalog.boosts[old]
     new = np.setdiff1d(np.arange(len(keys)), known)
     if new.size:
@@ -394,15 +326,3 @@ def _expressed(model: ItemModel, table: RatingTable) -> Expressed:
         places[old] = known
         neighbors = neighbors.moved(places, len(keys))
     return Expressed(keys, vectors, boosts, space.scales, space.scale, people, options, neighbors)
-
-
-def _known(
-    keys: tuple[str, ...], old_keys: Iterable[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of the known items in the new catalog, and in the old one."""
-    places = {key: place for place, key in enumerate(old_keys)}
-    pairs = [(new, places[key]) for new, key in enumerate(keys) if key in places]
-    if not pairs:
-        raise DataError("none of these items is in the model: train a new one")
-    known, old = np.array(pairs, dtype=np.int64).T
-    return known, old

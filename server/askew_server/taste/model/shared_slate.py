@@ -4,13 +4,10 @@ Items in greedy order: each next one raises the most, over people, the score of 
 they have not seen (facility location; the first k are within 1 - 1/e of the best k). Where
 everybody has some items already, that is the best of those and of what is chosen.
 
-What a catalog says of its items beside their vectors and boosts: words.
-
-The default items: what a device holds that does not hold all, the same for everybody.
-
-First the items that one would show to anybody, in greedy order, then the most liked: by classes of
-likes, since a model does not tell exact counts (`training.options`), and within a class by the
-size of the scoring vector, which the model tells anyway and which grows with likes.
+The default items are what a device holds that does not hold all, the same for everybody: first the
+items that one would show to anybody, in greedy order, then the most liked: by classes of likes,
+since a model does not tell exact counts (`training.options`), and within a class by the size of the
+scoring vector, which the model tells anyway and which grows with likes.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.item import MAX_GENRES, Item
-from askew.limits import has_few_marks, is_mark
+from askew.limits import JOINERS, has_few_marks, is_mark, is_visible
 from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
@@ -44,10 +41,11 @@ def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
 
 
 def _plain(text: str) -> str:
-    """Text that every device accepts: a no-break space becomes a space, a zero width one goes, and
-    all combining marks go where too many are in a row.
+    """Text that every device accepts: a no-break space becomes a space, a turned direction goes,
+    and all combining marks go where too many are in a row.
     """
-    shown = "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"
+    kept = "".join(c for c in " ".join(text.split()) if c.isprintable() or c in JOINERS)
+    shown = kept if is_visible(kept) else "?"
     return shown if has_few_marks(shown) else "".join(c for c in shown if not is_mark(c)) or "?"
 
 
@@ -108,18 +106,22 @@ def default_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Express
     are where devices hold all.
     """
     options = told.options
-    items, likes = items_of(told.keys, rows), told.people.likes
+    items = items_of(told.keys, rows)
     beside = 0 if told.neighbors is None else told.neighbors.items.shape[1]
     size = default_size(options.default_items, items, told.vectors.shape[1], beside)
     if size == len(items):
         return told, size
+    return told.in_order(held_order(told)), size
+
+
+def held_order(told: Expressed) -> NDArray[np.int64]:
+    """Return the items (n_items,) in the order in which devices hold them that do not hold all."""
+    options, scoring = told.options, told.scoring
     profiles = snapshot(told.people, options.seed)
     tastes = fold_in_people(profiles, told.vectors, options.least_likes)
-    scoring = told.scoring
     rng = np.random.default_rng([options.seed, 13])
     first = shared_slate(tastes, scoring, rng, most=_FIRST)
-    order = default_order(first, likes.sum(axis=0), scoring)
-    return told.in_order(order), size
+    return default_order(first, told.people.likes.sum(axis=0), scoring)
 
 
 def default_order(

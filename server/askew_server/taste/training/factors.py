@@ -22,8 +22,6 @@ from askew_server.taste.training.options import about
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-2
 _CALIBRATING = 300  # known items
-_CHUNK = 1024  # people whose scores of some items are in memory at once,
-_AT_ONCE = 1 << 24  # and their scores: 128 MiB
 _RATINGS = 1 << 22  # whose words are in memory at once, give or take one person's: 32 MiB each
 
 
@@ -55,20 +53,6 @@ class Tastes:
         rows = np.sort(rng.choice(len(self.vectors), most, replace=False))
         people = Histories(self.people.likes[rows], self.people.seen[rows])
         return Tastes(self.vectors[rows], people, self.least_likes)
-
-    def scores(
-        self, scoring: NDArray[np.float32], items: NDArray[np.int64]
-    ) -> Iterator[NDArray[np.float32]]:
-        """What these of the items (n_items, D) are worth to them, 0 where seen or disliked, some
-        people at a time: all at once would be people times items.
-        """
-        size = min(max(_AT_ONCE // len(items), 1), _CHUNK)
-        for start in range(0, len(self.vectors), size):
-            part = slice(start, start + size)
-            found = np.maximum(self.vectors[part] @ scoring[items].T, 0).astype(np.float32)
-            seen = self.people.seen[part][:, items].tocoo()
-            found[seen.row, seen.col] = 0
-            yield found
 
 
 def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> Histories:

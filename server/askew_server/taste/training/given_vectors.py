@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from askew.errors import DataError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.ratings.fields import BadField, key, key_order
+from askew_server.ratings.reader import key_order
 from askew_server.ratings.vectors import Vectors
 
 
@@ -61,6 +61,7 @@ def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
 MADE_UP = 2000  # people, where no user vectors are given
 MOST_PEOPLE = 4000
 _SHORTEST, _LONGEST = 20, 150
+_SHOWN = 60  # characters of a key
 _SOFTNESS = 0.3  # in standard deviations of a person's scores
 _AT_ONCE = 1 << 23  # scores in memory
 Pairs = NDArray[np.int64]
@@ -69,7 +70,13 @@ Pairs = NDArray[np.int64]
 def of_people(
     people: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
 ) -> Pairs:
-    """Likes (n, 2) of person and item, of at most MOST_PEOPLE of people (m, D), by chance."""
+    """Return likes (n, 2) of person and item, of at most MOST_PEOPLE of people (m, D), by chance.
+
+    Raises DataError for people of another geometry than the items'.
+    """
+    if people.shape[1] != vectors.shape[1]:
+        sizes = f"user vectors have {people.shape[1]} numbers, item vectors {vectors.shape[1]}"
+        raise DataError(sizes)
     if len(people) > MOST_PEOPLE:
         people = people[np.sort(rng.choice(len(people), MOST_PEOPLE, replace=False))]
     # Scores far beyond one another's reach are no numbers any more, so both get a unit.
@@ -147,18 +154,11 @@ def given_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int =
     if unknown:
         raise DataError(
             f"{len(unknown):,} of {len(keys):,} vectors have no row among the items; the first "
-            f"is of {_shown(unknown[0])}"
+            f"is of {unknown[0][:_SHOWN]!r}"
         )
     order = sorted(range(len(keys)), key=lambda at: key_order(keys[at]))
     named = tuple(keys[at] for at in order)
     return GivenItems(named, vectors.numbers[order], len(rows) - len(keys))
-
-
-def check_people(people: Vectors, items: GivenItems) -> None:
-    """Raises DataError for user vectors of another geometry than the items'."""
-    wanted, found = items.vectors.shape[1], people.numbers.shape[1]
-    if wanted != found:
-        raise DataError(f"user vectors have {found} numbers, item vectors {wanted}")
 
 
 def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale) -> RatingTable:
@@ -166,10 +166,3 @@ def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingSca
     person, item = likes.T
     highest = np.full(len(likes), scale.highest)
     return RatingTable(person, item, highest, int(person.max()) + 1, keys)
-
-
-def _shown(text: str) -> str:
-    try:
-        return repr(key("item", text))
-    except BadField:
-        return "a key that no file of items can have"

@@ -6,8 +6,9 @@ with their items and their rating scale: they tell nothing of these people.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,25 +64,24 @@ class Expressed:
         return scoring
 
 
-class VectorSource(Protocol):
-    """Gives the vectors of a training."""
+class VectorSource(ABC):
+    """Gives the vectors of a training. fixed: they were there before anybody was trained on."""
 
-    @property
-    def fixed(self) -> bool:
-        """Whether they were there before anybody was trained on."""
+    fixed = True
 
-    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
-        """With a penalty, dimension and neighbors that suit these people, where there are any."""
+    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
+        """Return a penalty, a dimension and neighbors that suit these people."""
+        return options
 
+    @abstractmethod
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
-        """The people of a table. Raises DataError where they cannot be expressed so."""
+        """Return the people of a table. Raises DataError where they cannot be expressed so."""
 
 
-@dataclass(frozen=True)
-class LearnedVectors:
+class LearnedVectors(VectorSource):
     """Symmetric EASE of these very people's likes, of the items that are rated often enough."""
 
-    fixed: bool = False
+    fixed = False
 
     def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
         """What does best for some of these people by likes held out; nothing for too few."""
@@ -89,14 +89,14 @@ class LearnedVectors:
             people = _told(table, options)[1]
         except DataError:
             return options
-        return _designed(people, options)
+        return tuned(people, options).of(options)
 
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """As many dimensions as were asked for, or as do best, or as the ratings have."""
         keys, people = _told(table, options)
         scale = scale_of(table, options.like_from)
-        options = _designed(people, options)
-        factors = learned(people.likes, tuned(people, options))
+        design = tuned(people, options)
+        options, factors = design.of(options), learned(people.likes, design)
         exact = factors.vectors.astype(np.float32)
         tastes = fold_in_people(snapshot(people, options.seed), exact, options.least_likes)
         vectors, scales = round_for(tastes.vectors, exact)
@@ -135,26 +135,14 @@ def _told(table: RatingTable, options: TrainingOptions) -> tuple[tuple[str, ...]
     return tuple(table.item_keys[i] for i in kept), people_of(table, kept, scale)
 
 
-def _designed(people: Histories, options: TrainingOptions) -> TrainingOptions:
-    found = tuned(people, options)
-    return replace(
-        options, penalty=found.penalty, ranking_dimension=found.rank, neighbors=found.neighbors
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class FixedVectors:
+class FixedVectors(VectorSource):
     """Items and vectors of a model that was there before, in its space."""
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
     boosts: NDArray[np.float32] = field(repr=False)
     space: FeatureSpace
-    fixed: bool = True
-
-    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
-        """Nothing is to choose."""
-        return options
 
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """All its items, rated or not. Raises ParameterError for another scale or dimension."""
@@ -164,21 +152,14 @@ class FixedVectors:
         if table.scale not in {None, self.space.scale}:
             limit = "left out: the vectors are from a model of ratings"
             raise ParameterError("counts", options.counts, limit)
-        space, options = self.space, replace(options, ranking_dimension=self.vectors.shape[1])
-        people = people_by_key(table, self.keys, space.scale)
-        return Expressed(
-            self.keys,
-            self.vectors,
-            self.boosts,
-            space.scales,
-            space.scale,
-            people,
-            options,
-        )
+        options = replace(options, ranking_dimension=self.vectors.shape[1])
+        scale, scales = self.space.scale, self.space.scales
+        people = people_by_key(table, self.keys, scale)
+        return Expressed(self.keys, self.vectors, self.boosts, scales, scale, people, options)
 
 
 @dataclass(frozen=True, eq=False)
-class ImportedVectors:
+class ImportedVectors(VectorSource):
     """Items and vectors that were not made of these people, which codes cannot say yet. boosts:
     1 each where there are none.
     """
@@ -187,11 +168,6 @@ class ImportedVectors:
     vectors: NDArray[np.float32] = field(repr=False)
     scale: RatingScale
     boosts: NDArray[np.float32] | None = field(default=None, repr=False)
-    fixed: bool = True
-
-    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
-        """Nothing is to choose."""
-        return options
 
     def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
         """All its items, rounded so that these people's scores stay."""
@@ -208,13 +184,23 @@ def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:
     return np.flatnonzero(np.bincount(table.item, minlength=len(table.item_keys)) >= least)
 
 
+def matched(
+    keys: Sequence[str], others: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of keys that both have, in the ones and in the others. Raises DataError
+    where there are none.
+    """
+    places = {key: place for place, key in enumerate(others)}
+    pairs = [(new, places[key]) for new, key in enumerate(keys) if key in places]
+    if not pairs:
+        raise DataError("none of these items is in the model: train a new one")
+    new, old = np.array(pairs, dtype=np.int64).T
+    return new, old
+
+
 def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> Histories:
     """Who likes and has seen what of the items with these keys. Raises DataError for none."""
-    places = {key: place for place, key in enumerate(table.item_keys)}
-    known = [(new, places[key]) for new, key in enumerate(keys) if key in places]
-    if not known:
-        raise DataError("none of these items is in the model")
-    new, old = np.array(known, dtype=np.int64).T
+    new, old = matched(keys, table.item_keys)
     found = people_of(table, old, scale)
     shape = (table.n_people, len(keys))
     return Histories(*(_spread(part, new, shape) for part in (found.likes, found.seen)))

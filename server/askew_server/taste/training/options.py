@@ -37,7 +37,6 @@ if TYPE_CHECKING:  # commands show their help without numpy
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST = 1024  # epsilon per unit distance
 _BETWEEN = {
     "min_ratings": (1, 10_000),
     "least_likes": (1, 10_000),
@@ -52,19 +51,17 @@ _BETWEEN = {
 class TrainingOptions:
     """Public parameters of the training; the model card repeats them.
 
-    epsilon, k: what the model is for. dimension: of the signal space. ranking_dimension: of the
+    k: results of a question. dimension: of the signal space. ranking_dimension: of the
     item vectors, fewer where the ratings do not fill them; penalty: lambda (`training.ease`);
     neighbors: of each item, beside its vector. None of these three for what does best for people
     held out (`training.tuning`).
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
-    counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. learned:
-    signal directions learned for epsilon and k, not principal axes. default_items: how many items a
-    device holds that does not hold all, or None for as many as make a small file.
+    counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. default_items:
+    how many items a device holds that does not hold all, or None for as many as make a small file.
     Raises ParameterError for a value out of range.
     """
 
-    epsilon: float = 4.0
     k: int = 20
     dimension: int = 4
     ranking_dimension: int | None = None
@@ -74,7 +71,6 @@ class TrainingOptions:
     least_likes: int = 20
     like_from: float | None = None
     counts: float | None = None
-    learned: bool = False
     seed: int = 0
     default_items: int | None = None
 
@@ -89,8 +85,6 @@ class TrainingOptions:
             number = getattr(self, name)
             if number is not None and not 0 < number < float("inf"):
                 raise ParameterError(name, number, "above 0 and finite")
-        if not 0 < self.epsilon <= _MOST:
-            raise ParameterError("epsilon", self.epsilon, f"above 0 and at most {_MOST}")
         for name, (least, most) in _BETWEEN.items():
             given = getattr(self, name)
             if given is not None and not least <= given <= most:

@@ -135,14 +135,6 @@ def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
     return KeptItems(people, total, places, likes[places], matrix, edge)
 
 
-def private_factors(
-    noisy: Noisy, parameters: PrivateParameters
-) -> tuple[NDArray[np.int64], ease.Factors]:
-    """The places of the kept items, and their factors. Raises DataError where all is noise."""
-    kept = kept_items(noisy, parameters)
-    return kept.places, factors_of(kept, parameters)
-
-
 def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
     """Symmetric EASE of what noise leaves of a matrix, by products with its eigenvectors."""
     values, axes = _cleaned(kept.matrix, kept.edge)

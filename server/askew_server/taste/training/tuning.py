@@ -21,7 +21,7 @@ Nothing here is told but what was chosen; figures of a model are of other people
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -33,25 +33,18 @@ from askew_server.taste.training import ease
 from askew_server.taste.training.factors import Histories
 from askew_server.taste.training.options import TrainingOptions
 
-RANKS = (64,)
+RANK = 64
 ITEM_BYTES = 66
 _MOST, _ENOUGH, _MOST_FOLDS = 1000, 600, 5
-_FEWER, _ITEMS = 2000, 3000  # the most liked items, which stand for all of a large catalog
+_FEWER = 2000  # the most liked items, which stand for all of a large catalog
 _SHOWN = 0.8  # of each person's ratings
+Fold = tuple[NDArray[np.float64], Profiles]  # G without some people, and those people
 _FIRST, _LEAST, _LARGEST = 100.0, 0.5, 1e5
 
 
 def neighbors_beside(rank: int) -> int:
     """How many residual neighbors there is room for beside vectors of this rank and a boost."""
     return max(min((ITEM_BYTES - (rank + 1) // 2 - 1) * 2 // 5, 13), 0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Fold:
-    """G without some people, and those people."""
-
-    gram: NDArray[np.float64] = field(repr=False)
-    people: Profiles
 
 
 @dataclass(frozen=True)
@@ -62,26 +55,25 @@ class Design:
     rank: int
     neighbors: int
 
+    def of(self, options: TrainingOptions) -> TrainingOptions:
+        """Return the options with nothing of the design left open."""
+        penalty, rank, neighbors = self.penalty, self.rank, self.neighbors
+        return replace(options, penalty=penalty, ranking_dimension=rank, neighbors=neighbors)
+
 
 def tuned(people: Histories, options: TrainingOptions) -> Design:
     """What the options leave open of a design; of no higher rank than the likes fill."""
     dense, most = people.likes.shape[1] <= ease.DENSE_ITEMS, min(people.likes.shape) - 1
-    ranks = RANKS if options.ranking_dimension is None else (options.ranking_dimension,)
-    designs = list(
-        dict.fromkeys(
-            (rank, count)
-            for rank in (min(each, most) for each in ranks)
-            for count in _counts(options, rank if dense else None)
-        )
-    )
+    rank = min(options.ranking_dimension or RANK, most)
+    counts = _counts(options, rank if dense else None)
     penalty = options.penalty
     if penalty is None:
-        penalty = _penalty(list(_folds(_most_liked(people, _FEWER), options.seed)), designs[0])
-    if len(designs) == 1:
-        return Design(penalty, *designs[0])
-    folds = list(_folds(people if dense else _most_liked(people, _ITEMS), options.seed))
-    values = _reached(folds, penalty, designs)
-    return Design(penalty, *designs[int(np.argmax(values))])
+        folds = list(_folds(_most_liked(people, _FEWER), options.seed))
+        penalty = _penalty(folds, rank, counts[0])
+    if len(counts) == 1:
+        return Design(penalty, rank, counts[0])
+    folds = list(_folds(people, options.seed))
+    return Design(penalty, rank, counts[int(np.argmax(_reached(folds, penalty, rank, counts)))])
 
 
 def learned(likes: csr_array, design: Design) -> ease.Factors:
@@ -95,15 +87,17 @@ def _counts(options: TrainingOptions, rank: int | None) -> tuple[int, ...]:
     """How many neighbors to try beside a rank: none where there is no P to take them of."""
     if rank is None:
         return (0,)
-    return (0, neighbors_beside(rank)) if options.neighbors is None else (options.neighbors,)
+    if options.neighbors is not None:
+        return (options.neighbors,)
+    return tuple(dict.fromkeys((0, neighbors_beside(rank))))
 
 
-def _penalty(folds: Sequence[_Fold], design: tuple[int, int]) -> float:
-    """The penalty that is best for a design (rank, neighbors)."""
-    penalty, reached = _FIRST, _reached(folds, _FIRST, [design])[0]
+def _penalty(folds: Sequence[Fold], rank: int, count: int) -> float:
+    """The penalty that is best for a rank and so many neighbors."""
+    penalty, reached = _FIRST, _reached(folds, _FIRST, rank, [count])[0]
     for step in (0.5, 2.0):
         while _LEAST < penalty * step < _LARGEST:
-            found = _reached(folds, penalty * step, [design])[0]
+            found = _reached(folds, penalty * step, rank, [count])[0]
             if not found > reached:
                 break
             penalty, reached = penalty * step, found
@@ -111,18 +105,18 @@ def _penalty(folds: Sequence[_Fold], design: tuple[int, int]) -> float:
 
 
 def _reached(
-    folds: Sequence[_Fold], penalty: float, designs: Sequence[tuple[int, int]]
+    folds: Sequence[Fold], penalty: float, rank: int, counts: Sequence[int]
 ) -> NDArray[np.float64]:
-    """NDCG@10 + recall@20 of each design (rank, neighbors), in mean over everybody held out."""
-    totals, known = np.zeros(len(designs)), 0
-    for fold in folds:
-        inverse = ease.inverse_of(fold.gram, penalty)
-        for at, (rank, count) in enumerate(designs):
-            most = min(rank, len(inverse) - 1)
-            factors = ease.factors_of(fold.gram.__matmul__, np.diag(inverse), penalty, most)
+    """NDCG@10 + recall@20 with so many neighbors, (counts,), in mean over everybody held out."""
+    totals, known = np.zeros(len(counts)), 0
+    for gram, people in folds:
+        inverse = ease.inverse_of(gram, penalty)
+        most = min(rank, len(inverse) - 1)
+        factors = ease.factors_of(gram.__matmul__, np.diag(inverse), penalty, most)
+        for at, count in enumerate(counts):
             pairs = ease.residual(inverse, factors.scale, factors.vectors, count)
             scorer = scored(factors.vectors, factors.boosts, pairs.matrix(len(inverse)))
-            met = fold.people.met(scorer)
+            met = people.met(scorer)
             totals[at] += np.nansum(met.ndcg) + np.nansum(met.recall)
         known += int((~np.isnan(met.ndcg)).sum())
     mean: NDArray[np.float64] = totals / max(known, 1)
@@ -147,7 +141,7 @@ def _most_liked(people: Histories, most: int) -> Histories:
     return Histories(people.likes[:, kept], people.seen[:, kept])
 
 
-def _folds(people: Histories, seed: int) -> Iterator[_Fold]:
+def _folds(people: Histories, seed: int) -> Iterator[Fold]:
     """People left out in turn, and G of the others."""
     rng = np.random.default_rng([seed, 18])
     order = rng.permutation(people.likes.shape[0])
@@ -158,7 +152,7 @@ def _folds(people: Histories, seed: int) -> Iterator[_Fold]:
         rows = np.sort(order[start:stop])
         likes, seen = csr_array(people.likes[rows]), csr_array(people.seen[rows])
         without = gram - ease.gram_of(likes)
-        yield _Fold(without, profiles(likes, seen, rng))
+        yield without, profiles(likes, seen, rng)
 
 
 def profiles(likes: csr_array, seen: csr_array, rng: np.random.Generator) -> Profiles:

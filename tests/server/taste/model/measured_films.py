@@ -17,7 +17,7 @@ from askew_server.taste.training.factors import divided
 from askew_server.taste.training.item_vectors import people_by_key
 from askew_server.taste.training.options import TrainingOptions
 
-OPTIONS = TrainingOptions(epsilon=4.0, k=4, dimension=2, ranking_dimension=6, min_ratings=5)
+OPTIONS = TrainingOptions(k=4, dimension=2, ranking_dimension=6, min_ratings=5)
 N_FILMS, N_PEOPLE = 150, 1000
 
 

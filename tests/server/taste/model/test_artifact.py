@@ -52,7 +52,7 @@ def test_a_saved_model_is_the_model_that_is_loaded(directory: Path, model: ItemM
 
 def test_a_model_trained_with_whole_numbers_is_loaded(tmp_path: Path, table: RatingTable) -> None:
     """4 and 4.0 are the same epsilon, and must have the same digest."""
-    options = TrainingOptions(epsilon=4, min_ratings=5, like_from=4)
+    options = TrainingOptions(min_ratings=5, like_from=4)
     trained = train(table, {}, options, source="whole numbers")
     artifact.save(trained, tmp_path / "whole")
     assert same(trained, artifact.load(tmp_path / "whole"))
@@ -290,7 +290,7 @@ def test_a_file_that_says_the_same_in_other_bytes_is_refused(
 ALTERED: dict[str, object] = {
     "kind": "metric",
     "shapes.vectors": [1, 1],
-    "median_distance": 0.5,
+    "counts.people": 1,
     "training.seed": 1,
     "files": {},
 }

@@ -29,7 +29,7 @@ from askew_server.taste.training.options import TrainingOptions
 NAN = float("nan")
 Matrix = NDArray[np.float64]
 TableOf = Callable[[Matrix], RatingTable]
-SETTINGS = ClientSettings(k=4, lifetime_cap=Fraction(100))
+SETTINGS = ClientSettings(k=4, rating_lifetime_cap=Fraction(100))
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,6 @@ FORGED_MANIFESTS: dict[str, tuple[str, object]] = {
     "a training parameter out of range": ("training.seed", -1),
     "a negative number of people": ("counts.people", -1),
     "a number that is true": ("shapes.boosts", [True]),
-    "a distance of nothing": ("median_distance", 0),
     "a digest of one file only": ("files", {"items.json": {"sha256": "0" * 64}}),
     "a card that is not named": ("files", {}),
     "another kind": ("kind", "metric"),

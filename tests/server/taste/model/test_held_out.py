@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from server.taste.model.measured_films import (
+    N_FILMS,
     OPTIONS,
     measured,
     small_table,
@@ -17,14 +16,16 @@ from server.taste.model.measured_films import (
 )
 
 from askew.catalog.item import Item
+from askew.dp.privacy import DEVICE_EPSILON
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.protocol.signal import Query, Signal
+from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever
-from askew_server.taste.measures import Estimate, is_clear, mean_of, ratio_of
+from askew_server.taste.measures import Estimate, is_clear, mean_of
 from askew_server.taste.model import item_model
-from askew_server.taste.model.held_out import Figure, HeldOutGroup, dealt
-from askew_server.taste.model.item_model import Draft, train
+from askew_server.taste.model.held_out import Figure, Figures, HeldOutGroup, split_people
+from askew_server.taste.model.item_model import FittedModel, train
 from askew_server.taste.model.shared_slate import default_order, default_size
 from askew_server.taste.training.factors import Histories, divided
 
@@ -36,26 +37,36 @@ def test_figures_are_what_devices_rank_that_hold_items_and_send_nothing(
     default_items: int | None,
 ) -> None:
     """By plain loops. Planted bugs: what was seen is ranked; the slate replaces what is held."""
-    model = without_them(default_items)
-    people, held = who_is_told(model), range(model.card.n_held)
+    # Which likes are held out is by an item's number, and so by the order in which items are held.
+    model = without_them(default_items or N_FILMS - 1)
+    people, held = who_is_told(model), range(default_items or N_FILMS)
     slate = model.catalog.shared_slate[: OPTIONS.k]
-    figures = measured(default_items).figures
-    whole = range(model.card.n_items)
-    for name, items in (("held", held or whole), ("everybody", [*held, *slate])):
-        ndcg = [each.ndcg(items) for each in people]
-        recall = [each.recall(items) for each in people]
-        assert figures[name].ndcg.mean == pytest.approx(np.mean(ndcg), abs=0.02)
-        assert figures[name].recall.mean == pytest.approx(np.mean(recall), abs=0.02)
+    figures = measured(default_items).figures[str(len(held))]
+    alone = [each.ndcg(held) for each in people]
+    assert figures["alone"].ndcg.mean == pytest.approx(np.mean(alone), abs=0.02)
+    if default_items:
+        ndcg, gain, _ = summary([each.ndcg([*held, *slate]) for each in people], alone)
+        assert figures["everybody"].ndcg.mean == pytest.approx(ndcg, abs=0.02)
+        assert figures["everybody"].gain.mean == pytest.approx(gain, abs=0.02)
+    else:
+        assert set(figures) == {"alone"}  # who holds all has nothing to ask for
 
 
-@pytest.mark.parametrize("default_items", [None, 12])
-def test_an_answer_is_worth_what_the_server_gives_on_average(default_items: int | None) -> None:
+def test_of_a_small_catalog_figures_tell_what_the_first_items_would_be_worth() -> None:
+    """In the order in which devices would hold them. Planted bug: the first of the catalog."""
+    whole, some = measured(None).figures, measured(64).figures
+    assert list(whole) == ["64", "150"]
+    assert whole["64"]["alone"] == some["64"]["alone"]
+    assert whole["64"]["0.8"].ndcg.mean == pytest.approx(some["64"]["0.8"].ndcg.mean, abs=0.01)
+
+
+def test_an_answer_is_worth_what_the_server_gives_on_average() -> None:
     """Ten draws a person, of other noise than the figure's own. Planted bugs: points without noise;
     the gain over what is held alone.
     """
-    model, rng = without_them(default_items), np.random.default_rng(1)
+    model, rng = without_them(12), np.random.default_rng(1)
     people, server = who_is_told(model), Retriever(model.card, model.catalog)
-    lattice = LatticeLaplace.for_epsilon(Fraction(4))
+    lattice = LatticeLaplace.for_epsilon(DEVICE_EPSILON)
     held = range(model.card.n_held)
     got = []
     for each in people:
@@ -66,7 +77,7 @@ def test_an_answer_is_worth_what_the_server_gives_on_average(default_items: int 
         got.append(float(np.mean([each.ndcg([*held, *slate]) for slate in slates])))
     same = model.catalog.shared_slate[:4]
     ndcg, gain, error = summary(got, [each.ndcg([*held, *same]) for each in people])
-    figure = measured(default_items).figures["asked"]
+    figure = measured(12).figures["12"]["0.8"]
     assert figure.gain.mean == pytest.approx(gain, abs=4 * figure.gain.error)
     assert figure.ndcg.mean == pytest.approx(ndcg, abs=4 * figure.gain.error)
     assert 0.5 * error < figure.gain.error < 3 * error
@@ -79,13 +90,13 @@ def test_few_people_are_clear_as_seldom_as_many(n: int) -> None:
     Planted bug: twice the standard error of few, which is 20 % for two people and 9 % for four.
     """
     gains = np.random.default_rng(n).normal(size=(4000, n))
-    clear = [is_clear(ratio_of(each, np.ones(n)), n) for each in gains]
+    clear = [is_clear(mean_of(each), n) for each in gains]
     assert 0.0228 - 0.008 < np.mean(clear) < 0.0228 + 0.008  # 3.4 standard errors
 
 
 def test_one_person_makes_nothing_clear() -> None:
     """Whose gain has no error at all. Planted bug: any gain is above twice of nothing."""
-    assert not is_clear(ratio_of(np.ones(1), np.ones(1)), 1)
+    assert not is_clear(mean_of(np.ones(1)), 1)
 
 
 @pytest.mark.parametrize("enough", [0.95, 0.5])
@@ -95,23 +106,23 @@ def test_nobody_who_is_measured_made_what_is_measured(
     """Planted bug: figures of the people trained on."""
     monkeypatch.setattr(item_model, "_ENOUGH", enough)
     measured_with: list[int] = []
-    figures = Draft.figures
+    figures = FittedModel.evaluate
 
-    def watched(draft: Draft, people: object) -> object:
-        measured_with.append(len(draft.tastes.vectors))
-        return figures(draft, people)  # type: ignore[arg-type]
+    def watched(fitted: FittedModel, people: RatingTable) -> tuple[Figures, bool]:
+        measured_with.append(len(fitted.tastes.vectors))
+        return figures(fitted, people)
 
-    monkeypatch.setattr(Draft, "figures", watched)
+    monkeypatch.setattr(FittedModel, "evaluate", watched)
     model = train(small_table(500), {}, OPTIONS, source="s")
-    assert len(dealt(500, OPTIONS.seed)) == 100
+    assert len(split_people(500, OPTIONS.seed)) == 100
     (size,) = measured_with
     assert 380 < size <= 400
-    assert set(model.figures) == {"held", "everybody", "asked"}
+    assert set(model.figures["64"]) == {"alone", "everybody", "0.4", "0.8", "1", "2"}
 
 
 def test_of_many_people_the_model_itself_does_without_those_held_out() -> None:
     """And it is measured as it is: a twentieth of the people are missed by nobody."""
-    assert len(dealt(10**6, 0)) == 800
+    assert len(split_people(10**6, 0)) == 800
 
 
 def test_who_has_nothing_to_be_judged_by_is_left_out() -> None:
@@ -122,7 +133,7 @@ def test_who_has_nothing_to_be_judged_by_is_left_out() -> None:
     group = HeldOutGroup.of(*divided(Histories(alone, alone), 0), encoder, catalog, 0)
     assert len(group) == 0  # who likes one thing shows it, or has nothing to show
     got = group.served([0])
-    assert Figure.of(got, group.local) == Figure(*[Estimate(0.0, 0.0)] * 3)
+    assert Figure.of(got, group.local) == Figure(*[Estimate(0.0, 0.0)] * 2)
     assert not is_clear(mean_of(got.ndcg), len(group))
 
 

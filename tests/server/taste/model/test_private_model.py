@@ -60,7 +60,7 @@ def test_the_card_says_what_is_promised_and_that_figures_are_of_nobody() -> None
     assert card.simulated
     assert "epsilon 1, delta 1e-06" in card.source
     assert "SIMULATED" in card.source
-    assert set(made().figures) == {"held", "everybody", "asked"}
+    assert list(made().figures) == ["64", "118"]
 
 
 def test_counts_are_of_simulated_people() -> None:

@@ -16,7 +16,7 @@ from askew_server.taste.model.item_model import train, update
 from askew_server.taste.training.options import TrainingOptions
 
 EACH = 8
-OPTIONS = TrainingOptions(ranking_dimension=8, min_ratings=1, learned=True)
+OPTIONS = TrainingOptions(ranking_dimension=8, min_ratings=1)
 
 
 def table(people: int, items: int) -> RatingTable:

@@ -18,8 +18,6 @@ from askew_server.taste.training.item_vectors import FixedVectors
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
 
-pytestmark = pytest.mark.usefixtures("few_trials")
-
 SMALL = "--min-ratings 5"
 
 

@@ -46,8 +46,6 @@ from askew_server.taste.training.options import (
 )
 from askew_server.taste.training.space_fit import scale_of
 
-pytestmark = pytest.mark.usefixtures("few_trials")
-
 PEOPLE = 500
 OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0)
 NEWCOMERS = range(PEOPLE, PEOPLE + 20)
@@ -121,11 +119,12 @@ def test_figures_are_told_in_thousandths() -> None:
     model = train(people(), {}, OPTIONS, source="s")
     told = [
         number
-        for figure in model.figures.values()
+        for column in model.figures.values()
+        for figure in column.values()
         for estimate in astuple(figure)
         for number in estimate
     ]
-    assert len(told) == 18
+    assert len(told) == 4 * (6 + 6 + 1)
     assert told == [round(number, 3) for number in told]
     assert any(told)
 

@@ -164,7 +164,7 @@ def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tuning.tuned(Histories(LIKES, LIKES), options) == tuning.Design(PENALTY, 8, 0)
 
 
-@pytest.mark.parametrize("rank", [8, *tuning.RANKS, 128, 256])
+@pytest.mark.parametrize("rank", [8, tuning.RANK, 128, 256])
 def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
     count = tuning.neighbors_beside(rank)
     size = (rank + 1) // 2 + 1 + 2.5 * count
@@ -188,14 +188,14 @@ def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     liked.eliminate_zeros()
     people = divided(Histories(liked, seen), 0)
     group = HeldOutGroup.of(*people, space.encoder, catalog, 0)
-    changed = 0
+    ranked, changed = group.profiles.ranked(group.whole), 0
     for row in range(len(group)):
         shown, own = group.profiles.seen[[row]].indices, group.profiles.likes[[row]].indices
         given = dict.fromkeys(shown.tolist(), space.scale.lowest)
         given |= dict.fromkeys(own.tolist(), space.scale.highest)
         profile = fold_in(given, catalog.vectors, space)
         device = rank_all(catalog, profile, 20, seen=given.keys()).order
-        assert group._best(np.arange(len(catalog)), group.beside)[row].tolist() == list(device)
+        assert ranked[row].tolist() == list(device)
         plain = rank_all(replace(catalog, neighbors=None), profile, 20, seen=given.keys())
         changed += plain.order != device
     assert changed > len(group) / 2

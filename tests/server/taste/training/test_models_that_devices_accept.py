@@ -1,21 +1,18 @@
 """Whatever people are like, what training makes of them is a space that devices enter by default.
 
 The people here are simulated with heavy tails: most rate a handful of items, a few rate hundreds,
-and a few items are rated by nearly everybody. So most points lie close together and some far away,
-and a unit of distance that made the median 1 would make the space wider than devices accept.
+and a few items are rated by nearly everybody. So most points lie close together and some far away.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from askew.dp.privacy import DEVICE_REACH, Reach
-from askew.errors import ParameterError
+from askew.dp.privacy import DEVICE_DIAMETER
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.choice import noise_for
 from askew_server.cli.main import cli
@@ -27,9 +24,7 @@ from askew_server.taste.training.options import TrainingOptions
 
 KINDS = 6
 PRINCIPAL = TrainingOptions(min_ratings=5)
-UNLIMITED = Reach(one_rating=Fraction(64), diameter=Fraction(64))
-# Least ratings of a person, and the signal dimension. Without limits the diameters are 5.8, 5.2,
-# 4.8 and 3.7, and one rating moves a point by 1.7, 1.5, 1.0 and 1.7.
+# Least ratings of a person, and the signal dimension.
 TAILS = [(2, 1), (2, 2), (3, 2), (2, 4)]
 
 
@@ -61,36 +56,24 @@ def model_of(least: int, dimension: int) -> ItemModel:
 @pytest.mark.thin
 @pytest.mark.parametrize(("least", "dimension"), TAILS)
 def test_a_device_enters_the_space_of_people_with_heavy_tails(least: int, dimension: int) -> None:
-    """Before, each of these was refused by every device, without a word from the training."""
-    model = model_of(least, dimension)
-    reach = model.card.space.encoder.reach()
-    assert reach.diameter <= DEVICE_REACH.diameter
-    assert reach.one_rating <= DEVICE_REACH.one_rating
-    assert 0 < model.median_distance < 1
-    noise_for(model.card, ClientSettings())
+    """One rating moves a point by as much as devices allow. Planted bug: a unit of two ratings."""
+    card = model_of(least, dimension).card
+    assert card.space.diameter <= DEVICE_DIAMETER
+    assert 0.999 < card.space.encoder.one_rating <= 1
+    assert 0 < card.median_distance < card.space.diameter
+    noise_for(card, ClientSettings())
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize(("least", "dimension"), TAILS)
-def test_these_people_would_have_made_a_space_that_devices_refuse(
-    least: int, dimension: int, monkeypatch: pytest.MonkeyPatch
+def test_people_who_are_far_apart_make_a_space_as_wide_as_devices_accept(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Or the test above would show nothing."""
-    monkeypatch.setattr(space_fit, "DEVICE_REACH", UNLIMITED)
-    model = model_of(least, dimension)
-    assert model.median_distance == 1
-    with pytest.raises(ParameterError, match="this device's limit"):
-        noise_for(model.card, ClientSettings())
-
-
-@pytest.mark.slow
-def test_the_model_says_how_far_apart_two_people_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The unit shrinks by what the median shrinks by."""
-    limited = model_of(2, 2)
-    monkeypatch.setattr(space_fit, "DEVICE_REACH", UNLIMITED)
-    unlimited = model_of(2, 2)
-    shrunk = limited.card.space.encoder.unit / unlimited.card.space.encoder.unit
-    assert limited.median_distance == pytest.approx(shrunk, abs=0.006)
+    """Then one rating moves a point by less. Planted bug: a unit by one rating alone."""
+    wide = model_of(2, 2).card
+    monkeypatch.setattr(space_fit, "DEVICE_DIAMETER", wide.space.diameter / 2)
+    narrow = model_of(2, 2).card
+    assert 0.999 * wide.space.diameter / 2 < narrow.space.diameter <= wide.space.diameter / 2
+    assert narrow.space.encoder.one_rating == pytest.approx(0.5, abs=0.001)
+    assert narrow.median_distance == pytest.approx(wide.median_distance / 2, abs=0.1)
 
 
 def test_train_says_what_it_did_and_the_model_remembers(
@@ -105,13 +88,6 @@ def test_train_says_what_it_did_and_the_model_remembers(
     (tmp_path / "items.csv").write_text("item,title\nPlace 0,Place 0\n")
     files = {"--ratings": "ratings.csv", "--items": "items.csv", "--out": "model"}
     given = [word for option, name in files.items() for word in (option, str(tmp_path / name))]
-    options = ["--device-epsilon", "2", "--min-ratings", "5"]
-    cli(["train", *given, *options], standalone_mode=False)
-    said, model = capsys.readouterr().out, artifact.load(tmp_path / "model")
-    assert 0 < model.median_distance < 1
-    assert f"{model.median_distance:g} the median of two people" in said
-    assert "devices refuse a space so wide" in said
-
-
-def test_ordinary_people_are_1_apart(model: ItemModel) -> None:
-    assert model.median_distance == 1
+    cli(["train", *given, "--min-ratings", "5"], standalone_mode=False)
+    said, card = capsys.readouterr().out, artifact.load(tmp_path / "model").card
+    assert f"in ratings: {card.median_distance:g} the median of two people" in said

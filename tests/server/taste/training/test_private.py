@@ -22,7 +22,6 @@ from askew_server.taste.training.private import (
     factors_of,
     kept_items,
     popular,
-    private_factors,
 )
 
 SURE = PrivateParameters(  # next to no noise
@@ -66,7 +65,8 @@ def test_factors_are_those_of_the_shrunk_matrix() -> None:
     """By the definition, with P by inverting. Planted bugs: eigenvalues as they are; a penalty of
     the noisy trace; noise of all items instead of those kept.
     """
-    kept, factors = private_factors(noisy(), PARAMETERS)
+    items = kept_items(noisy(), PARAMETERS)
+    kept, factors = items.places, factors_of(items, PARAMETERS)
     matrix = noisy()[np.ix_(kept, kept)] / UNIT
     edge = 2 * PARAMETERS.sigma * len(kept) ** 0.5
     values, axes = np.linalg.eigh(matrix)
@@ -104,7 +104,7 @@ def test_a_large_matrix_makes_the_same_model(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_noise_without_people_is_refused(matrix: np.ndarray, match: str) -> None:
     with pytest.raises(DataError, match=match):
-        private_factors(matrix, replace(PARAMETERS, training=TrainingOptions(epsilon=4)))
+        factors_of(kept_items(matrix, PARAMETERS), PARAMETERS)
 
 
 def test_the_most_liked_items_come_first() -> None:
@@ -174,7 +174,7 @@ def test_of_noise_alone_people_have_hardly_any_tastes() -> None:
     rng = np.random.default_rng(4)
     apart = [np.flatnonzero(rng.random(ITEMS) < 0.2).tolist() for _ in range(PEOPLE)]
     small = covariance(apart, ITEMS)
-    weak = replace(PARAMETERS, epsilon=Fraction(4), training=TrainingOptions(epsilon=1))
+    weak = replace(PARAMETERS, epsilon=Fraction(4), training=TrainingOptions())
     law = NoisyCovariance(weak.epsilon, weak.delta)
 
     def told(matrix: Matrix) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from server.taste.noisy_log import ITEMS, PARAMETERS, exact, likes
 
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
-from askew_server.taste.training.private import private_factors
+from askew_server.taste.training.private import factors_of, kept_items
 
 LAW = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 NEWCOMERS = range(40)
@@ -53,7 +53,8 @@ def liked(newcomer: int) -> list[int]:
 
 def factors(matrix: Matrix) -> tuple[Scores, Scores]:
     """Vectors and boosts of all items, 0 and 1 where they are not kept."""
-    places, found = private_factors(matrix, PARAMETERS)
+    kept = kept_items(matrix, PARAMETERS)
+    places, found = kept.places, factors_of(kept, PARAMETERS)
     vectors, boosts = np.zeros((ITEMS, found.vectors.shape[1])), np.ones(ITEMS)
     vectors[places], boosts[places] = found.vectors, found.boosts
     return vectors, boosts

@@ -16,7 +16,6 @@ from askew_server.ratings.vectors import Vectors
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.given_vectors import (
     as_ratings,
-    check_people,
     for_devices,
     given_items,
 )
@@ -63,10 +62,10 @@ def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected:
 
 
 def test_users_of_another_geometry_are_refused() -> None:
-    items = given_items(Vectors(NUMBERS), ROWS)
-    check_people(Vectors(np.ones((9, 2))), items)
+    rng = np.random.default_rng(0)
+    assert len(given_vectors.of_people(np.ones((9, 2)), NUMBERS, rng))
     with pytest.raises(DataError, match="user vectors have 3 numbers, item vectors 2"):
-        check_people(Vectors(np.ones((9, 3))), items)
+        given_vectors.of_people(np.ones((9, 3)), NUMBERS, rng)
 
 
 def test_a_like_is_the_highest_rating() -> None:
