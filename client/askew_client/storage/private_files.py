@@ -205,7 +205,7 @@ class PrivateDatabase:
                     Path(name).rename(real)
         finally:
             Path(name).unlink(missing_ok=True)
-        with suppress(PermissionError):  # a directory may be written and not read
+        if os.access(real.parent, os.R_OK):  # a directory may be written and not read
             _sync_directory(real.parent)
 
     def _check_own(self) -> None:
