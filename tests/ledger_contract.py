@@ -26,6 +26,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
+from mounts import unwritable
 from traced import Act, Say, check_every_call, check_histories, traceable, watch
 
 from askew.errors import AskewError, LedgerError, LedgerRefused
@@ -528,6 +529,45 @@ class LedgerContract(ABC):
                 with pytest.raises(LedgerError, match="Permission denied"):
                     self.ask(folder, number)
         assert self.spent(folder) == self.charges(folder) == 3
+
+    # What went wrong, and what to do.
+    def test_a_damaged_file_asks_for_a_backup(self, folder: Path) -> None:
+        path, _ = self.files(folder)
+        path.write_bytes(b"\xff" * path.stat().st_size)
+        with pytest.raises(LedgerError, match="it is damaged: put a backup in its place"):
+            self.ask(folder, 2)
+
+    def test_a_file_that_another_program_locks_says_so(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with closing(sqlite3.connect(self.files(folder)[0], isolation_level=None)) as rival:
+            rival.execute("BEGIN IMMEDIATE")
+            patient = sqlite3.connect
+            monkeypatch.setattr(
+                sqlite3, "connect", lambda *a, **more: patient(*a, **{**more, "timeout": 0})
+            )
+            with pytest.raises(LedgerError, match=r"another program .* locked: wait for"):
+                self.ask(folder, 2)
+        assert self.charges(folder) == 2
+
+    def test_a_full_disk_asks_for_space(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """SQLite itself says so: it may not take a second page."""
+
+        class Small(sqlite3.Connection):
+            def __init__(self, *rest: Any, **more: Any) -> None:
+                super().__init__(*rest, **more)
+                self.execute("PRAGMA max_page_count = 1")
+
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Small))
+        with pytest.raises(LedgerError, match="the disk is full: free some space"):
+            self.make(tmp_path)
+
+    def test_a_read_only_folder_asks_to_make_it_writable(self, folder: Path) -> None:
+        with unwritable(folder), pytest.raises(LedgerError, match="read-only: make"):
+            self.ask(folder, 2)
+        assert self.charges(folder) == 2
 
     # The file itself.
     def test_every_commit_of_a_charge_waits_for_the_disk(

@@ -14,18 +14,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 __all__ = [
+    "Answer",
     "AskewClient",
     "AskewError",
     "AxisValues",
     "BlockingClient",
+    "Budget",
     "BudgetExceeded",
     "CacheError",
     "ClientSettings",
     "ConnectionOpen",
+    "Cost",
     "DimensionMismatch",
     "LedgerError",
     "LedgerRefused",
     "Malformed",
+    "NearAnswer",
+    "NearResult",
     "NoRandomness",
     "NotFound",
     "NotReady",
@@ -34,11 +39,16 @@ __all__ = [
     "Overloaded",
     "ParameterError",
     "PlaceError",
+    "PlaceView",
     "Position",
     "PreferenceError",
     "Preferences",
     "ProfileError",
+    "Quote",
     "QuoteVoid",
+    "Rated",
+    "Refreshed",
+    "Result",
     "SecondSpace",
     "ServerFailed",
     "StaleSpace",
@@ -84,10 +94,21 @@ if TYPE_CHECKING:
     )
     from askew.spaces.map import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
+    from askew_client.device.budget import Budget
     from askew_client.near.preferences import Preferences, preferences_of
     from askew_client.profile.document import AxisValues
     from askew_client.settings.gazetteer import find_towns
     from askew_client.settings.settings import ClientSettings
+    from askew_client.views.answers import (
+        Answer,
+        NearAnswer,
+        NearResult,
+        PlaceView,
+        Rated,
+        Refreshed,
+        Result,
+    )
+    from askew_client.views.quote import Cost, Quote
 else:  # a checker of types knows the names above alone
     _HOMES = {  # all others are errors
         "AskewClient": "askew_client.client",
@@ -99,6 +120,16 @@ else:  # a checker of types knows the names above alone
         "UnknownTitle": "askew_client.client",
         "Preferences": "askew_client.near.preferences",
         "preferences_of": "askew_client.near.preferences",
+        "Answer": "askew_client.views.answers",
+        "Budget": "askew_client.device.budget",
+        "Cost": "askew_client.views.quote",
+        "NearAnswer": "askew_client.views.answers",
+        "NearResult": "askew_client.views.answers",
+        "PlaceView": "askew_client.views.answers",
+        "Quote": "askew_client.views.quote",
+        "Rated": "askew_client.views.answers",
+        "Refreshed": "askew_client.views.answers",
+        "Result": "askew_client.views.answers",
     }
 
     def __dir__() -> list[str]:

@@ -190,15 +190,16 @@ class AskewClient(_Client):
         collection: str,
         place: str | Spot = "home",
         *,
-        preferences: Preferences = NO_PREFERENCES,
+        preferences: Preferences | str = NO_PREFERENCES,
         second_space: bool = False,
         quoted: Quote | None = None,
     ) -> NearAnswer:
         """The items of a collection near a place, ranked and picked here.
 
         place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
-        without a name: a fresh signal and a charge each time. preferences: never sent. quoted: what
-        `near_quote` said, as for `ask`.
+        without a name: a fresh signal and a charge each time. preferences: never sent; text is read
+        by `preferences_of`, such as "open, price <= 10". quoted: what `near_quote` said, as for
+        `ask`.
         """
         return await self._device.nearby.ask(
             collection, place, preferences=preferences, second_space=second_space, quoted=quoted
@@ -208,7 +209,7 @@ class AskewClient(_Client):
         self: _Client,
         place: str | Spot = "home",
         *,
-        preferences: Preferences = NO_PREFERENCES,
+        preferences: Preferences | str = NO_PREFERENCES,
         second_space: bool = False,
         quoted: Quote | None = None,
     ) -> tuple[NearAnswer, ...]:

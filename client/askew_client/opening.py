@@ -113,6 +113,7 @@ def files_of(server: str, settings: ClientSettings) -> CatalogSource:
     trust = trusted(settings.authority, others=not own) if settings.authority else None
     if own:
         host = paths.StaticHost.of_server(server, tls=trust is not None)
+        named = f"the files of {server} (port {host.port})"
     else:
-        host = paths.StaticHost.of(settings.held_from)
-    return HttpsSource(host, settings.timeout, trust, is_server=own)
+        host, named = paths.StaticHost.of(settings.held_from), settings.held_from
+    return HttpsSource(host, settings.timeout, trust, is_server=own, named=named)

@@ -43,11 +43,53 @@ Messages name public values, types and limits only: no profile, rating, title, s
 from __future__ import annotations
 
 import copyreg
+import errno
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # commands that only print their help do without
     from collections.abc import Iterable
     from fractions import Fraction
+
+
+_READ_ONLY = "it or its directory is read-only: make both writable by this account"
+_FULL = "the disk is full: free some space, then try again"
+_BUSY = "another program kept it locked: wait for that program, or end it, then try again"
+_DAMAGED = "it is damaged: put a backup in its place"
+_NOT_OPENED = "its directory is missing or read-only: make one that this account may write"
+_FAILED = "the disk failed: look at the system's log, and free space if it is full"
+_OF_SQLITE = {  # by SQLite's primary codes: https://www.sqlite.org/rescode.html
+    5: _BUSY,  # SQLITE_BUSY
+    6: _BUSY,  # SQLITE_LOCKED
+    8: _READ_ONLY,  # SQLITE_READONLY
+    10: _FAILED,  # SQLITE_IOERR
+    11: _DAMAGED,  # SQLITE_CORRUPT
+    13: _FULL,  # SQLITE_FULL
+    14: _NOT_OPENED,  # SQLITE_CANTOPEN
+    26: f"it is no SQLite file, or {_DAMAGED}",  # SQLITE_NOTADB
+}
+_OF_SYSTEM = {
+    errno.EROFS: _READ_ONLY,
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EIO: _FAILED,
+}
+
+
+def storage_reason(error: Exception) -> str:
+    """Return why a file of ours cannot be used and what to do, for what SQLite or the system said.
+
+    SQLite's own text is left out: it may quote the file.
+    """
+    if isinstance(error, UnicodeDecodeError):  # a schema that is no text
+        return _DAMAGED
+    if isinstance(error, OSError):
+        advice, said = _OF_SYSTEM.get(error.errno or 0), error.strerror or type(error).__name__
+        return said if advice is None else f"{advice} ({said})"
+    advice = _OF_SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    said = getattr(error, "sqlite_errorname", type(error).__name__)
+    return f"{advice or 'SQLite refused'} ({said})"
 
 
 _LONGEST_SHOWN = 200  # characters

@@ -120,9 +120,17 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
         paths = [Path(path) for kind, path in seen if kind == "write"]
         names = {path.name for path in paths if not re.search("/held/|/askew-held-", str(path))}
         names -= {name for name in names if len(name) == 8 and "." not in name}  # tempfile's probe
-        written = {re.sub(r"^signals\.json\.\w+\.new$", "signals.json.new", n) for n in names}
+        written = {
+            re.sub(r"^(signals\.json|profile\.sqlite)\.\w+\.new$", r"\1.new", n) for n in names
+        }
         written.discard(":memory:")  # no file: where the tables are made that a store must have
-        assert written <= STORES | {"signals.sqlite", "signals.json.new", "mark", "null"}
+        assert written <= STORES | {
+            "signals.sqlite",
+            "signals.json.new",
+            "profile.sqlite.new",
+            "mark",
+            "null",
+        }
         assert {kind for kind, _ in seen} <= {"write", "argv", "os.putenv"}
     left = {path.name: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     held = {path.name for path in home.rglob("held/*/*")}

@@ -242,6 +242,14 @@ def test_a_script_calls_with_the_same_arguments(name: str) -> None:
     assert (signature(mine), mine.__doc__) == (signature(theirs), theirs.__doc__)
 
 
+def test_what_calls_give_and_take_can_be_annotated() -> None:
+    """Planted bug: a program has to look for the modules of answers and quotes."""
+    given = {"Answer", "Budget", "Cost", "NearAnswer", "NearResult", "PlaceView", "Quote", "Rated"}
+    for name in given | {"Refreshed", "Result"}:
+        assert name in askew_client.__all__
+        assert getattr(askew_client, name).__name__ == name
+
+
 def test_a_type_checker_knows_what_a_script_gets(network: LocalTransport, tmp_path: Path) -> None:
     """mypy reads this: each `assert_type` fails its run where a type is lost."""
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:

@@ -66,7 +66,8 @@ async def test_a_question_is_answered_over_tls_and_a_stranger_gets_none(
         async with AskewClient(settings, server=server, directory=tmp_path / "device") as client:
             with pytest.raises(Unreachable) as caught:
                 await client.ask()
-        where = f"127.0.0.1:{int(server.rpartition(':')[2]) + 1}"  # its files, the first contact
+        port = int(server.rpartition(":")[2]) + 1
+        where = f"the files of {server} (port {port})"  # the first contact
         assert str(caught.value).startswith(f"no connection to {where}: it")
     assert charges_of(tmp_path / "device", settings) == 0
     settings = ClientSettings(

@@ -94,7 +94,7 @@ async def test_a_place_asks_every_collection_of_a_map(tmp_path: Path) -> None:
         each.distance for each in others.results
     )
     for each in cafes.results:
-        values = dict(each.values)
+        values = each.values
         assert each.passes == (values["kind"] == "cake" and values["open"] is True)
 
 

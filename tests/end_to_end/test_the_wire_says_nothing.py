@@ -243,7 +243,7 @@ async def changing_neighbors(server: HostileMap, count: int, root: Path) -> set[
             watch.seen("", root)
             for person in neighbors(count):
                 become(client, dict(person.ratings))
-                client.places.move("home", person.home)
+                client.places.move("home", person.home, take=False)
                 found.add(watch.seen(await of_a_neighbor(client, person, "home"), root))
     return found
 

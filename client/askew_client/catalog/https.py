@@ -147,7 +147,7 @@ class HttpsSource:
 
     timeout: seconds for an answer to begin and to go on. trust: whose certificates are believed, by
     default those that the system trusts. is_server: whether the host is a server of ours, which may
-    have nothing to be held.
+    have nothing to be held. named: what errors call it, the address that the caller gave.
     """
 
     def __init__(
@@ -157,9 +157,10 @@ class HttpsSource:
         trust: ssl.SSLContext | None = None,
         *,
         is_server: bool = False,
+        named: str = "",
     ) -> None:
         self._host, self._timeout, self._trust = host, timeout, trust
-        self._is_server = is_server
+        self._is_server, self._named = is_server, named or f"{host.host}:{host.port}"
 
     async def __aenter__(self) -> Self:
         return self
@@ -187,7 +188,7 @@ class HttpsSource:
                 raise OtherKind(none, places=True) from None
             raise
         except Exception as error:
-            raise as_ours(error, f"{self._host.host}:{self._host.port}") from None
+            raise as_ours(error, self._named) from None
 
     async def _once(self, path: str, start: int, size: int) -> bytes:
         download = Download(self._host, path, start, size)

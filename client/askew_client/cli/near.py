@@ -222,8 +222,8 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
     for result in found.results[:_SHOWN]:
         mark = "*" if result.picked else " " if result.passes else "-"
         told = ", ".join(
-            f"{name} {_shown(value)}{f' {unit}' if unit and value is not None else ''}"
-            for (name, value), unit in zip(result.values, found.units, strict=True)
+            f"{name} {_shown(value)}{_unit(found.units.get(name), value)}"
+            for name, value in result.values.items()
         )
         at = ", ".join(f"{each:.7g}" for each in result.coordinates)
         yield f"{mark} {result.title}  {result.distance:.1f} {found.unit}, at {at}  {told}".rstrip()
@@ -240,6 +240,10 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
     sent = ", ".join(f"{value:g}" for value in found.sent)
     drawn = "drawn and charged now" if found.cost.fresh else "as before"
     yield f"(sent: {sent}, k = {found.k}; {drawn})"
+
+
+def _unit(unit: str | None, value: Value) -> str:
+    return "" if unit is None or value is None else f" {unit}"
 
 
 def _shown(value: Value) -> str:
@@ -263,11 +267,7 @@ def _as_json(found: NearAnswer) -> dict[str, object]:
         "none_passes": found.none_passes,
         "missing": found.missing,
         "unit": found.unit,
-        "units": {
-            name: unit
-            for (name, _), unit in zip(found.results[0].values, found.units, strict=True)
-            if unit
-        },
+        "units": found.units,
         "axes": found.axes,
         "sent": found.sent,
         "mode": found.mode.name,
@@ -283,5 +283,5 @@ def _result(result: NearResult) -> dict[str, object]:
         "coordinates": result.coordinates,
         "distance": result.distance,
         "passes": result.passes,
-        "values": dict(result.values),
+        "values": result.values,
     }

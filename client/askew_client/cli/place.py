@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from askew_client.views.quote import Cost
 
 
+_take = click.option(
+    "--take/--anew",
+    default=None,
+    help="Where a place is at this very position: take it, for nothing, or draw and charge another."
+    "  [default: it is refused]",
+)
+
+
 @click.group()
 def place() -> None:
     """Name places: home, work. Each gets one noisy position, which every server gets.
@@ -43,12 +51,13 @@ def place() -> None:
 @place.command("add")
 @click.argument("name")
 @click.argument("town", nargs=-1)
-@options.all_of(options.region, options.level, options.data)
+@options.all_of(_take, options.region, options.level, options.data)
 @click.pass_context
 def add(
     context: click.Context,
     name: str,
     town: tuple[str, ...],
+    take: bool | None,
     region: str | None,
     level: str | None,
     data: Path | None,
@@ -60,7 +69,8 @@ def add(
 
     What it costs is said first. No other setting, server or month draws it again. At level town the
     caps allow 15 positions for life and 5 a month, with each one that `askew near --unnamed` draws;
-    the settings place_lifetime_cap and place_monthly_cap change that.
+    the settings place_lifetime_cap and place_monthly_cap change that. A second name for the very
+    position of a place is refused: `--take` is one more name of it for nothing, `--anew` pays.
 
     \b
     Examples:
@@ -72,19 +82,21 @@ def add(
     region = options.region_first(context, region, called)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=False)
-    _say_drawn(desk.add(name, *_typed(context, desk, region, called)), "is kept")
+    spot, cost = _typed(context, desk, region, called, take)
+    _say_drawn(desk.add(name, spot, cost, take=take), "is kept", taken=take is True)
     options.keep_region(context, region)
 
 
 @place.command("move")
 @click.argument("name")
 @click.argument("town", nargs=-1)
-@options.all_of(options.region, options.level, options.data)
+@options.all_of(_take, options.region, options.level, options.data)
 @click.pass_context
 def move(
     context: click.Context,
     name: str,
     town: tuple[str, ...],
+    take: bool | None,
     region: str | None,
     level: str | None,
     data: Path | None,
@@ -97,7 +109,8 @@ def move(
     region = options.region_first(context, region, called)
     desk = _desk(context, data=data, region=region, level=level)
     desk.check_name(name, known=True)
-    _say_drawn(desk.move(name, *_typed(context, desk, region, called)), "has moved")
+    spot, cost = _typed(context, desk, region, called, take)
+    _say_drawn(desk.move(name, spot, cost, take=take), "has moved", taken=take is True)
     options.keep_region(context, region)
 
 
@@ -106,7 +119,7 @@ def move(
 @click.pass_context
 def list_places(context: click.Context, data: Path | None, as_json: bool) -> None:
     """List the places: where they are, and what every server gets."""
-    places = _desk(context, data=data).places()
+    places = _desk(context, data=data).list()
     if as_json:
         options.print_json([_as_json(each) for each in places])
         return
@@ -130,7 +143,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
     """Erase a place from this device. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
-    if not yes and name in {each.name for each in desk.places()}:
+    if not yes and name in {each.name for each in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
     tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
@@ -153,13 +166,19 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
 
 
 def _typed(
-    context: click.Context, desk: PlaceService, region: str | None, town: str
+    context: click.Context, desk: PlaceService, region: str | None, town: str, take: bool | None
 ) -> tuple[Spot, Cost | None]:
-    """Where the place is, and what its noisy position will cost, said before it is drawn."""
+    """Where the place is, and what its noisy position will cost, said before it is drawn; of a
+    place that is there already, its name.
+    """
     from askew_client.settings.regions import region_words
 
     plane = options.load(context, region=region).settings.region
     spot = options.typed_place(plane, town)
+    known = desk.named_at(spot)
+    if known is not None and take is not False:
+        tell(f"{known} is at this very position")
+        return spot, None  # nothing will be drawn
     for line in region_words(plane):
         click.echo(line, err=True)
     cost = desk.price_of(spot)
@@ -176,7 +195,10 @@ def _town(words: tuple[str, ...]) -> str:
     return town
 
 
-def _say_drawn(view: PlaceView, done: str) -> None:
+def _say_drawn(view: PlaceView, done: str, *, taken: bool) -> None:
+    if taken:
+        tell(f"{view.name} {done}: one more name of this place, and nothing is charged")
+        return
     if view.cost is None:
         tell(f"{view.name} {done}; a signal on axes is drawn, and charged, when a server is asked")
         return

@@ -180,7 +180,7 @@ def _table(between: int) -> Table:
 
 
 def _row(each: NearResult) -> tuple[str | Text, ...]:
-    values = dict(each.values)
+    values = each.values
     note = Text("" if each.passes else "too dear")
     if each.picked:
         note = Text("the pick: never sent", "bold green")

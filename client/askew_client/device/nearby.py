@@ -35,7 +35,7 @@ from askew_client.near.modes import ASKED, NearMode, mode_of, wants_rows
 from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
+from askew_client.near.preferences import EXAMPLE, NO_PREFERENCES, Preferences, preferences_of
 from askew_client.near.sources import (
     SIZES,
     NearSource,
@@ -133,7 +133,7 @@ class NearService:
         collection: str,
         place: str | Spot = "home",
         *,
-        preferences: Preferences = NO_PREFERENCES,
+        preferences: Preferences | str = NO_PREFERENCES,
         second_space: bool = False,
         quoted: Quote | None = None,
     ) -> NearAnswer:
@@ -156,7 +156,7 @@ class NearService:
         self,
         place: str | Spot = "home",
         *,
-        preferences: Preferences = NO_PREFERENCES,
+        preferences: Preferences | str = NO_PREFERENCES,
         second_space: bool = False,
         quoted: Quote | None = None,
     ) -> tuple[NearAnswer, ...]:
@@ -167,14 +167,17 @@ class NearService:
         self,
         collection: str,
         place: str | Spot,
-        preferences: Preferences,
+        preferences: Preferences | str,
         *,
         second_space: bool,
         quoted: Quote | None,
     ) -> tuple[NearAnswer, ...]:
-        shown = self._quotes.use(quoted)
+        if isinstance(preferences, str):
+            preferences = preferences_of(preferences)
         if not isinstance(preferences, Preferences):
-            raise ParameterError("preferences", type(preferences).__name__, "Preferences")
+            limit = f'Preferences, or text such as "{EXAMPLE}"'
+            raise ParameterError("preferences", type(preferences).__name__, limit)
+        shown = self._quotes.use(quoted)
         try:
             async with self._network.turn():
                 handle = "" if shown is None else shown.handle
@@ -493,7 +496,7 @@ class NearService:
             axes=source.axes,
             unit=source.unit,
             missing=missing(asked.attributes, preferences),
-            units=tuple(each.unit for each in asked.attributes),
+            units={each.name: each.unit for each in asked.attributes if each.unit},
         )
 
 
@@ -518,7 +521,7 @@ def _result(rank: int, listing: Listing, each: Judged, names: tuple[str, ...]) -
         rank=rank,
         title=listing.title,
         coordinates=listing.coordinates,
-        values=tuple(zip(names, listing.values, strict=True)),
+        values=dict(zip(names, listing.values, strict=True)),
         distance=each.distance,
         passes=each.passes,
         picked=rank == 1 and each.passes,

@@ -201,7 +201,7 @@ def by_other_preferences(
     """The results of an answer in another order. attributes: of its collection."""
     before = answer.results
     listings = [
-        Listing(n, each.title, each.coordinates, tuple(value for _, value in each.values))
+        Listing(n, each.title, each.coordinates, tuple(each.values.values()))
         for n, each in enumerate(before)
     ]
     own = {title_key(rated.label): stars(rated.rating) for rated in ratings}

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from typing import Final
 
 from askew.dp.privacy import ANY_SPACE
+from askew.errors import PlaceError
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Signal
 from askew_client.near.sources import (
@@ -27,6 +29,11 @@ from askew_client.settings.settings import LEVELS, ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import PlaceView
 from askew_client.views.quote import Cost
+
+_NAMED: Final = (
+    "a place of yours is at this very position already, and its noisy position is charged: take it "
+    "for nothing (`--take`, take=True), or draw and charge another (`--anew`, take=False)"
+)
 
 
 class PlaceService:
@@ -51,7 +58,7 @@ class PlaceService:
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
 
-    def places(self) -> tuple[PlaceView, ...]:
+    def list(self) -> tuple[PlaceView, ...]:
         """Every named place, with what every server gets of it, oldest first."""
         places = self._profile.read().places
         return tuple(self._view(name, place) for name, place in places.items())
@@ -90,26 +97,45 @@ class PlaceService:
         else:
             document.check_new(name)
 
-    def add(self, name: str, spot: Spot, shown: Cost | None = None) -> PlaceView:
-        """Name a place: checked, charged, drawn and then kept. shown: the price that was seen.
-
-        Raises QuoteVoid where that is another one now, PlaceError for a name that is taken and for
-        a position outside the region, and BudgetExceeded, in each of which cases nothing was drawn.
+    def named_at(self, spot: Spot) -> str | None:
+        """Return the name of a place at this very position whose noisy position is charged; None
+        where there is none. Values on axes are charged when they are asked from.
         """
-        place = NamedPlace(new_handle(self._bits), spot)
+        return self._named_at(self._profile.read(), spot)
+
+    def add(
+        self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
+    ) -> PlaceView:
+        """Name a place: checked, charged, drawn and then kept. shown: the price that was seen.
+        take: where a place is at this very position already, True is one more name of it, for
+        nothing; False draws and charges another noisy position; None is refused.
+
+        Raises QuoteVoid where the price is another one now, PlaceError for a name that is taken and
+        for a position outside the region or that has a name, and BudgetExceeded, in each of which
+        cases nothing was drawn.
+        """
+        place = self._place_at(spot, take)
         self._profile.change(
-            lambda document: self._paid(place, document.with_place(name, place), shown)
+            lambda document: self._paid(
+                place, document, document.with_place(name, place), shown, take
+            )
         )
         return self._view(name, place)
 
-    def move(self, name: str, spot: Spot, shown: Cost | None = None) -> PlaceView:
+    def move(
+        self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
+    ) -> PlaceView:
         """The place is elsewhere from now on: a new draw and a new charge, as by `add`. The old
         position is erased; what servers learned stays known, and its cost stays spent.
         """
-        place = NamedPlace(new_handle(self._bits), spot)
+        place = self._place_at(spot, take)
         self._profile.change_for_good(
             lambda document: self._paid(
-                place, document.without_place(name).with_place(name, place), shown
+                place,
+                document,
+                document.without_place(name).with_place(name, place),
+                shown,
+                take,
             )
         )
         return self._view(name, place)
@@ -127,16 +153,42 @@ class PlaceService:
         known = self._profile.read().place(place)
         return stored_request(known, self._stored(known), self._signals.account().refused)
 
+    def _place_at(self, spot: Spot, take: bool | None) -> NamedPlace:
+        """A place of its own, or the one that is at this very position, if that is taken."""
+        if not take:
+            return NamedPlace(new_handle(self._bits), spot)
+        document = self._profile.read()
+        name = self._named_at(document, spot)
+        if name is None:
+            raise PlaceError("no place with a noisy position is at this very position")
+        return document.place(name)
+
     def _paid(
-        self, place: NamedPlace, document: ProfileDocument, shown: Cost | None
+        self,
+        place: NamedPlace,
+        before: ProfileDocument,
+        after: ProfileDocument,
+        shown: Cost | None,
+        take: bool | None,
     ) -> ProfileDocument:
-        """The profile with a new place in it, whose signal is paid for and stored if it needs no
-        server. Inside the profile's transaction, so that nobody else pays for the same name.
+        """Return `after`, whose new place is paid for and stored if it needs no server. Inside the
+        profile's transaction, so that nobody else pays for the same name, or the same position.
         """
+        if take:
+            return after
         request = fresh_request(place.spot, place.handle, self._settings)
         if isinstance(request, PendingPosition):
+            if take is None and self._named_at(before, place.spot) is not None:
+                raise PlaceError(_NAMED)
             request.settle(month_of(self._today()), self._signals, self._bits, shown)
-        return document
+        return after
+
+    def _named_at(self, document: ProfileDocument, spot: Spot) -> str | None:
+        """One whose noisy position the ledger has lost is charged, and of no use to anybody."""
+        for name, place in document.places.items():
+            if place.spot == spot and self._stored(place) is not None:
+                return name
+        return None
 
     def _stored(self, place: NamedPlace) -> Signal | None:
         """The noisy position of a place; None on axes, and where the ledger has none."""

@@ -32,7 +32,7 @@ class ProfileStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._last: tuple[bytes, ProfileDocument] | None = None  # as it was read, and what it says
-        self._file = PrivateDatabase(path, "profile", 0x41736B70, 1, _SCHEMA, ProfileError)
+        self._file = PrivateDatabase(path, "profile", 0x41736B70, 1, _SCHEMA, ProfileError, True)
         self.guard = Guard()
 
     def read(self) -> ProfileDocument:
@@ -84,8 +84,10 @@ class ProfileStore:
         """
         with self.guard.private():
             self._last = None
-            self._body()  # a file that is not ours is left alone
-            if self.path.exists():
+            emptied = self._file.is_emptied
+            if not emptied:
+                self._body()  # a file that is not ours is left alone
+            if self.path.exists() and not emptied:
                 self._file.check_unread()
                 with self._file.transaction() as database:
                     database.execute("DELETE FROM profile")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerError, LedgerRefused, ParameterError, SecondSpace
+from askew.errors import LedgerError, LedgerRefused, ParameterError, SecondSpace, storage_reason
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
@@ -133,7 +133,7 @@ class SignalStore:
         try:
             replace_file(self._mark, encode(mark))
         except OSError as error:
-            reason = f"the ledger's mark {self._mark} cannot be written: {error.strerror}"
+            reason = f"the ledger's mark {self._mark} cannot be written: {storage_reason(error)}"
             raise LedgerError(reason) from None
 
     def with_caps(self, caps: Caps) -> SignalStore:

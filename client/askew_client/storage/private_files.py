@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from askew.errors import AskewError
+from askew.errors import AskewError, storage_reason
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -91,6 +91,8 @@ class PrivateDatabase:
     statements of which each ends its line.
 
     error is what every failure is raised as; the message names the file, never what is in it.
+    whole: a new file has its tables from its first moment, so an empty one has lost what it held,
+    and is refused.
     """
 
     path: Path
@@ -99,6 +101,12 @@ class PrivateDatabase:
     version: int
     schema: str
     error: type[AskewError]
+    whole: bool = False
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether the file has lost all that it held."""
+        return self.whole and self.path.is_file() and self.path.stat().st_size == 0
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -113,14 +121,17 @@ class PrivateDatabase:
         """The open file, closed at the end, which rolls back what was not committed."""
         try:
             database = self._open()
-        except (OSError, UnicodeDecodeError, sqlite3.Error) as error:  # a schema that is no text
-            raise self.error(f"the {self.name} {self.path} cannot be opened: {error}") from None
+        except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
+            raise self._unusable(error) from None
         try:
             yield database
         except (UnicodeDecodeError, sqlite3.Error) as error:
-            raise self.error(f"the {self.name} {self.path} cannot be used: {error}") from None
+            raise self._unusable(error) from None
         finally:
             database.close()
+
+    def _unusable(self, error: Exception) -> AskewError:
+        return self.error(f"the {self.name} {self.path} cannot be used: {storage_reason(error)}")
 
     def check_unread(self) -> None:
         """Raises `error` while another connection reads, after waiting for it: as long as it does,
@@ -150,7 +161,10 @@ class PrivateDatabase:
     def _open(self) -> sqlite3.Connection:
         make_directory(self.path.parent)
         if not self.path.exists():
-            self.path.touch(mode=0o600)
+            self._make()
+        if self.is_emptied:
+            text = f"the {self.name} {self.path} is empty, and it was not: something emptied it"
+            raise self.error(f"{text}. Put a backup in its place, or remove it to begin anew")
         if not self.path.is_file():
             raise self.error(f"the {self.name} {self.path} is no regular file")
         self._check_own()
@@ -168,6 +182,31 @@ class PrivateDatabase:
             database.close()
             raise
         return database
+
+    def _make(self) -> None:
+        """Make a new file, unless another process does so first."""
+        if not self.whole:
+            self.path.touch(mode=0o600)
+            return
+        import tempfile  # most commands make no file
+
+        real = self.path.resolve()
+        handle, name = tempfile.mkstemp(prefix=f"{real.name}.", suffix=".new", dir=real.parent)
+        os.close(handle)
+        try:
+            with closing(sqlite3.connect(name, isolation_level=None)) as database:
+                self._create_if_new(database)
+            try:
+                os.link(name, real)  # which replaces no file that a rival made meanwhile
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                if not real.exists():
+                    Path(name).rename(real)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        if os.access(real.parent, os.R_OK):  # a directory may be written and not read
+            _sync_directory(real.parent)
 
     def _check_own(self) -> None:
         """The file and its journal are this account's alone to write."""

@@ -7,6 +7,7 @@ when an object is printed.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -190,14 +191,15 @@ class PlaceView:
 @dataclass(frozen=True)
 class NearResult:
     """One result. rank: 1 for the best. passes: whether it passes every filter. distance: from the
-    true place, in kilometers or in units of distance. Private as a whole: titles in print would
+    true place, in kilometers or in units of distance. values: by the name of the attribute, None
+    where it is unknown: `pick.values["price"]`. Private as a whole: titles in print would
     tell the order, and which one is the pick.
     """
 
     rank: int = field(repr=False)
     title: str = field(repr=False)
     coordinates: tuple[float, ...] = field(repr=False)
-    values: tuple[tuple[str, Value], ...] = field(repr=False)
+    values: Mapping[str, Value] = field(repr=False, hash=False)
     distance: float = field(repr=False)
     passes: bool = field(repr=False)
     picked: bool = field(repr=False)
@@ -212,7 +214,7 @@ class NearAnswer:
     said and never asked about again. mode: how it was answered. sent: the noisy coordinates that
     left; none did, and cost is None, where the rows that are held were ranked. missing: what
     preferences name and this collection does not have. axes: what coordinates are; unit: of
-    distances; units: of the values of a result, "" where one has none.
+    distances; units: of the values of a result, by the name of the attribute, where one has a unit.
     """
 
     collection: str
@@ -228,7 +230,7 @@ class NearAnswer:
     axes: tuple[str, ...] = MAP_AXES
     unit: str = "km"
     missing: tuple[str, ...] = field(repr=False, default=())
-    units: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def fresh(self) -> bool:

@@ -69,7 +69,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
     (QuoteVoid, Trouble.QUOTE, "Look at what a question would cost now, and ask again."),
     (LedgerRefused, Trouble.REFUSED, "`askew budget` shows the ledger, `--accept` continues here."),
-    (LedgerError, Trouble.STORE, "Leave it where it is. Is its disk full, or the file not yours?"),
+    (LedgerError, Trouble.STORE, "Do not delete it: it says what was spent."),
     (NotReady, Trouble.BUSY, "Ask again; what was charged is sent then."),
     (ConnectionOpen, Trouble.BUSY, "Try again when the answer is there."),
     (CacheError, Trouble.STORE, "What is held stays as it is; try again."),

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
-from askew.errors import LedgerError
+from askew.errors import LedgerError, storage_reason
 
 VERSION = 1
 APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
@@ -98,16 +98,6 @@ _INDEXES = (
     "CREATE INDEX by_principal ON charges (dataset, principal, sequence) WHERE principal != ''",
 )
 _TRIES = 100  # of rivals that make the file at the same moment
-_REASONS = {
-    sqlite3.SQLITE_BUSY: "another process kept it locked",
-    sqlite3.SQLITE_LOCKED: "another process kept it locked",
-    sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_READONLY: "it or its directory is read-only",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: is its directory missing or read-only?",
-    sqlite3.SQLITE_IOERR: "the disk failed or is full",
-    sqlite3.SQLITE_CORRUPT: "it is damaged: restore a backup",
-    sqlite3.SQLITE_NOTADB: "it is no SQLite file, or a damaged one",
-}
 
 
 @contextmanager
@@ -115,14 +105,8 @@ def storage_errors(path: Path) -> Iterator[None]:
     """Whatever the disk or SQLite reports, as a LedgerError that says what it means."""
     try:
         yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
-        meaning = _REASONS.get(code, "SQLite refused")
-        raise LedgerError(f"the ledger {path} cannot be used: {meaning} ({error})") from None
-    except UnicodeDecodeError:  # SQLite quotes damaged text in its own message
-        raise LedgerError(f"the ledger {path} is damaged: restore a backup") from None
-    except OSError as error:
-        raise LedgerError(f"the ledger {path} cannot be used: {error}") from None
+    except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
+        raise LedgerError(f"the ledger {path} cannot be used: {storage_reason(error)}") from None
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from askew.dp.release import Release, ReleaseSummary, release_from_bytes
-from askew.errors import LedgerError, NotFound, WireError
+from askew.errors import LedgerError, NotFound, WireError, storage_reason
 
 APPLICATION = 0x41736B4C  # the mark of a ledger file
 VERSION = 1
@@ -105,7 +105,9 @@ class ReleaseReader:
                     raise LedgerError(f"{self._path} is not a ledger that this program reads")
                 yield database
         except (UnicodeDecodeError, sqlite3.Error) as error:
-            raise LedgerError(f"the ledger {self._path} cannot be read: {error}") from None
+            raise LedgerError(
+                f"the ledger {self._path} cannot be read: {storage_reason(error)}"
+            ) from None
 
     def _immutable(self) -> str:
         """A copy in a read-only folder has no log beside it and can get none: read it as it is."""

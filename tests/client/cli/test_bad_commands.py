@@ -253,7 +253,8 @@ def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[s
         address = f"127.0.0.1:{holder.getsockname()[1]}"
         data = ("--data", tmp_path / "data") if "ask" in command else ()
         found = askew(*command, "--server", address, *data, stdin=RATINGS)
-    files_of = f"127.0.0.1:{int(address.rpartition(':')[2]) + 1}"  # asked first
+    port = int(address.rpartition(":")[2]) + 1
+    files_of = rf"the files of {address} \(port {port}\)"  # asked first
     refused(found, 4, rf"no connection to {files_of}\. Is the server running at this address\?$")
     assert files(tmp_path) == {}
 

@@ -107,7 +107,8 @@ def test_a_damaged_ledger_says_what_to_do_and_stays(
     asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
     assert (asked.code, asked.out) == (1, "")
     assert str(places(data).ledger) in asked.err
-    assert "Leave it where it is." in asked.err
+    assert "damaged: put a backup in its place" in asked.err
+    assert "Do not delete it" in asked.err
     assert places(data).ledger.read_bytes() == b"not a ledger"
 
 

@@ -214,8 +214,25 @@ def test_the_region_is_asked_for_before_the_position(
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     for name in ("home", "work"):
-        assert askew("place", "add", name, "--data", data).code == 0
+        assert askew("place", "add", name, "--anew", "--data", data).code == 0
     assert [text.split()[0].strip(":,") for text in asked] == ["Region", "Town", "Town"]
+
+
+def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(place: Place) -> None:
+    """No price is said of what is not drawn. Planted bug: it is drawn and charged."""
+    place("add", "home", "--region", "DE", stdin=HOME)
+    told = place("add", "flat", stdin=HOME)
+    assert told.code == 1
+    assert "home is at this very position\n" in told.err
+    assert "--take" in told.err
+    assert "--anew" in told.err
+    assert "epsilon" not in told.err
+    taken = place("add", "flat", "--take", stdin=HOME)
+    assert (taken.code, taken.out) == (0, "")
+    assert "flat is kept: one more name of this place, and nothing is charged" in taken.err
+    home, flat = json.loads(place("list", "--json").out)
+    assert home["sent"] == flat["sent"]
+    assert "was drawn and charged" in place("move", "flat", "--anew", stdin=HOME).err
 
 
 def test_a_name_is_refused_before_a_position_is_typed(
@@ -298,7 +315,7 @@ def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
 ) -> None:
     """Planted bug: as many identical lines as there are places."""
     for name in ("home", "work"):
-        place("add", name, "--region", "DE", stdin=HOME)
+        place("add", name, "--anew", "--region", "DE", stdin=HOME)
     place("forget", "work", "--yes")
     found = askew("budget", "--data", data).out
     position = "one noisy position, epsilon 0.277 per km: the odds between two places 10 km"
@@ -456,7 +473,7 @@ def test_a_spent_account_of_places_is_exit_code_3(
     monkeypatch.setenv("ASKEW_PLACE_LIFETIME_CAP", "0.3")
     add = ("place", "add", "--region", "DE", "--data", data)
     assert askew(*add, "home", stdin=HOME).code == 0
-    found = askew(*add, "work", stdin=HOME)
+    found = askew(*add, "work", "--anew", stdin=HOME)
     assert found.code == 3
     assert "epsilon per kilometer" in found.err
 

@@ -215,7 +215,7 @@ class Places(RuleBasedStateMachine):
         """Name the place, or move it, by a price that was shown."""
         before, spent = self.made(), self.spent()
         with suppress(AskewError):
-            act = places.move if places.places() else places.add
+            act = places.move if places.list() else places.add
             act("home", spot, price)
             last = self.device.signals.entries()[-1]
             assert (price.charge.epsilon_per_km, price.spent) == (last.epsilon_per_km, spent)
@@ -288,7 +288,7 @@ class Places(RuleBasedStateMachine):
         self.look("home")
         shown = self.shown
         self.home_is_here(there)
-        if shown is None or not self.device.places.places():
+        if shown is None or not self.device.places.list():
             return
         before = self.made()
         outcome = self.run(lambda: self.nearby.ask("places", "home", quoted=shown[1]))

@@ -319,7 +319,7 @@ async def test_a_price_that_was_shown_for_a_place_is_the_one_that_is_charged(
     places.configure(replace(device.settings, level="district"))
     with pytest.raises(QuoteVoid, match="what a position costs"):
         places.add("home", BERLIN, price)
-    assert (device.signals.entries(), places.places()) == ((), ())
+    assert (device.signals.entries(), places.list()) == ((), ())
     assert isinstance(places.add("home", BERLIN, places.price()).cost, Cost)
 
 

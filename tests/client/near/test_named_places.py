@@ -77,7 +77,7 @@ def test_a_place_is_charged_and_drawn_when_it_is_added(device: DeviceWorld) -> N
     assert view.cost is not None
     assert view.cost.spent == charge.epsilon_per_km
     assert view.true == (52.52, 13.405) != view.sent
-    assert device.places.places() == (view,)
+    assert device.places.list() == (view,)
 
 
 CHANGES: dict[str, Callable[[DeviceWorld], None]] = {
@@ -137,7 +137,7 @@ async def test_a_move_is_a_fresh_draw_and_a_charge(device: DeviceWorld) -> None:
     assert after.sent != before.sent
     assert abs(after.sent[0] - MUNICH.latitude) < 3  # 332 km: noise goes so far once in e**92
     assert len(device.signals.entries()) == 2
-    assert device.places.places() == (after,)
+    assert device.places.list() == (after,)
 
 
 async def test_a_place_that_comes_back_to_where_it_was_is_drawn_anew(device: DeviceWorld) -> None:
@@ -146,9 +146,57 @@ async def test_a_place_that_comes_back_to_where_it_was_is_drawn_anew(device: Dev
     device.places.add("home", BERLIN)
     device.places.move("home", MUNICH)
     device.places.move("home", BERLIN)
-    device.places.add("second home", BERLIN)
+    device.places.add("second home", BERLIN, take=False)
     assert device.bits.draws() == 4
     assert len(device.signals.entries()) == 4
+
+
+def test_a_second_name_at_a_charged_position_is_refused_before_it_is_charged(
+    device: DeviceWorld,
+) -> None:
+    """Also where a place moves to another one, or stays where it is. Planted bug: it is drawn."""
+    device.places.add("home", BERLIN)
+    device.places.add("work", MUNICH)
+    device.bits = Counted()
+    assert device.places.named_at(BERLIN) == "home"
+    assert device.places.named_at(Position(53.55, 10.0)) is None
+    for act, name in ((device.places.add, "flat"), (device.places.move, "work")):
+        with pytest.raises(PlaceError, match="at this very position already") as refusal:
+            act(name, BERLIN)
+        assert not any(part in str(refusal.value) for part in ("home", *PRIVATE))
+    with pytest.raises(PlaceError, match="at this very position already"):
+        device.places.move("home", BERLIN)
+    assert device.bits.draws() == 0
+    assert len(device.signals.entries()) == 2
+    assert [each.name for each in device.places.list()] == ["home", "work"]
+
+
+async def test_a_second_name_takes_the_place_for_nothing(device: DeviceWorld) -> None:
+    """Each goes its own way from then on. Planted bug: it is drawn and charged."""
+    home = device.places.add("home", BERLIN)
+    entries = device.signals.entries()
+    flat = device.places.add("flat", BERLIN, take=True)
+    assert flat.sent == home.sent
+    assert device.signals.entries() == entries
+    device.places.forget("home")
+    answer = await device.nearby.ask("places", "flat")
+    assert (answer.sent, answer.fresh) == (home.sent, False)
+    assert device.places.move("flat", MUNICH).sent != home.sent
+    assert len(device.signals.entries()) == 2
+
+
+def test_only_a_place_that_is_there_can_be_taken(device: DeviceWorld) -> None:
+    device.places.add("home", BERLIN)
+    with pytest.raises(PlaceError, match="no place"):
+        device.places.add("work", MUNICH, take=True)
+    assert len(device.signals.entries()) == 1
+
+
+def test_a_position_whose_signal_was_lost_is_drawn_anew_where_it_is(device: DeviceWorld) -> None:
+    """Planted bug: the remedy of a lost ledger, `move`, is refused."""
+    place = NamedPlace("0" * 32, BERLIN)
+    device.profile.change(partial(with_place, name="home", place=place))
+    assert device.places.move("home", BERLIN).sent
 
 
 async def test_an_unnamed_position_is_drawn_and_charged_each_time(device: DeviceWorld) -> None:
@@ -158,7 +206,7 @@ async def test_an_unnamed_position_is_drawn_and_charged_each_time(device: Device
     assert all(isinstance(each, NearAnswer) for each in answers)
     assert device.bits.draws() == 3
     assert len(device.signals.entries()) == 3
-    assert device.places.places() == ()
+    assert device.places.list() == ()
 
 
 def test_forgetting_refunds_nothing_and_leaves_no_position(device: DeviceWorld) -> None:
@@ -166,7 +214,7 @@ def test_forgetting_refunds_nothing_and_leaves_no_position(device: DeviceWorld) 
     before = device.signals.account()
     device.places.forget("home")
     assert device.signals.account() == before
-    assert device.places.places() == ()
+    assert device.places.list() == ()
     assert b"13.405" not in (device.root / "profile.sqlite").read_bytes()
     with pytest.raises(PlaceError, match="no place of this name"):
         device.places.forget("home")
@@ -190,7 +238,7 @@ def test_a_position_outside_the_region_is_refused_before_anything_is_paid(
         device.places.add("home", position)
     assert not any(part in str(refusal.value) for part in ("40.7", "74", *PRIVATE))
     assert device.signals.entries() == ()
-    assert device.places.places() == ()
+    assert device.places.list() == ()
 
 
 def test_a_position_that_falls_outside_the_region_or_into_the_sea_is_kept() -> None:
@@ -242,7 +290,7 @@ def test_a_name_that_is_none_or_taken_costs_nothing(device: DeviceWorld, name: s
     with pytest.raises(PlaceError):
         device.places.add(name, MUNICH)
     assert len(device.signals.entries()) == 1
-    assert device.places.places()[0].true == (52.52, 13.405)
+    assert device.places.list()[0].true == (52.52, 13.405)
 
 
 def test_a_place_too_many_costs_nothing(device: DeviceWorld) -> None:
@@ -284,7 +332,7 @@ def test_a_cap_refuses_before_a_draw(device: DeviceWorld) -> None:
     device.bits = Silent()
     with pytest.raises(BudgetExceeded, match="epsilon per kilometer"):
         device.places.add("work", MUNICH)
-    assert len(device.places.places()) == 1
+    assert len(device.places.list()) == 1
 
 
 def test_a_crash_between_charge_and_profile_loses_budget_and_tells_nothing(
@@ -300,7 +348,7 @@ def test_a_crash_between_charge_and_profile_loses_budget_and_tells_nothing(
         with pytest.raises(KeyboardInterrupt):
             device.places.add("home", BERLIN)
     assert len(device.signals.entries()) == 1
-    assert device.places.places() == ()
+    assert device.places.list() == ()
     assert device.server.requests == []
     device.places.add("home", BERLIN)
     assert len(device.signals.entries()) == 2
@@ -317,7 +365,7 @@ def test_a_crash_in_the_draw_leaves_neither_charge_nor_place(device: DeviceWorld
     with pytest.raises(OSError):  # noqa: PT011  # any
         device.places.add("home", BERLIN)
     assert device.signals.entries() == ()
-    assert device.places.places() == ()
+    assert device.places.list() == ()
 
 
 async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(
@@ -330,7 +378,7 @@ async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(
     outcome = await raised(device.nearby.ask("places"))
     assert "not in the ledger" in outcome.text
     assert device.server.requests == []
-    (lost,) = device.places.places()
+    (lost,) = device.places.list()
     assert lost.sent == ()
     device.places.move("home", BERLIN)
     await sent_by(device)
@@ -360,7 +408,7 @@ def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
 ) -> None:
     """Another program reads the profile. Planted bug: a draw before the look."""
     device.places.add("home", BERLIN)
-    before = device.places.places()
+    before = device.places.list()
     monkeypatch.setattr("askew_client.storage.private_files._PATIENCE", 0.01)
     with closing(sqlite3.connect(device.profile.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
@@ -368,7 +416,7 @@ def test_a_move_whose_old_position_cannot_be_erased_costs_nothing(
         with pytest.raises(ProfileError, match="another program is reading"):
             device.places.move("home", MUNICH)
     assert len(device.signals.entries()) == 1
-    assert device.places.places() == before
+    assert device.places.list() == before
 
 
 def test_edits_of_ratings_leave_places_alone(device: DeviceWorld) -> None:
@@ -378,7 +426,7 @@ def test_edits_of_ratings_leave_places_alone(device: DeviceWorld) -> None:
     device.profile.change(lambda p: p.without(lambda label: label.startswith("A")))
     device.profile.change(lambda p: p.without_answers())
     device.profile.change(lambda p: ProfileDocument.from_bytes(p.to_bytes()))
-    assert [each.name for each in device.places.places()] == ["home"]
+    assert [each.name for each in device.places.list()] == ["home"]
 
 
 def test_nothing_of_a_place_shows_when_an_object_is_printed(device: DeviceWorld) -> None:

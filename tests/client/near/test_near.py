@@ -23,6 +23,7 @@ from askew.errors import (
     OutOfRange,
     ParameterError,
     PlaceError,
+    PreferenceError,
     SecondSpace,
     StaleSpace,
 )
@@ -69,7 +70,7 @@ async def test_the_answer_is_ranked_by_the_true_place(device: DeviceWorld) -> No
     assert distances == sorted(great_circle(found.true, each.coordinates) for each in found.results)
     assert found.pick == found.results[0]
     assert found.true == (52.52, 13.405)
-    assert found.sent == device.places.places()[0].sent
+    assert found.sent == device.places.list()[0].sent
     assert isinstance(found.cost, Cost)
     assert not found.fresh
 
@@ -185,6 +186,25 @@ async def test_a_place_of_a_wrong_type_is_said_before_any_call(
     with pytest.raises(ParameterError, match="place must be a name, a Position or AxisValues"):
         device.places.add("home", spot)
     assert (device.server.n_cards, device.signals.entries()) == (0, ())
+
+
+async def test_preferences_may_be_text_and_values_have_names(device: DeviceWorld) -> None:
+    """Planted bugs: text is refused; an answer is read by the places of its columns; a typing error
+    uses up what was quoted.
+    """
+    device.places.add("home", BERLIN)
+    nearby = device.nearby
+    typed = await nearby.ask("places", preferences="exponent 2, 1 EUR = 3 km")
+    made = Preferences(exponent=2.0, trades={"EUR": 3.0})
+    assert typed == await nearby.ask("places", preferences=made)
+    columns = nearby.card.collection("places").attributes if nearby.card else ()
+    assert [each.name for each in columns] == [*typed.results[0].values]
+    assert typed.units == {each.name: each.unit for each in columns if each.unit}
+    quoted, asked = await nearby.quote("places"), len(device.server.requests)
+    with pytest.raises(PreferenceError):
+        await nearby.ask("places", preferences="cheap, please", quoted=quoted)
+    assert len(device.server.requests) == asked
+    await nearby.ask("places", quoted=quoted)
 
 
 async def test_preferences_of_a_wrong_type_are_said_before_any_call(device: DeviceWorld) -> None:

@@ -189,8 +189,8 @@ def test_a_live_flag_beats_the_hours() -> None:
 
 def test_in_another_order_every_result_keeps_what_is_its_own() -> None:
     """Planted bug: the title and the price of the result that had the rank before."""
-    near = NearResult(1, "Near", (1.0, 2.0), (("cuisine", "thai"), ("price", 9.0)), 1.0, True, True)
-    far = NearResult(2, "Far", (3.0, 4.0), (("cuisine", "greek"), ("price", 5.0)), 2.0, True, False)
+    near = NearResult(1, "Near", (1.0, 2.0), {"cuisine": "thai", "price": 9.0}, 1.0, True, True)
+    far = NearResult(2, "Far", (3.0, 4.0), {"cuisine": "greek", "price": 5.0}, 2.0, True, False)
     answer = NearAnswer("food", "made up", True, 2, (near, far), False, (), (0.0, 0.0), None)
     greek = Preferences(only={"cuisine": frozenset({"greek"})})
     again = by_other_preferences(answer, (CUISINE, PRICE), greek, (), MONDAY)

@@ -115,7 +115,7 @@ async def test_of_rows_that_are_held_live_values_alone_are_asked_for(
     rows = server.model.collections["cafes"]
     known = {each.title: each for each in rows.listings(range(len(rows)))}
     for each in found.results:
-        assert tuple(value for _, value in each.values) == known[each.title].values
+        assert tuple(each.values.values()) == known[each.title].values
         assert each.coordinates == known[each.title].coordinates
 
 
@@ -126,7 +126,7 @@ async def test_local_never_asks_and_says_what_it_does_not_know(
     found = await device.nearby.ask("cafes", BERLIN)
     assert server.methods == FETCH
     assert "live values are unknown" in found.mode.reason
-    assert {dict(each.values)["open"] for each in found.results} == {None}
+    assert {each.values["open"] for each in found.results} == {None}
 
 
 async def test_rows_beyond_the_byte_budget_are_not_fetched(
@@ -195,7 +195,7 @@ async def test_rows_come_from_a_static_host_as_well(
         quote = await device.nearby.quote("cafes", BERLIN)
         found = await device.nearby.ask("cafes", BERLIN, quoted=quote)
         assert (found.k, found.fresh) == (160, True)
-        assert any(dict(each.values)["open"] is not None for each in found.results)
+        assert any(each.values["open"] is not None for each in found.results)
         assert server.methods == ["GetModelCard", "Retrieve"]
         assert len(host.heard) == 2  # the head and the body
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +102,58 @@ def test_what_was_read_is_not_kept_in_memory(
     assert CANARY in store.read().ratings
     act(store)
     assert store._last is None or store._last[1] == ProfileDocument()
+
+
+def test_a_file_that_lost_what_it_held_is_refused_until_it_is_removed(path: Path) -> None:
+    """Planted bug: an emptied file is a new profile, and the person is not told."""
+    rated(path)
+    path.write_bytes(b"")
+    for act in (ProfileStore.read, lambda store: store.change(lambda document: document)):
+        with pytest.raises(ProfileError, match=r"is empty, and it was not.*Put a backup") as error:
+            act(opened(path))
+        assert CANARY not in str(error.value)
+        assert path.read_bytes() == b""
+    opened(path).wipe()
+    assert not path.exists()
+    assert opened(path).read() == ProfileDocument()
+
+
+def test_a_profile_is_never_an_empty_file_of_its_own_making(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever dies before the tables are there leaves no file, and a rival's file stays. Planted
+    bug: the file is there before its tables.
+    """
+    linked = os.link
+
+    def died(*_: object) -> None:
+        assert not path.exists()
+        raise KeyboardInterrupt
+
+    def late(new: str, real: Path) -> None:
+        monkeypatch.setattr(os, "link", linked)
+        rated(path)
+        linked(new, real)
+
+    monkeypatch.setattr(os, "link", died)
+    with pytest.raises(KeyboardInterrupt):
+        rated(path)
+    assert [*path.parent.iterdir()] == []
+    monkeypatch.setattr(os, "link", late)
+    opened(path).change(lambda document: document.edited({"B": (2.0,)}))
+    assert opened(path).read().ratings == {CANARY: 5.0, "B": 2.0}
+    assert {each.name for each in path.parent.iterdir()} == {path.name}
+
+
+def test_a_file_system_without_links_has_a_profile_too(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", unknown)
+    assert rated(path).read().ratings == {CANARY: 5.0}
+    assert {each.name for each in path.parent.iterdir()} == {path.name}
 
 
 def test_only_the_person_may_read_it(path: Path) -> None:

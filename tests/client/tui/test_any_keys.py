@@ -44,7 +44,7 @@ OTHER_THEME = {"ctrl+t"}  # styles every widget again, and that is all
 WALK = (
     *("f4", "a", MONTHS, "f2", "f4", "a", "escape", "a", "y"),
     *(MONTHS, "a", CHARGES, "y", "y", "f2", "a"),
-    *("n", "w", *POSITION, CHARGES, "enter", "m", "enter", "enter", "a"),
+    *("n", "w", *POSITION, CHARGES, "enter", "m", "enter", "enter", "shift+tab", "enter", "a"),
 )
 
 

@@ -187,7 +187,7 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
         await person.press("right")
         assert person.app.screen.query_one(NearList).answer is None  # the map is another one
     (query,) = at_home.network.asked
-    (place,) = at_home.companion.places.places()
+    (place,) = at_home.companion.places.list()
     sent = query.signal.position()
     assert (query.k, (sent.latitude, sent.longitude)) == (5, place.sent)
     assert spent(at_home) == before
@@ -199,12 +199,12 @@ async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home:
     async with at_home.opened() as person:
         await person.press("a")
         last = answer_of(person).results[-1]
-        kind = dict(last.values)["kind"]
+        kind = last.values["kind"]
         await person.press("slash")
         person.app.screen.query_one("#preferences", Input).value = f"kind = {str(kind).title()}"
         await person.press("enter")
         assert answer_of(person).results[0].passes
-        assert dict(answer_of(person).results[0].values)["kind"] == kind
+        assert answer_of(person).results[0].values["kind"] == kind
         assert {result.title for result in answer_of(person).results} >= {last.title}
         person.reads("nothing was sent for this")
         person.app.screen.query_one("#preferences", Input).value = "kind = nowhere"
@@ -343,7 +343,7 @@ async def test_a_place_is_typed_or_picked_on_the_map_and_charged_when_the_person
         assert spent(near) == 0
         await person.click("#keep")
         person.reads("Drawn and charged", "home")
-    (place,) = near.companion.places.places()
+    (place,) = near.companion.places.list()
     assert place.true == pytest.approx((cursor.latitude, cursor.longitude), abs=1e-4)
     assert spent(near) == place.cost.epsilon  # type: ignore[union-attr]
 
@@ -377,8 +377,35 @@ async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
         assert cursor is not None
         assert (cursor.latitude, cursor.longitude) == pytest.approx((50.93, 6.95), abs=1e-6)
         await person.click("#keep")
-    (place,) = near.companion.places.places()
+    (place,) = near.companion.places.list()
     assert place.true == (50.93, 6.95)
+
+
+@pytest.mark.parametrize(("button", "charges"), [("#take", 1), ("#keep", 2)])
+async def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(
+    at_home: Near, button: str, charges: int
+) -> None:
+    """The button that draws comes second, and another position takes back what was said. Planted
+    bug: the first press draws.
+    """
+    once = spent(at_home)
+    async with at_home.opened() as person:
+        await person.press("n")
+        screen = person.app.screen
+        screen.query_one("#name", Input).value = "flat"
+        for typed in ("50.9375, 6.9603", "50.94, 6.97", "50.9375, 6.9603"):
+            screen.query_one("#position", Input).value = typed
+            await person.settled()
+            assert not screen.query_one("#take").display
+            if typed == "50.9375, 6.9603":
+                await person.click("#keep")
+                person.reads("At this very position is home", "Take that place, for nothing")
+        assert spent(at_home) == once
+        await person.click(button)
+        assert person.app.screen.query_one("#place", NameChoice).name_chosen == "flat"
+    home, flat = at_home.companion.places.list()
+    assert (home.sent == flat.sent) or button == "#keep"
+    assert spent(at_home) == charges * once
 
 
 async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund(
@@ -392,10 +419,10 @@ async def test_a_place_moves_with_a_new_charge_and_is_forgotten_without_a_refund
         await person.click("#keep")
         assert spent(at_home) == 2 * once
         await person.press("f", "n")
-        assert len(at_home.companion.places.places()) == 1
+        assert len(at_home.companion.places.list()) == 1
         await person.press("f", "y")
         person.reads("Add a place with n")
-    assert at_home.companion.places.places() == ()
+    assert at_home.companion.places.list() == ()
     assert spent(at_home) == 2 * once
 
 
@@ -469,7 +496,7 @@ def test_what_is_private_does_not_show_when_it_is_printed(at_home: Near) -> None
 
 def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_home: Near) -> None:
     device = at_home.companion
-    (place,) = device.places.places()
+    (place,) = device.places.list()
     stored, _ = outlook_of(device, "home", "town", 5, what_if=False)
     assert stored.heat_map is not None
     assert stored.heat_map.signal == Position(*place.sent)

@@ -10,12 +10,16 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from client.tui.person import DeviceWorld, Network, Person
 from rich.console import RenderableType
+from served_rows import ServedModel, rows_model
 from textual.worker import WorkerState
 
 from askew.errors import LedgerError, NotReady, Unreachable
@@ -78,6 +82,53 @@ def test_without_a_terminal_the_app_says_so_and_ends() -> None:
 
 def files_in(directory: Path) -> list[Path]:
     return [path for path in directory.rglob("*") if path.is_file()]
+
+
+class Written(ServedModel):
+    """Writes down its calls, and answers at once."""
+
+    silent = False
+
+    def taken(self) -> list[tuple[str, bytes]]:
+        """Return the calls so far, and begin anew."""
+        calls, self.calls = self.calls, []
+        return calls
+
+
+HEADS = [("file", b"whole 0"), ("file", b"default 0")]
+
+
+@pytest.mark.parametrize(
+    ("has_files", "first", "again", "later"),
+    [
+        (True, [("file", b"whole 0"), ("file", b"whole 48"), ("GetModelCard", b"")], [], []),
+        (False, [*HEADS, ("GetModelCard", b"")], HEADS, HEADS),
+    ],
+    ids=["a file for devices", "none"],
+)
+async def test_before_a_key_the_app_fetches_what_its_page_says_and_nothing_else(
+    tmp_path: Path,
+    has_files: bool,
+    first: list[tuple[str, bytes]],
+    again: list[tuple[str, bytes]],
+    later: list[tuple[str, bytes]],
+) -> None:
+    """docs/app.md, of a server of places: at the first start, at the next, and a quarter of an hour
+    after each. Planted bug: a start that fetches again what is held.
+    """
+    model = rows_model()
+    server = Written(model if has_files else replace(model, files={}))
+    settings = ClientSettings(region="DE")
+    for expected in (first, again):
+        app = AskewApp(partial(open_device, settings, transport=server, directory=tmp_path))
+        async with app.run_test(size=(110, 40)) as pilot:
+            person = Person(app, pilot, cast("Network", server))
+            while app.connection is None:
+                await pilot.pause()
+            await person.settled()
+            assert server.taken() == expected
+            await app.refresh_held().wait()
+            assert server.taken() == later
 
 
 async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(

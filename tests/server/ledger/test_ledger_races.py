@@ -148,7 +148,7 @@ def test_a_second_writer_is_told_that_the_first_one_holds_the_ledger(tmp_path: P
         closing(sqlite3.connect(files(tmp_path)[0], isolation_level=None)) as other,
     ):
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LedgerError, match="another process kept it locked"):
+        with pytest.raises(LedgerError, match="another program kept it locked"):
             ledger.charge(request())
         other.execute("ROLLBACK")
         assert ledger.charges() == ()

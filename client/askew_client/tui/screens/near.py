@@ -218,6 +218,7 @@ class NearScreen(FrameScreen):
                 name=None if moved is None else moved.name,
                 start=None if moved is None else Position(*moved.true),
                 region=device.settings.region,
+                named={Position(*each.true): each.name for each in self.places},
                 prices=prices,
                 towns=named_towns(),
             )

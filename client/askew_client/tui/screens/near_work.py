@@ -47,13 +47,14 @@ NO_REGION: Final = (
 @dataclass(frozen=True, repr=False)
 class PlaceDraft:
     """A place to add, or where one is to move: private, and never sent as it is. shown: the price
-    that stood beside it.
+    that stood beside it. take: whether a place at this very position is taken, once it was said.
     """
 
     name: str
     position: Position
     region: str
     shown: Cost
+    take: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Ranked:
 
 def places_on_map(device: Device) -> tuple[PlaceView, ...]:
     """The named places that are on a map, and have their noisy position. Raises AskewError."""
-    return tuple(each for each in device.places.places() if each.sent)
+    return tuple(each for each in device.places.list() if each.sent)
 
 
 def outlook_of(
@@ -129,7 +130,9 @@ def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, mo
     if draft.region != device.settings.region:
         use_settings(file, device, typed={"region": draft.region})
     act = device.places.move if moves else device.places.add
-    act(draft.name, draft.position, draft.shown)
+    act(draft.name, draft.position, draft.shown, take=draft.take)
+    if draft.take:
+        return "Kept as one more name of that place; nothing was drawn or charged."
     return "Drawn and charged; every server will get this one position."
 
 

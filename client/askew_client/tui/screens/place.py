@@ -5,7 +5,7 @@ Where it is stays private: no message repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -23,7 +23,7 @@ from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, PlacePrice
 from askew_client.tui.widgets.header import Notice
 from askew_client.tui.widgets.place_map import PlacePicker
 from askew_client.views.place_map import Scene, Town
-from askew_client.views.problems import problem_of
+from askew_client.views.problems import Problem, Trouble, problem_of
 from askew_client.views.quote import Cost
 
 EXAMPLE: Final = "50.94, 6.96"
@@ -53,22 +53,26 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
 
     BINDINGS = [Binding("escape", "dismiss", "Leave it")]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what the person sees before a charge
         self,
         *,
         name: str | None,
         start: Position | None,
         region: str,
+        named: Mapping[Position, str],
         prices: PlacePrices,
         towns: Sequence[Town],
     ) -> None:
         """name: of a place that moves, None for a new one. start: where the cursor begins; None is
-        the middle of the region, if there is one. prices: by the region that is typed; without a
-        price there is nothing to press.
+        the middle of the region, if there is one. named: the places whose noisy position is
+        charged; at the very position of one the person chooses whether to take it. prices: by the
+        region that is typed; without a price there is nothing to press.
         """
         super().__init__()
         self._moved, self._start, self._region = name, start, region
         self._prices, self._towns = prices, tuple(towns)
+        self._named = named
+        self._told: Position | None = None  # the position that is said to have a name
         self._shown: Cost | None = None  # the price that stands on the screen
 
     def compose(self) -> ComposeResult:
@@ -93,10 +97,12 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             yield Notice()
             with Horizontal(classes="buttons"):
                 yield Button("Draw and keep", id="keep", variant="primary")
+                yield Button("Take that place, for nothing", id="take")
                 yield Button("Leave it", id="leave")
 
     def on_mount(self) -> None:
         """The map opens where the place is, or in the middle of its region."""
+        self.query_one("#take", Button).display = False
         self._show_price(self._region)
         self.call_after_refresh(self._open_map)
 
@@ -120,6 +126,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """The map follows what is typed, and so does the price."""
+        if self._told is not None:
+            self._forget_named()
         if event.input.id == "region":
             self._show_price(event.value)
         if event.input.id == "position":
@@ -133,6 +141,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
 
     def on_place_picker_moved(self, message: PlacePicker.Moved) -> None:
         typed = self.query_one("#position", Input)
+        if self._told is not None:
+            self._forget_named()
         with typed.prevent(Input.Changed):
             typed.value = words_of(message.position)
 
@@ -141,12 +151,13 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self.query_one("#keep", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "keep":
-            self._keep()
+        if event.button.id in ("keep", "take"):
+            self._keep(take=event.button.id == "take")
         else:
             self.dismiss(None)
 
-    def _keep(self) -> None:
+    def _keep(self, *, take: bool = False) -> None:
+        """Leave with what was typed. At the very position of a place, that is said first."""
         name, region, position = (
             self.query_one(f"#{each}", Input).value.strip()
             for each in ("name", "region", "position")
@@ -155,12 +166,34 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             shown = self._prices.in_region(region)
             if shown != self._shown:
                 return  # no price has been seen yet
-            self.dismiss(PlaceDraft(name, position_typed(position, region), region, shown))
+            spot = position_typed(position, region)
+            known = self._named.get(spot)
+            if known is not None and self._told != spot:
+                self._say_named(spot, known)
+                return
+            choice = None if known is None else take
+            self.dismiss(PlaceDraft(name, spot, region, shown, choice))
         except AskewError as error:
             problem = problem_of(error)
             if isinstance(error, UnclearTown):
                 problem = replace(problem, hint=" · ".join(error.choices))
             self.query_one(Notice).tell(problem)
+
+    def _say_named(self, spot: Position, known: str) -> None:
+        self._told = spot
+        text = f"at this very position is {known}, whose noisy position is charged"
+        hint = "Take that place for nothing, or draw and charge another."
+        self.query_one(Notice).tell(Problem(Trouble.PLACE, text, hint, PlaceError(text)))
+        self.query_one("#take", Button).display = True
+        self.query_one("#take", Button).focus()
+        self.query_one("#keep", Button).label = "Draw another"
+
+    def _forget_named(self) -> None:
+        """What was said was of another position."""
+        self._told = None
+        self.query_one(Notice).hush()
+        self.query_one("#take", Button).display = False
+        self.query_one("#keep", Button).label = "Draw and keep"
 
     def _look_at_region(self, text: str) -> None:
         try:

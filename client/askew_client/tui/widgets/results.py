@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -129,9 +129,9 @@ def distance(value: float) -> str:
     return f"{value:.2g}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
-def known(values: tuple[tuple[str, Value], ...]) -> str:
+def known(values: Mapping[str, Value]) -> str:
     """What is known of a result, in a row; what is unknown is left out."""
-    return " · ".join(words for name, value in values if (words := _words(name, value)))
+    return " · ".join(words for name, value in values.items() if (words := _words(name, value)))
 
 
 def _words(name: str, value: Value) -> str:
