@@ -20,6 +20,7 @@ from askew.errors import ParameterError
 from askew.mechanisms.tally import Counts
 
 Names = Sequence[Any]  # distinct, in the order above
+_Key = tuple[str, Any]
 _FORMS = (
     "a mapping such as {'tea': 900, 'milk': 7}, a Counter, a pandas Series, a frame or table with "
     "names in its first column and counts in its second, an array, or a list of numbers"
@@ -36,6 +37,11 @@ _UNCOUNTED = (
     "numbers of people, and these are names: Counter(names) or .value_counts() counts them; a frame"
     " or table has names in its first column and counts in its second"
 )
+_ORDERED = (
+    "text, numbers, bytes, dates or tuples of these, with none missing: nothing else has an order"
+    " of its own, which decides ties"
+)
+_DATES = {"date", "datetime", "time", "Timestamp"}
 _NO_SEQUENCES = (str, bytes, bytearray, memoryview)
 _DISTINCT = "distinct: add up the counts of a name"
 _LIMIT = 1 << 61
@@ -66,17 +72,32 @@ def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names
     if listed is None:
         if not unknown:
             raise ParameterError("items", None, _PUBLIC)
-        ordered = in_order(names, "the names of counts")
-        known = dict(zip(names, values, strict=True))
-        return ordered, [_whole(known[name]) for name in ordered]
-    found: dict[Any, int | None] = dict.fromkeys(in_order(listed, "items"))
+        return _own(names, values)
+    public = in_order(listed, "items")
+    found: dict[_Key | None, int | None] = {_key(name): None for name in public}
     for name, value in zip(names, map(_whole, values), strict=True):
-        if not _among(name, found):
+        key = _key(name)
+        if key not in found:
             continue
-        if found[name] is not None:
+        if found[key] is not None:
             raise ParameterError("the names of counts", "one twice", _DISTINCT)
-        found[name] = value
-    return [*found], [count or 0 for count in found.values()]
+        found[key] = value
+    return public, [count or 0 for count in found.values()]
+
+
+def _own(names: Sequence[Any], values: Sequence[Any]) -> tuple[Names, Counts]:
+    """Return the names of the data and their counts. One without an order is left out, as an error
+    would tell that somebody brought it.
+    """
+    own: dict[_Key, tuple[Any, int]] = {}
+    for name, value in zip(names, map(_whole, values), strict=True):
+        key = _key(name)
+        if key in own:
+            raise ParameterError("the names of counts", "one twice", _DISTINCT)
+        if key is not None:
+            own[key] = _plain(name), value
+    rows = [own[key] for key in sorted(own)]
+    return [name for name, _ in rows], [count for _, count in rows]
 
 
 def public_names(items: object) -> Names:
@@ -88,26 +109,44 @@ def in_order(names: Sequence[Any], what: str) -> Names:
     """Return names by kind, and by value within one. Raises ParameterError for those that have no
     order, or are not distinct.
     """
-    plain = [name.item() if isinstance(name, np.generic) else name for name in names]
-    try:
-        distinct = len(set(plain)) == len(plain)
-        real = all(name is not None and bool(name == name) for name in plain)  # noqa: PLR0124
-        ordered = sorted(plain, key=lambda name: (type(name).__name__, name))
-    except (TypeError, ValueError):
-        distinct, real, ordered = True, False, []
-    if not real:
-        limit = "text, whole numbers or other values that can be sorted, with none missing"
-        raise ParameterError(what, "others", limit)
-    if not distinct:
+    keys = [_key(name) for name in names]
+    if None in keys:
+        raise ParameterError(what, "others", _ORDERED)
+    by_key = {key: _plain(name) for key, name in zip(keys, names, strict=True) if key is not None}
+    if len(by_key) < len(keys):
         raise ParameterError(what, "one twice", _DISTINCT)
-    return ordered
+    return [by_key[key] for key in sorted(by_key)]
 
 
-def _among(name: Any, names: Mapping[Any, object]) -> bool:
-    try:
-        return name in names
-    except TypeError:  # nothing that could be one of them
-        return False
+def _plain(name: Any) -> Any:
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _key(name: Any) -> _Key | None:
+    """Return what orders a name among all that there may be, None where nothing does.
+
+    The order is total and its own: it asks nothing of the name's class. Baskets as sets, values
+    that are missing or NaN, or a class of somebody's compare in part or not at all, and would stay
+    in the order in which they came, which is the ranking.
+    """
+    if isinstance(name, np.generic):
+        name = name.item() if name.dtype.kind in "biufSU" else None
+    if isinstance(name, bool):
+        return "bool", name
+    if isinstance(name, int):
+        return "number", int.__index__(name)
+    if isinstance(name, float):
+        return None if name != name else ("number", float(name))  # noqa: PLR0124
+    if isinstance(name, str):
+        return "text", str.__str__(name)
+    if isinstance(name, bytes):
+        return "bytes", bytes(name)
+    if type(name).__name__ in _DATES and hasattr(name, "isoformat"):
+        return type(name).__name__, str(name.isoformat())
+    if isinstance(name, tuple):
+        parts = [_key(part) for part in name]
+        return None if None in parts else ("tuple", tuple(parts))
+    return None
 
 
 def _listed(items: Any) -> list[Any]:

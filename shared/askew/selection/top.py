@@ -55,6 +55,7 @@ from askew.selection.result import TopK, loss_in_words
 
 Number = int | float | Fraction | Decimal
 _SMALL_K: Final = 100  # up to it a ranking is drawn jointly
+_DIGITS: Final = 400  # of a number, at most
 _LEAST_DEPTH: Final = 1000  # of a limited domain: deeper is hardly worse, and loses no candidate
 _MECHANISMS: Final[dict[str, Any]] = {
     each.__name__: each
@@ -101,7 +102,8 @@ def top_k(  # noqa: PLR0913
     lacks counts 0, and a name of `counts` that is not in it is ignored without a word, since an
     error would tell that somebody brought it. An array needs none, its places are public.
     unknown: names come from the data, by a limited domain, which needs a delta: it lists only names
-    above a noisy threshold, and may stop before k.
+    above a noisy threshold, and may stop before k. Text, numbers, bytes, dates and tuples of these
+    are names; what else somebody brought, or what is missing, is left out without a word.
     epsilon, delta: the total of the call. A float is the decimal that it prints: 0.1 is 1/10.
     ordered: best first instead, as a ranking.
     neighbors: `ADD_OR_REMOVE_ONE` or `REPLACE_ONE`.
@@ -212,7 +214,8 @@ def exact(name: str, value: object) -> Fraction:
     if isinstance(value, np.integer):
         value = int(value)
     if isinstance(value, (float, np.floating, Decimal)):
-        value = str(value)
+        endless = isinstance(value, Decimal) and abs(value.adjusted()) > _DIGITS
+        value = "endless" if endless else str(value)
     elif isinstance(value, bool) or not isinstance(value, (int, Fraction)):
         raise ParameterError(name, value, "a number such as 0.5, or Fraction(1, 2)")
     try:
