@@ -213,7 +213,7 @@ async def test_an_answer_and_its_cost_without_a_mouse(device: DeviceWorld) -> No
         await person.press("enter")
         person.reads("◀ your pick")
         await person.press("f5")
-        person.reads("spent 8")
+        person.reads("spent 2")
         await person.press("ctrl+q")
     assert person.app.return_code == 0
 

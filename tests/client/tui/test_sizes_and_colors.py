@@ -50,7 +50,7 @@ async def test_what_matters_can_be_read_at_every_size(
         person.reads("● you, here", "◆ the signal, sent", "of 12.", "◀ your pick")
         person.reads("Your pick, never sent", "SIMULATED", "between any two.")
         await person.press("f5")
-        person.reads("spent 2", "next 2", "of 12", "2026-11 one signal")
+        person.reads("spent 2", "fresh 2", "of 12", "2026-11 one signal")
         person.reads("at most ε 2 a rating")
         person.reads("◆ where the server")
         await person.press("f6")
