@@ -286,7 +286,7 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
     if not files:
         raise DataError(f"{name}: there is no such file")
     if encoding is not None:
-        encoding = _checked(encoding)
+        encoding = known_encoding(encoding)
     parts = tuple([_part(file, encoding, log=log) for file in files])
     first, columns = parts[0], parts[0].columns
     varies = first.kind in ("GeoJSON", "JSON")  # which have what each of their objects has
@@ -460,8 +460,8 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     return _Part(path, size, kind, "line", layout.columns, text.batches, note)
 
 
-def _checked(encoding: str) -> str:
-    """Return an encoding whose rows end where bytes say so. Raises ParameterError for others."""
+def known_encoding(encoding: str) -> str:
+    """Return the usual name of an encoding whose rows end where bytes say so. Raises ParameterError for others."""
     try:
         known, texts = codecs.lookup(encoding).name, bytes(range(256)).decode(encoding, "replace")
     except (LookupError, UnicodeError):
