@@ -21,8 +21,8 @@ by its name. All files of a table have the same columns.
               was written.
     bad rows  are left out, each by itself, and counted by their reason: another number of fields,
               a byte that is no text, a NUL, over 16 MB. An empty line is nothing.
-    encoding  UTF-8, or the one that is named. Where none is named and most lines that are not ASCII
-              are no UTF-8 either, latin-1, which `Table.notes` says.
+    encoding  UTF-8, or the one that is named, of a byte a character. Where none is named and most
+              lines that are not ASCII are no UTF-8 either, latin-1, which `Table.notes` says.
 
 Where a reading is paid for (`release`, `train --private`), `encoding` is named and `log` is true.
 Then one person's lines decide about these lines alone: no share of bad rows, no message and no
@@ -461,12 +461,23 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
 
 
 def known_encoding(encoding: str) -> str:
-    """Return the usual name of an encoding whose rows end where bytes say so. Raises ParameterError for others."""
+    """Return the usual name of an encoding in which the bytes of ASCII, and no others, are ASCII:
+    rows, fields and quotes are found in bytes. Raises ParameterError for others.
+    """
+    every, escape, texts = bytes(range(256)), b"\\u0022", ""
     try:
-        known, texts = codecs.lookup(encoding).name, bytes(range(256)).decode(encoding, "replace")
+        known = codecs.lookup(encoding).name
+        if escape.decode(encoding) == escape.decode():
+            texts = every.decode(encoding, "replace")
     except (LookupError, UnicodeError):
-        known, texts = "", ""
-    if known != "utf-8" and (len(texts) != 256 or texts[:128].encode() != bytes(range(128))):
+        known = ""
+    is_of_bytes = (
+        len(texts) == len(every)
+        and texts[:128].encode() == every[:128]
+        and not any(each.isascii() for each in texts[128:])
+        and set(texts[128:]) != {"\N{REPLACEMENT CHARACTER}"}
+    )
+    if known != "utf-8" and not is_of_bytes:
         raise ParameterError("encoding", encoding, "utf-8, or one of a byte a character")
     return known
 
@@ -633,7 +644,9 @@ class _Text:
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         if self._encoding != "utf-8" and not block.isascii():
-            block = block.decode(self._encoding, "replace").encode()
+            # A byte that the encoding does not have becomes no UTF-8, which is odd.
+            text = block.decode(self._encoding, "surrogateescape")
+            block = text.encode("utf-8", "surrogatepass")
         is_odd = (
             b"\0" in block
             or b"\n\n" in block

@@ -181,8 +181,8 @@ def _typed_engine(context: click.Context, parameter: click.Parameter, value: str
     return value
 
 
-def _known_encoding(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """One name for one encoding: it is a part of what a paid request is known by."""
+def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return one name for one encoding: it is a part of what a paid request is known by."""
     if value is None:
         return None
     from askew_server.tables import known_encoding  # pyarrow takes a while

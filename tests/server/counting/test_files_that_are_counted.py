@@ -141,8 +141,38 @@ def test_an_encoding_is_the_operators_word(tmp_path: Path) -> None:
         top = count_top(engine, task(path), KEY)
         assert dict(zip(top.items, top.counts, strict=True)) == wanted
         engine.close()
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("utf-16", "utf-7", "utf-8-sig", "shift_jis", "iso2022_jp", "cp037"),
+        *("mac_arabic", "mac_farsi", "unicode_escape", "raw_unicode_escape", "rot13", "klingon"),
+    ],
+)
+def test_an_encoding_in_which_other_bytes_are_quotes_is_refused(
+    tmp_path: Path, encoding: str
+) -> None:
+    """Planted bug: 0xA2 of mac_arabic is a quote, which hides the rows up to the next one."""
+    path = write(tmp_path / "log.csv", b"unit,item\np,a\nr,\xa2\nq,a\ns,\xa2\n")
     with pytest.raises(ParameterError, match="utf-8, or one of a byte a character"):
-        require_countable(DuckDBEngine(encoding="utf-16"), task(path))
+        require_countable(DuckDBEngine(encoding=encoding), task(path))
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "koi8-r", "mac-roman", "iso8859-6"])
+def test_every_byte_of_an_encoding_is_a_character_or_leaves_out_its_row(
+    tmp_path: Path, encoding: str
+) -> None:
+    """Planted bug: in cp1252, a\\x81 and a\\x8d are one person, a with a replacement."""
+    names = [b"a" + bytes([byte]) for byte in range(128, 256)]
+    path = write(tmp_path / "log.csv", b"unit,item\n" + b"".join(b"%b,x\n" % n for n in names))
+    good = {
+        name.decode(encoding) for name in names if "\ufffd" not in name.decode(encoding, "replace")
+    }
+    engine = DuckDBEngine(encoding=encoding)
+    assert count_top(engine, task(path), KEY).counts == (len(good),)
+    assert engine.broken_lines(path, {"unit", "item"}) == len(names) - len(good)
+    engine.close()
 
 
 def test_what_a_csv_writer_wrote_is_read_back(engine: DuckDBEngine, tmp_path: Path) -> None:
