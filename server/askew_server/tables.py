@@ -40,7 +40,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -66,6 +66,8 @@ BLOCK = 1 << 22
 LONGEST_ROW = 1 << 24
 """Bytes; a block is at most as long."""
 TEXT: Final = pa.string()
+# What is read once is not worth a dictionary.
+_PLAINLY: Final = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 CODED: Final = pa.dictionary(pa.int32(), TEXT)
 
 _SAMPLE = 1 << 24  # bytes that tell an encoding
@@ -311,15 +313,89 @@ def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) 
     """
     left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])
-    # Plainly: what is read once is not worth a dictionary.
-    plainly = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-    with parquet.ParquetWriter(file, schema, **plainly) as writer:
+    with parquet.ParquetWriter(file, schema, **_PLAINLY) as writer:
         for batch in table.batches(names, left_out):
             writer.write_batch(pa.record_batch(list(batch.texts), schema))
             share(batch.share)
     file.flush()
     require_still(before, may_grow=True)
     return left_out.count
+
+
+def is_sound(paths: Iterable[str], texts: Sequence[str], share: Share) -> bool:
+    """Return whether columns of text of parquet files are UTF-8, in every row."""
+    batches = chain.from_iterable(_parquet_batches(path, texts) for path in paths if texts)
+    return all(
+        _is_sound(_as_stored(column)) for batch in batches for column in _told(batch, share).columns
+    )
+
+
+def copy_sound(
+    paths: Iterable[str],
+    texts: Collection[str],
+    names: Sequence[str],
+    file: BinaryIO,
+    share: Share,
+) -> int:
+    """Write columns of parquet files as one, with nothing where a text is no UTF-8; return how many
+    such there were. texts: those of the columns that hold text; the others keep their types.
+    """
+    writer, left_out = None, 0
+    for batch in chain.from_iterable(_parquet_batches(path, names) for path in paths):
+        columns = []
+        for name in names:
+            column = batch.column(name)
+            if name in texts:
+                stored = _as_stored(column)
+                column = _without_torn(stored)
+                left_out += column.null_count - stored.null_count
+            columns.append(column)
+        if writer is None:
+            schema = pa.schema(list(zip(names, (each.type for each in columns), strict=True)))
+            writer = parquet.ParquetWriter(file, schema, **_PLAINLY)
+        whole = [each.cast(kind) for each, kind in zip(columns, schema.types, strict=True)]
+        writer.write_batch(pa.record_batch(whole, schema))
+        share(0.0)
+    if writer is not None:
+        writer.close()
+    file.flush()
+    return left_out
+
+
+def _parquet_batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(1 << 16, columns=list(names), use_threads=False)
+    except (OSError, pa.ArrowException) as error:  # whose words may quote a row
+        raise DataError(f"{path}: it cannot be read ({type(error).__name__})") from None
+
+
+def _told(batch: pa.RecordBatch, share: Share) -> pa.RecordBatch:
+    share(0.0)
+    return batch
+
+
+def _as_stored(texts: pa.Array) -> pa.Array:
+    """Return texts of one type, whatever their bytes are."""
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    return texts.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
+
+
+def _is_sound(texts: pa.Array) -> bool:
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _without_torn(texts: pa.Array) -> pa.Array:
+    if _is_sound(texts):
+        return texts
+    found = texts.cast(pa.large_binary()).to_pylist()
+    kept = [each if each is not None and _is_text(each) else None for each in found]
+    return pa.array(kept, pa.large_binary()).cast(pa.large_string())
 
 
 @dataclass(frozen=True)
