@@ -28,6 +28,7 @@ Where a reading is paid for (`release`, `train --private`), `encoding` is named 
 Then one person's lines decide about these lines alone: no share of bad rows, no message and no
 guess depends on them, but for the refusal of a quote, whose sentence is always the same; and a last
 line without its end is left out, since half of a name may be the name of somebody else.
+Of a file without a header the end of its name says how it is packed.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ GENRES = (
     *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery"),
     *("Romance", "Sci-Fi", "Thriller", "War", "Western"),
 )
+_PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive or a workbook",
     b"BZh": "packed by bzip2",
@@ -468,9 +470,12 @@ def failures_named(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def unpacked(path: str, size: int | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def unpacked(
+    path: str, size: int | None = None, *, by_name: bool = False
+) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Yield the bytes that are packed in a file, and the file as it lies on disk. size: where it
-    ends, whatever is written behind.
+    ends, whatever is written behind. by_name: the end of its name says how it is packed, since its
+    first bytes are somebody's.
     """
     if not Path(path).is_file():
         raise DataError(f"{path}: there is no regular file of this name")
@@ -478,9 +483,11 @@ def unpacked(path: str, size: int | None = None) -> Iterator[tuple[BinaryIO, Bin
         raw = _Beginning(opened, os.fstat(opened.fileno()).st_size if size is None else size)
         start = opened.read(4)
         opened.seek(0)
-        if start.startswith(b"\x1f\x8b"):
+        if by_name:
+            start = _PACKED.get(Path(path).suffix.lower(), b"")
+        if start.startswith(_PACKED[".gz"]):
             yield cast("BinaryIO", gzip.GzipFile(fileobj=cast("BinaryIO", raw))), opened
-        elif start == b"\x28\xb5\x2f\xfd":
+        elif start == _PACKED[".zst"]:
             packed = pa.PythonFile(raw, mode="r")
             yield cast("BinaryIO", pa.CompressedInputStream(packed, "zstd")), opened
         else:
@@ -505,11 +512,12 @@ class _Beginning(io.RawIOBase):
 
 def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     """Return a file by what it begins with."""
-    with unpacked(path) as (file, raw):
+    bare = _BARE.get(_name_of(path))
+    is_somebodys = log and bare is not None
+    with unpacked(path, by_name=is_somebodys) as (file, raw):
         start, size = file.read(1 << 20), max(os.fstat(raw.fileno()).st_size, 1)
         kind = "text" if isinstance(file, io.BufferedReader) else "packed text"
-    bare = _BARE.get(_name_of(path))
-    if log and bare is not None:  # its first bytes are somebody's
+    if log and bare is not None:
         text = _Text(path, size, bare, encoding or "utf-8", log=True)
         return _Part(path, size, kind, "line", bare.columns, text.batches)
     for magic, words in _FOREIGN.items():
@@ -619,6 +627,7 @@ class _Text:
     ) -> None:
         self.layout, self._path, self._size = layout, path, size
         self._encoding, self._log = encoding, log
+        self._is_somebodys = log and not layout.has_header  # from its first byte on
         separator = re.escape(layout.separator.encode())
         plain = rb'[^"%b\n][^%b\n]*+' % (separator, separator)
         quoted = rb'"(?:[^"]++|"")*+"'
@@ -633,7 +642,8 @@ class _Text:
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
         """Yield the rows."""
-        with unpacked(self._path, self._size if self._log else None) as (file, raw):
+        size = self._size if self._log else None
+        with unpacked(self._path, size, by_name=self._is_somebodys) as (file, raw):
             for number, block in self._blocks(file, omissions):
                 numbers, columns = self._cut(block, number, names, omissions, coded)
                 yield Batch(numbers, columns, raw.tell() / self._size)
@@ -652,7 +662,7 @@ class _Text:
         without the header, a byte order mark and rows that are too long.
         """
         start = file.read(3)
-        rest = start.removeprefix(codecs.BOM_UTF8)
+        rest = start if self._is_somebodys else start.removeprefix(codecs.BOM_UTF8)
         number, lines_gone, is_long, is_header = 1, 0, False, self.layout.has_header
         while rest or start:
             start = file.read(BLOCK)

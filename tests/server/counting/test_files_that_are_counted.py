@@ -193,18 +193,54 @@ def test_what_a_csv_writer_wrote_is_read_back(engine: DuckDBEngine, tmp_path: Pa
     assert list(zip(top.items, top.counts, strict=True)) == wanted
 
 
-@pytest.mark.parametrize("first", ["1\t2\t5\t0", "PK\x03\x04\t2\t5\t0", '{"a":1}\t2\t5\t0', "x"])
+FIRST = {
+    "a row": b"1\t2\t5\t0",
+    "a zip": b"PK\x03\x04\t2\t5\t0",
+    "JSON": b'{"a":1}\t2\t5\t0',
+    "gzip": b"\x1f\x8b\t2\t5\t0",
+    "zstd": b"\x28\xb5\x2f\xfd\t2\t5\t0",
+    "no row": b"x",
+}
+
+
+@pytest.mark.parametrize("first", FIRST)
 def test_what_a_file_of_movielens_is_its_first_row_does_not_decide(
     engine: DuckDBEngine, tmp_path: Path, first: str
 ) -> None:
-    """It is somebody's. Planted bug: a first row that looks like JSON refuses the file."""
-    path = write(tmp_path / "u.data", f"{first}\n7\t2\t5\t0\n".encode())
+    """It is somebody's. Planted bugs: a first row that looks like JSON, or packed, refuses it."""
+    row = FIRST[first]
+    path = write(tmp_path / "u.data", row + b"\n7\t2\t5\t0\n")
     engine.look_through(path)
-    wanted = 1 + (first != "x")
+    wanted = 2 if first in ("a row", "a zip", "JSON") else 1
     assert count_top(engine, task(path, unit_column="user"), KEY).counts == (wanted,)
-    other = task(write(tmp_path / "other.txt", f"{first}\n".encode()), unit_column="user")
-    with pytest.raises(DataError, match=r"there is no column 'user'|a zip archive|JSON is not"):
+    other = task(write(tmp_path / "other.txt", row + b"\n"), unit_column="user")
+    refused = r"there is no column 'user'|a zip archive|JSON is not|cannot be read|cut short"
+    with pytest.raises(DataError, match=refused):
         require_countable(engine, other)
+
+
+def test_a_first_person_without_a_header_keeps_every_byte(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    """Planted bug: what looks like a byte order mark makes one person of two."""
+    rows = b"".join(b"%b\t2\t5\t0\n" % person for person in (b"\xef\xbb\xbf7", b"7", b"8"))
+    asked = task(write(tmp_path / "u.data", rows), unit_column="user")
+    engine.look_through(asked.events)
+    assert count_top(engine, asked, KEY).counts == (3,)
+
+
+def test_a_log_without_a_header_is_packed_as_its_name_ends(tmp_path: Path) -> None:
+    rows = b"7::2::5::0\n"
+    for end, packed in (
+        ("", rows),
+        (".gz", gzip.compress(rows)),
+        (".zst", pa.compress(rows, "zstd", asbytes=True)),
+    ):
+        path = tmp_path / f"ratings.dat{end}"
+        path.write_bytes(packed)
+        table = tables.open_table(path, encoding="utf-8", log=True)
+        [batch] = table.batches(["user"], table.omissions())
+        assert batch.texts[0].to_pylist() == ["7"]
 
 
 # -- headers --------------------------------------------------------------------------------------
