@@ -21,13 +21,14 @@ by its name. All files of a table have the same columns.
               was written.
     bad rows  are left out, each by itself, and counted by their reason: another number of fields,
               a byte that is no text, a NUL, over 16 MB. An empty line is nothing.
-    encoding  UTF-8, or the one that is named. Where none is named and most lines that are not ASCII
-              are no UTF-8 either, latin-1, which `Table.notes` says.
+    encoding  UTF-8, or the one that is named, of a byte a character. Where none is named and most
+              lines that are not ASCII are no UTF-8 either, latin-1, which `Table.notes` says.
 
 Where a reading is paid for (`release`, `train --private`), `encoding` is named and `log` is true.
 Then one person's lines decide about these lines alone: no share of bad rows, no message and no
 guess depends on them, but for the refusal of a quote, whose sentence is always the same; and a last
 line without its end is left out, since half of a name may be the name of somebody else.
+Of a file without a header the end of its name says how it is packed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -66,6 +67,8 @@ BLOCK = 1 << 22
 LONGEST_ROW = 1 << 24
 """Bytes; a block is at most as long."""
 TEXT: Final = pa.string()
+# What is read once is not worth a dictionary.
+_PLAINLY: Final = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 CODED: Final = pa.dictionary(pa.int32(), TEXT)
 
 _SAMPLE = 1 << 24  # bytes that tell an encoding
@@ -76,6 +79,7 @@ GENRES = (
     *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery"),
     *("Romance", "Sci-Fi", "Thriller", "War", "Western"),
 )
+_PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive or a workbook",
     b"BZh": "packed by bzip2",
@@ -286,7 +290,7 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
     if not files:
         raise DataError(f"{name}: there is no such file")
     if encoding is not None:
-        encoding = _checked(encoding)
+        encoding = known_encoding(encoding)
     parts = tuple([_part(file, encoding, log=log) for file in files])
     first, columns = parts[0], parts[0].columns
     varies = first.kind in ("GeoJSON", "JSON")  # which have what each of their objects has
@@ -311,15 +315,89 @@ def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) 
     """
     left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])
-    # Plainly: what is read once is not worth a dictionary.
-    plainly = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-    with parquet.ParquetWriter(file, schema, **plainly) as writer:
+    with parquet.ParquetWriter(file, schema, **_PLAINLY) as writer:
         for batch in table.batches(names, left_out):
             writer.write_batch(pa.record_batch(list(batch.texts), schema))
             share(batch.share)
     file.flush()
     require_still(before, may_grow=True)
     return left_out.count
+
+
+def is_sound(paths: Iterable[str], texts: Sequence[str], share: Share) -> bool:
+    """Return whether columns of text of parquet files are UTF-8, in every row."""
+    batches = chain.from_iterable(_parquet_batches(path, texts) for path in paths if texts)
+    return all(
+        _is_sound(_as_stored(column)) for batch in batches for column in _told(batch, share).columns
+    )
+
+
+def copy_sound(
+    paths: Iterable[str],
+    texts: Collection[str],
+    names: Sequence[str],
+    file: BinaryIO,
+    share: Share,
+) -> int:
+    """Write columns of parquet files as one, with nothing where a text is no UTF-8; return how many
+    such there were. texts: those of the columns that hold text; the others keep their types.
+    """
+    writer, left_out = None, 0
+    for batch in chain.from_iterable(_parquet_batches(path, names) for path in paths):
+        columns = []
+        for name in names:
+            column = batch.column(name)
+            if name in texts:
+                stored = _as_stored(column)
+                column = _without_torn(stored)
+                left_out += column.null_count - stored.null_count
+            columns.append(column)
+        if writer is None:
+            schema = pa.schema(list(zip(names, (each.type for each in columns), strict=True)))
+            writer = parquet.ParquetWriter(file, schema, **_PLAINLY)
+        whole = [each.cast(kind) for each, kind in zip(columns, schema.types, strict=True)]
+        writer.write_batch(pa.record_batch(whole, schema))
+        share(0.0)
+    if writer is not None:
+        writer.close()
+    file.flush()
+    return left_out
+
+
+def _parquet_batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(1 << 16, columns=list(names), use_threads=False)
+    except (OSError, pa.ArrowException) as error:  # whose words may quote a row
+        raise DataError(f"{path}: it cannot be read ({type(error).__name__})") from None
+
+
+def _told(batch: pa.RecordBatch, share: Share) -> pa.RecordBatch:
+    share(0.0)
+    return batch
+
+
+def _as_stored(texts: pa.Array) -> pa.Array:
+    """Return texts of one type, whatever their bytes are."""
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    return texts.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
+
+
+def _is_sound(texts: pa.Array) -> bool:
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _without_torn(texts: pa.Array) -> pa.Array:
+    if _is_sound(texts):
+        return texts
+    found = texts.cast(pa.large_binary()).to_pylist()
+    kept = [each if each is not None and _is_text(each) else None for each in found]
+    return pa.array(kept, pa.large_binary()).cast(pa.large_string())
 
 
 @dataclass(frozen=True)
@@ -392,9 +470,12 @@ def failures_named(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def unpacked(path: str, size: int | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def unpacked(
+    path: str, size: int | None = None, *, by_name: bool = False
+) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Yield the bytes that are packed in a file, and the file as it lies on disk. size: where it
-    ends, whatever is written behind.
+    ends, whatever is written behind. by_name: the end of its name says how it is packed, since its
+    first bytes are somebody's.
     """
     if not Path(path).is_file():
         raise DataError(f"{path}: there is no regular file of this name")
@@ -402,9 +483,11 @@ def unpacked(path: str, size: int | None = None) -> Iterator[tuple[BinaryIO, Bin
         raw = _Beginning(opened, os.fstat(opened.fileno()).st_size if size is None else size)
         start = opened.read(4)
         opened.seek(0)
-        if start.startswith(b"\x1f\x8b"):
+        if by_name:
+            start = _PACKED.get(Path(path).suffix.lower(), b"")
+        if start.startswith(_PACKED[".gz"]):
             yield cast("BinaryIO", gzip.GzipFile(fileobj=cast("BinaryIO", raw))), opened
-        elif start == b"\x28\xb5\x2f\xfd":
+        elif start == _PACKED[".zst"]:
             packed = pa.PythonFile(raw, mode="r")
             yield cast("BinaryIO", pa.CompressedInputStream(packed, "zstd")), opened
         else:
@@ -429,11 +512,12 @@ class _Beginning(io.RawIOBase):
 
 def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     """Return a file by what it begins with."""
-    with unpacked(path) as (file, raw):
+    bare = _BARE.get(_name_of(path))
+    is_somebodys = log and bare is not None
+    with unpacked(path, by_name=is_somebodys) as (file, raw):
         start, size = file.read(1 << 20), max(os.fstat(raw.fileno()).st_size, 1)
         kind = "text" if isinstance(file, io.BufferedReader) else "packed text"
-    bare = _BARE.get(_name_of(path))
-    if log and bare is not None:  # its first bytes are somebody's
+    if log and bare is not None:
         text = _Text(path, size, bare, encoding or "utf-8", log=True)
         return _Part(path, size, kind, "line", bare.columns, text.batches)
     for magic, words in _FOREIGN.items():
@@ -460,13 +544,24 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     return _Part(path, size, kind, "line", layout.columns, text.batches, note)
 
 
-def _checked(encoding: str) -> str:
-    """Return an encoding whose rows end where bytes say so. Raises ParameterError for others."""
+def known_encoding(encoding: str) -> str:
+    """Return the usual name of an encoding in which the bytes of ASCII, and no others, are ASCII:
+    rows, fields and quotes are found in bytes. Raises ParameterError for others.
+    """
+    every, escape, texts = bytes(range(256)), b"\\u0022", ""
     try:
-        known, texts = codecs.lookup(encoding).name, bytes(range(256)).decode(encoding, "replace")
+        known = codecs.lookup(encoding).name
+        if escape.decode(encoding) == escape.decode():
+            texts = every.decode(encoding, "replace")
     except (LookupError, UnicodeError):
-        known, texts = "", ""
-    if known != "utf-8" and (len(texts) != 256 or texts[:128].encode() != bytes(range(128))):
+        known = ""
+    is_of_bytes = (
+        len(texts) == len(every)
+        and texts[:128].encode() == every[:128]
+        and not any(each.isascii() for each in texts[128:])
+        and set(texts[128:]) != {"\N{REPLACEMENT CHARACTER}"}
+    )
+    if known != "utf-8" and not is_of_bytes:
         raise ParameterError("encoding", encoding, "utf-8, or one of a byte a character")
     return known
 
@@ -532,6 +627,7 @@ class _Text:
     ) -> None:
         self.layout, self._path, self._size = layout, path, size
         self._encoding, self._log = encoding, log
+        self._is_somebodys = log and not layout.has_header  # from its first byte on
         separator = re.escape(layout.separator.encode())
         plain = rb'[^"%b\n][^%b\n]*+' % (separator, separator)
         quoted = rb'"(?:[^"]++|"")*+"'
@@ -546,7 +642,8 @@ class _Text:
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
         """Yield the rows."""
-        with unpacked(self._path, self._size if self._log else None) as (file, raw):
+        size = self._size if self._log else None
+        with unpacked(self._path, size, by_name=self._is_somebodys) as (file, raw):
             for number, block in self._blocks(file, omissions):
                 numbers, columns = self._cut(block, number, names, omissions, coded)
                 yield Batch(numbers, columns, raw.tell() / self._size)
@@ -565,7 +662,7 @@ class _Text:
         without the header, a byte order mark and rows that are too long.
         """
         start = file.read(3)
-        rest = start.removeprefix(codecs.BOM_UTF8)
+        rest = start if self._is_somebodys else start.removeprefix(codecs.BOM_UTF8)
         number, lines_gone, is_long, is_header = 1, 0, False, self.layout.has_header
         while rest or start:
             start = file.read(BLOCK)
@@ -633,7 +730,9 @@ class _Text:
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         if self._encoding != "utf-8" and not block.isascii():
-            block = block.decode(self._encoding, "replace").encode()
+            # A byte that the encoding does not have becomes no UTF-8, which is odd.
+            text = block.decode(self._encoding, "surrogateescape")
+            block = text.encode("utf-8", "surrogatepass")
         is_odd = (
             b"\0" in block
             or b"\n\n" in block

@@ -44,6 +44,11 @@ class Workplace:
         """As named, or beside the ledger."""
         return mark_file(self.ledger, self.mark)
 
+    @property
+    def log_encoding(self) -> str:
+        """As named, or UTF-8: nothing of a log decides it."""
+        return self.encoding or "utf-8"
+
 
 class Rational(click.ParamType[Fraction]):
     """An exact number: 1, 0.5, 1e-6 or 1/3, never through a float. positive: above 0 only."""
@@ -176,6 +181,15 @@ def _typed_engine(context: click.Context, parameter: click.Parameter, value: str
     return value
 
 
+def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return one name for one encoding: it is a part of what a paid request is known by."""
+    if value is None:
+        return None
+    from askew_server.tables import known_encoding  # pyarrow takes a while
+
+    return known_encoding(value)
+
+
 def engine_options(command: _Command) -> _Command:
     """--engine and its settings."""
     options = (
@@ -193,6 +207,7 @@ def engine_options(command: _Command) -> _Command:
         ),
         click.option(
             "--encoding",
+            callback=_known_encoding,
             help="Of files of text, such as latin-1: what is counted decides nothing about it.  "
             "[default: utf-8]",
         ),

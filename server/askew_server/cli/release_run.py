@@ -119,7 +119,9 @@ def run(
         plan = ReleasePlan(
             dataset=data.name,
             version=data.version,
-            source=replace(source, engine=public_address(place.engine)),
+            source=replace(
+                source, engine=public_address(place.engine), encoding=place.log_encoding
+            ),
             mechanism=mechanism,
             asked=with_default_bound(mechanism, asked),
             expected=None if expectation is None else expectation.origin,
@@ -196,7 +198,12 @@ def repeat_in_words(stored: StoredRelease) -> str:
 @contextmanager
 def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
     """The engine of a workplace, until it is no longer needed."""
-    engine = open_engine(place.engine, memory_limit=place.memory_limit, progress=progress)
+    engine = open_engine(
+        place.engine,
+        memory_limit=place.memory_limit,
+        progress=progress,
+        encoding=place.log_encoding,
+    )
     try:
         yield engine
     finally:

@@ -245,6 +245,7 @@ def _task(
     return LikesTask(
         events=events,
         engine=public_address(spending.place.engine),
+        encoding=spending.place.log_encoding,
         unit_column=unit,
         item_column=item,
         rating_column=rating,

@@ -35,6 +35,7 @@ class EventSource:
                  log/*.parquet; a folder, log/) or a TABLE of the engine ("events", "schema.events";
                  parts exactly as they are written).
     engine       where files and tables are, without a secret (`engines.public_address`).
+    encoding     of files of text, by its usual name (`tables.known_encoding`).
     unit_column  whose history is protected: text, integers or UUIDs.
     item_column  what is counted: text, integers or UUIDs. "1" and "01" are two items.
     catalog      a FILE or TABLE with the same item column: every item there is. It is public, and
@@ -46,6 +47,7 @@ class EventSource:
 
     events: str
     engine: str = "duckdb:"
+    encoding: str = "utf-8"
     unit_column: str = "unit"
     item_column: str = "item"
     catalog: str | None = None

@@ -84,6 +84,16 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
     assert spent() == 16
 
 
+def test_a_matrix_of_another_encoding_is_paid_again(folder: Path, run: Run) -> None:
+    """Planted bug: of the wrong encoding, the model that was paid for is all there ever is."""
+    small = ("train", "--least-likes", "3", "--out")
+    assert asked(run, *small, "m", "--encoding", "klingon") == 1
+    assert spent() == 0
+    assert asked(run, *small, "m", "--encoding", "latin-1") == 0
+    assert asked(run, *small, "m2", "--encoding", "cp1252") == 0
+    assert spent() == 16
+
+
 HEAD = "user,item,rating\n"
 REFUSED = {
     "ratings.jsonl": ('{"user":1,"item":2,"rating":5}\n', "private training counts parquet, csv,"),

@@ -182,6 +182,26 @@ def test_another_release_is_asked_for_by_a_date_or_by_again(
     assert first < dated == same == dated_still < another == newest
 
 
+def test_another_encoding_is_another_request_and_an_unknown_one_is_none(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    """Planted bugs: the log is read as UTF-8 whatever is named; and its repeat is the wrong list
+    that was paid for."""
+    for name in ("films.csv", "log.csv"):
+        text = (opened / name).read_bytes().replace(b"film 0\n", b"film \xe9\n")
+        (opened / name).write_bytes(text)
+    asked = (*KNOWN, "--epsilon", 20, "-k", 1, "--json")
+    assert run(*asked, "--encoding", "klingon") == FAILED
+    assert run(*asked, "--encoding", "utf-16") == FAILED
+    assert spent(run, capsys) == "0"
+    assert run(*asked, "--encoding", "latin-1") == 0
+    assert "film \xe9" in release_in(capsys.readouterr().out)["items"]
+    assert run(*asked, "--encoding", "iso-8859-1") == 0  # the same by another name
+    assert spent(run, capsys) == "20"
+    assert run(*asked, "--encoding", "cp1252") == 0
+    assert spent(run, capsys) == "40"
+
+
 @pytest.mark.parametrize("name", ["log.csv", "./log.csv", "absolute"])
 def test_a_file_is_one_by_whatever_name_and_a_link_by_its_own(
     opened: Path, run: Run, capsys: Captured, name: str

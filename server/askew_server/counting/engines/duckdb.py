@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -23,11 +23,12 @@ from askew_server.counting.engines.driver import (
 from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Progress, of_duckdb
 from askew_server.tables import (
-    Share,
     State,
     Table,
+    copy_sound,
     copy_text,
     files_of,
+    is_sound,
     open_table,
     require_still,
     states_of,
@@ -131,7 +132,7 @@ class DuckDBEngine:
         asked = [name for name, view in self._views.items() if view in sql]
         for look in range(_LOOKS):
             with duckdb_failures(", ".join(self._views) or "DuckDB"), ExitStack() as stack:
-                still = [state for name in asked for state in self._settle(name, stack)]
+                still = [state for name in asked for state in self._settle(name, sql, stack)]
                 found = self._statements.result(
                     lambda: self._connection.execute(sql, values).fetchall()
                 )
@@ -147,13 +148,18 @@ class DuckDBEngine:
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
         """Read files as they are now: they are what is counted from now on, with nothing that is
-        written later, and of text these columns, or all. Raises DataError for torn quotes.
+        written later, and these columns, or all. Raises DataError for torn quotes.
         """
         if is_file(name):
             self._forget(name)
-            self._looked_through[name] = (
-                self._copied(name, columns) if is_text_file(name) else states_of(files_of(name))
-            )
+            if is_text_file(name):
+                self._looked_through[name] = self._copied(name, columns)
+                return
+            with duckdb_failures(name):
+                states = states_of(files_of(name))
+                mended = self._mended(name, states, lambda column: column in (columns or [column]))
+            self._looked_through[name] = mended or states
+            require_still(states)
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
         """Lines of a file of text that are no rows."""
@@ -189,7 +195,7 @@ class DuckDBEngine:
                 return parts
         raise DataError(f"{name}: there is no such table, and no file whose name ends as one does")
 
-    def _settle(self, name: str, stack: ExitStack) -> tuple[State, ...]:
+    def _settle(self, name: str, sql: str, stack: ExitStack) -> tuple[State, ...]:
         """Have the view of files read them; return the files that must keep still until it is
         read. When rows are asked for, and not when the view is made: that is before the charge.
         """
@@ -200,7 +206,15 @@ class DuckDBEngine:
                 copy = stack.enter_context(self._copied(name, None))
             self._view(name, copy.query)
             return ()
-        states = known if isinstance(known, tuple) else states_of(files_of(name))
+        if isinstance(known, _Copy):
+            self._view(name, known.query)
+            return ()
+        states = known or states_of(files_of(name))
+        if not known:
+            mended = self._mended(name, states, lambda column: _SQL.quoted(column) in sql)
+            if mended is not None:
+                self._view(name, stack.enter_context(mended).query)
+                return states
         self._view(name, self._parquet(name, tuple(each.path for each in states)))
         return states
 
@@ -209,7 +223,35 @@ class DuckDBEngine:
 
     def _copied(self, name: str, columns: Collection[str] | None) -> _Copy:
         table = self._text(name)
-        return _Copy(table, sorted(columns or table.columns), self._folder.path, self._go_on)
+        own = sorted(columns or table.columns)
+        texts = ", ".join(f"NULLIF({each}, '') AS {each}" for each in map(_SQL.quoted, own))
+        return _Copy(
+            name, self._folder.path, texts, lambda file: copy_text(table, own, file, self._go_on)
+        )
+
+    def _mended(
+        self, name: str, states: tuple[State, ...], counts: Callable[[str], bool]
+    ) -> _Copy | None:
+        """A copy of the columns of parquet files that count, without texts that are no UTF-8, which
+        DuckDB reads no further than; None where there are none, as everywhere but for mistakes.
+        """
+        paths = tuple(each.path for each in states)
+        types = {
+            column: kind for column, kind in self._alike(name, paths).items() if counts(column)
+        }
+        texts = [column for column, kind in types.items() if kind == "VARCHAR"]
+        if is_sound(paths, texts, self._go_on):
+            return None
+        own = ", ".join(
+            f"CAST({quoted} AS {kind}) AS {quoted}"
+            for quoted, kind in ((_SQL.quoted(column), kind) for column, kind in types.items())
+        )
+        return _Copy(
+            name,
+            self._folder.path,
+            own,
+            lambda file: copy_sound(paths, texts, [*types], file, self._go_on),
+        )
 
     def _forget(self, name: str) -> None:
         known = self._looked_through.pop(name, ())
@@ -226,48 +268,55 @@ class DuckDBEngine:
         self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {self._views[name]} AS {query}")
 
     def _parquet(self, name: str, files: tuple[str, ...]) -> str:
-        """Parquet files, with the columns that all of them have, of one type. DuckDB would take the
-        first file's for everybody's: a value of another file then fails the count after the charge,
-        is rounded, or becomes one with others ("01" and 1).
+        """The rows of parquet files."""
+        alike = [duckdb.ColumnExpression(column) for column in self._alike(name, files)]
+        paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
+        rows = self._connection.read_parquet(paths, hive_partitioning=False).select(*alike)
+        return rows.sql_query()
+
+    def _alike(self, name: str, files: tuple[str, ...]) -> dict[str, str]:
+        """The columns that all parquet files have, of one type, with their types. DuckDB would take
+        the first file's for everybody's: a value of another file then fails the count after the
+        charge, is rounded, or becomes one with others ("01" and 1).
         """
         if not files:
             raise DataError(f"{name}: there is no such file")
-        paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
+        paths = [glob.escape(file) for file in files]
         schemas = [
             dict(zip(rows.columns, rows.types, strict=True))
             for rows in (self._connection.read_parquet(p, hive_partitioning=False) for p in paths)
         ]
-        alike = [
-            duckdb.ColumnExpression(column)
+        alike = {
+            column: str(kind)
             for column, kind in schemas[0].items()
             if all(schema.get(column) == kind for schema in schemas)
-        ]
+        }
         if not alike:
             raise DataError(f"{name}: its files have no column of one type in common")
-        rows = self._connection.read_parquet(paths, hive_partitioning=False).select(*alike)
-        return rows.sql_query()
+        return alike
 
 
 class _Copy:
-    """A copy of columns of text, as parquet, in a file without a name: it is gone with its process.
+    """A copy of columns, as parquet, in a file without a name: it is gone with its process.
 
-    query: its rows, in which what is missing is NULL. broken: how many lines are no rows.
+    write: gives back how much is left out. query: its rows, in which what is missing is NULL.
+    broken: how many lines are no rows.
     """
 
-    def __init__(self, table: Table, columns: Sequence[str], folder: Path, share: Share) -> None:
+    def __init__(
+        self, name: str, folder: Path, columns: str, write: Callable[[BinaryIO], int]
+    ) -> None:
         # Of mode 0600, in a folder of 0700.
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (it lasts)
         try:
-            self.broken = copy_text(table, columns, cast("BinaryIO", self._file), share)
+            self.broken = write(cast("BinaryIO", self._file))
         except OSError as error:
             self._file.close()
-            raise DataError(f"{table.name}: it cannot be copied ({error.strerror})") from None
+            raise DataError(f"{name}: it cannot be copied ({error.strerror})") from None
         except BaseException:
             self._file.close()
             raise
-        own = [_SQL.quoted(name) for name in columns]
-        texts = ", ".join(f"NULLIF({name}, '') AS {name}" for name in own)
-        self.query = f"SELECT {texts} FROM read_parquet('/dev/fd/{self._file.fileno()}')"  # noqa: S608
+        self.query = f"SELECT {columns} FROM read_parquet('/dev/fd/{self._file.fileno()}')"  # noqa: S608
 
     def __enter__(self) -> _Copy:
         return self
