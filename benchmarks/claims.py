@@ -74,7 +74,8 @@ def deployments() -> dict[str, dict[str, str]]:
             f"{rate * device.max_ratings_apart:g} any two people, at most",
             "δ": "0",
             "ε of a month; of a life": f"{float(device.rating_monthly_cap):g}; "
-            f"{float(device.rating_lifetime_cap):g} a rating",
+            f"{float(device.rating_lifetime_cap):g} a rating; on axes "
+            f"{float(device.axis_monthly_cap):g}; {float(device.axis_lifetime_cap):g} a value",
             "Mechanism": "two-sided geometric noise",
             "Composition": "exact sums",
             "Randomness": "the kernel's, unbuffered",

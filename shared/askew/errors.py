@@ -177,7 +177,7 @@ class BudgetExceeded(AskewError):
         spent: Fraction,
         cap: Fraction,
         *,
-        measure: str = "epsilon of one rating or value",
+        measure: str = "epsilon of one rating",
         whose: str = "lifetime cap",
         next_month: str | None = None,
         renewed: bool = False,
@@ -186,7 +186,9 @@ class BudgetExceeded(AskewError):
             f"this would cost {float(requested):.6g} {measure}; {float(spent):.6g} of the {whose} "
             f"{float(cap):.6g} is spent, {float(cap - spent):.6g} is left"
         )
-        if next_month is not None:
+        if next_month is not None and requested > cap:
+            text += ". It is more than the whole cap: with these settings no month pays for it"
+        elif next_month is not None:
             refills = "refills this cap alone" if renewed else "refills nothing"
             text += f" (the next month begins on {next_month}, and {refills})"
         super().__init__(text)

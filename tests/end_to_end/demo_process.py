@@ -73,7 +73,7 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
     def start(*options: str) -> Demo:
         tag, temporary = uuid.uuid4().hex, tmp_path_factory.mktemp("temporary")
-        settings = {"ASKEW_TEST_TAG": tag, "TMPDIR": str(temporary), "COLUMNS": "120"}
+        settings = {"TAG_OF_A_TEST": tag, "TMPDIR": str(temporary), "COLUMNS": "120"}
         process = subprocess.Popen(
             [*COMMAND, *options],
             stdin=subprocess.DEVNULL,

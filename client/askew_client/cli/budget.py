@@ -100,6 +100,12 @@ def _as_json(found: Budget, month: str) -> dict[str, object]:
         "monthly_cap_per_rating": account.caps.monthly,
         "next_month": found.next_month,
         "refused": account.refused,
+        "axes": {
+            "spent": account.spent_on_axes,
+            "lifetime_cap": account.caps.axes_lifetime,
+            "this_month": account.spent_on_axes_in(month),
+            "monthly_cap": account.caps.axes_monthly,
+        },
         "places": {
             "spent_per_km": account.spent_per_km,
             "lifetime_cap_per_km": account.caps.places_lifetime,

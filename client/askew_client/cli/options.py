@@ -63,7 +63,7 @@ class DirectoryPath(click.Path):
 
 
 server = click.option("--server", help="The server, as host:port.  [default: 127.0.0.1:7571]")
-k = click.option("-k", type=int, help="Results to ask for.  [default: 8]")
+k = click.option("-k", type=int, help="Results to ask for.  [default: 20]")
 near_k = click.option(
     "-k",
     "near_k",

@@ -45,14 +45,18 @@ def budget_of(
         account,
         next_month=day_after(month_of(today)),
         lines=tuple((entry, _meaning(entry, names)) for entry in account.entries),
-        words=(*_words(account, month), *_words_of_places(account, month)),
+        words=(
+            *_words(account, month),
+            *_words_of_axes(account, month),
+            *_words_of_places(account, month),
+        ),
     )
 
 
 def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
     if entry.kind == "accept":
         words = (
-            f"you continued here; {at_most(entry.epsilon_per_rating)} a rating"
+            f"you continued here; {at_most(entry.epsilon_per_rating)} a rating or value on axes"
             f"{_and_per_km(entry)} was booked for what the ledger had lost, as far as its mark knew"
         )
     elif entry.epsilon_per_km:
@@ -79,7 +83,7 @@ def _words(account: Account, month: str) -> Iterator[str]:
     monthly, this_month = account.caps.monthly, float(account.spent_in(month))
     now = "" if monthly is None else f" This month: {this_month:.4g} of {float(monthly):g}."
     yield (
-        f"Ratings, and values on axes: spent {spent:.4g} of a lifetime cap of {cap:g}; "
+        f"Ratings: spent {spent:.4g} of a lifetime cap of {cap:g}; "
         f"{max(cap - spent, 0):.4g} is left.{now}"
     )
     if account.refused:
@@ -94,6 +98,16 @@ def _words(account: Account, month: str) -> Iterator[str]:
         "who differ in n ratings are told apart by up to n times that exponent: you hide among "
         "people like you."
     )
+
+
+def _words_of_axes(account: Account, month: str) -> Iterator[str]:
+    """What the values on axes cost together, if there are any."""
+    if account.spent_on_axes:
+        yield (
+            f"Values on axes: spent {at_most(account.spent_on_axes)} of a lifetime cap of "
+            f"{float(account.caps.axes_lifetime):g}, between any two values. This month: "
+            f"{at_most(account.spent_on_axes_in(month))} of {float(account.caps.axes_monthly):g}."
+        )
 
 
 def _words_of_places(account: Account, month: str) -> Iterator[str]:

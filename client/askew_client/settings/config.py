@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from askew.errors import AskewError, ConfigError, ParameterError
+from askew.errors import AskewError, ConfigError, ParameterError, maybe
 from askew.settings import OneOf, Setting, Text, file_values, host_of, said, tables_of
 from askew_client.settings.settings import ASKED, ClientSettings
 
@@ -85,6 +85,16 @@ SETTINGS: Final = (
 )
 
 
+# What other programs of this project read in the same environment, beside ASKEW_SERVER_...
+_OTHER_PROGRAMS: Final = frozenset(
+    f"ASKEW_{name}"
+    for name in (
+        *("ANALYST_SERVER", "CERTIFICATE", "CERTIFICATE_KEY", "ENGINE", "LEDGER", "MARK"),
+        *("TOKEN_FILE", "WITH_PARENT", "BENCH_ROWS", "BROWSERS", "ENGINES"),
+    )
+)
+
+
 def configured(
     flags: Mapping[str, object],
     environment: Mapping[str, str],
@@ -93,9 +103,10 @@ def configured(
 ) -> Config:
     """What the three sources say together; a flag that is None says nothing. source: the file.
 
-    Raises ConfigError for a name in the file that does not exist, and ParameterError for a value of
-    another type or out of range.
+    Raises ConfigError for a name in the file or the environment that does not exist, and
+    ParameterError for a value of another type or out of range.
     """
+    _check_variables(environment)
     keys = dict(_keys_of(file.get("keys", {}), source))
     found = file_values({k: v for k, v in file.items() if k != "keys"}, SETTINGS, source)
     if found.problems:
@@ -107,6 +118,18 @@ def configured(
     asked = {each.name: values[each.name] for each in ASKED if values[each.name] is not None}
     settings = ClientSettings(**asked)
     return Config(values["server"], values["data"], values["theme"], settings, keys)
+
+
+def _check_variables(environment: Mapping[str, str]) -> None:
+    """Raise ConfigError, without a value, for a variable that looks like a setting and is none:
+    nothing would read it, and what it was to limit would be spent.
+    """
+    known = [*(each.variable for each in SETTINGS), "ASKEW_CONFIG"]
+    for name in sorted(environment.keys() - set(known) - _OTHER_PROGRAMS):
+        if name.startswith("ASKEW_") and not name.startswith("ASKEW_SERVER_") and environment[name]:
+            longer = [each for each in known if {*name.split("_")} <= {*each.split("_")}]
+            advice = f" (perhaps {' or '.join(longer)})" if longer else maybe(name, known)
+            raise ConfigError(f"{name} is no setting{advice}")
 
 
 def _keys_of(table: object, source: str, of: str = "") -> Iterator[tuple[str, str]]:

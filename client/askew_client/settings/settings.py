@@ -89,6 +89,11 @@ _KINDS: Mapping[str, tuple[ValueKind, str]] = {
     "place_monthly_cap": (_COST, "What the noisy positions of one month may cost."),
     "place_lifetime_cap": (_COST, "What the noisy positions of all places may ever cost."),
     "epsilon_per_axis_unit": (_RATE, "Privacy loss of a value on axes, per unit of distance."),
+    "axis_monthly_cap": (
+        _COST,
+        "What the values on axes of one month may cost, as epsilon of one.",
+    ),
+    "axis_lifetime_cap": (_COST, "What all values on axes may ever cost, as epsilon of one."),
     "max_axes_diameter": (_WIDTH, "The widest list of axes that is asked, in units of distance."),
 }
 ASKED: Final = tuple(
@@ -100,11 +105,12 @@ ASKED: Final = tuple(
 
 @dataclass(frozen=True)
 class Caps:
-    """What fresh signals may cost, in the two accounts of the ledger.
+    """What fresh signals may cost, in the three accounts of the ledger.
 
-    lifetime, monthly: as epsilon of one rating, or of one value on axes, in all and in one month;
-    monthly is None where a month has no cap of its own. places_...: of all places together, as
-    epsilon per straight-line kilometer, in all, in one month and in one draw.
+    lifetime, monthly: as epsilon of one rating, in all and in one month; monthly is None where a
+    month has no cap of its own. places_...: of all places together, as epsilon per straight-line
+    kilometer, in all, in one month and in one draw. axes_...: of all values on axes together, as
+    epsilon between any two values.
     """
 
     lifetime: Fraction
@@ -112,6 +118,8 @@ class Caps:
     places_lifetime: Fraction = Fraction(21, 5)
     places_monthly: Fraction = Fraction(7, 5)
     places_draw: Fraction = Fraction(7, 5)
+    axes_lifetime: Fraction = Fraction(192)
+    axes_monthly: Fraction = Fraction(32)
 
 
 class ExactNumber:
@@ -143,8 +151,7 @@ class ClientSettings:
     follows from it alone. A device refuses a space where one rating could tell more.
     k: results per question.
     rating_lifetime_cap: the sum, over all fresh signals that this device will ever send, of what
-    they tell of one rating, or of one value on axes. The default pays for five years of monthly
-    questions: 60 * 0.8.
+    they tell of one rating. The default pays for five years of monthly questions: 60 * 0.8.
     rating_monthly_cap: the same for the fresh signals of one month; by default, two.
     max_ratings_apart: the widest space of tastes that this device enters, in ratings:
     epsilon_per_rating * max_ratings_apart, 16 by default, bounds what one signal tells between any
@@ -164,7 +171,9 @@ class ClientSettings:
     place_draw_cap, place_monthly_cap, place_lifetime_cap: what one position, those of a month and
     all that this device will ever draw may cost, as epsilon per straight-line kilometer.
     epsilon_per_axis_unit: for one fresh signal of a value on axes, per unit of distance. It costs
-    that times the diameter, between any two values.
+    that times the diameter, between any two values. axis_monthly_cap, axis_lifetime_cap: what the
+    values of a month, and all that this device will ever draw, may cost. By default a month pays
+    for two draws on the widest list of axes, and a lifetime for twelve.
     max_axes_diameter: the widest list of axes that this device enters, in units of distance: a
     server that says a unit is a second instead of an hour makes a day 86,400 wide.
     Raises ParameterError for a setting out of range.
@@ -188,6 +197,8 @@ class ClientSettings:
     place_monthly_cap: ExactNumber = ExactNumber("1.4")
     place_lifetime_cap: ExactNumber = ExactNumber("4.2")
     epsilon_per_axis_unit: ExactNumber = ExactNumber("0.5")
+    axis_monthly_cap: ExactNumber = ExactNumber(32)
+    axis_lifetime_cap: ExactNumber = ExactNumber(192)
     max_axes_diameter: float = 32.0
 
     def __post_init__(self) -> None:
@@ -203,6 +214,8 @@ class ClientSettings:
             self.place_lifetime_cap,
             self.place_monthly_cap,
             self.place_draw_cap,
+            self.axis_lifetime_cap,
+            self.axis_monthly_cap,
         )
 
     @property

@@ -1,15 +1,14 @@
-"""What the ledger says in all, in its two accounts, and what a fresh signal may still cost.
+"""What the ledger says in all, in its three accounts, and what a fresh signal may still cost.
 
-Epsilon of one rating, or of one value on axes; epsilon per straight-line kilometer for places. The
-two never mix. One signal serves a calendar month,
-written "2026-11". Without I/O.
+Epsilon of one rating; of one value on axes; per straight-line kilometer for places. The three never
+mix. One signal serves a calendar month, written "2026-11". Without I/O.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -19,35 +18,51 @@ from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import BudgetExceeded, ParameterError
 from askew_client.settings.settings import Caps
 from askew_client.signals.entries import Entry
-from askew_client.views.quote import Price
+from askew_client.views.quote import AccountName, Price
 
 if TYPE_CHECKING:
     from askew.protocol.signal import Signal
 
-PER_RATING = "epsilon of one rating or value"
-PER_KM = "epsilon per kilometer"
+_MEASURES: Mapping[AccountName, str] = {
+    "ratings": "epsilon of one rating",
+    "axes": "epsilon of one value on axes",
+    "places": "epsilon per kilometer",
+}
 _NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Account:
-    """All that the ledger says at one moment. spent, spent_per_km: the sums of the two accounts.
-    refused: why nothing is spent, or None.
+    """All that the ledger says at one moment. spent, spent_on_axes, spent_per_km: the sums of the
+    three accounts. refused: why nothing is spent, or None.
     """
 
     entries: tuple[Entry, ...]
     spent: Fraction
     caps: Caps
     refused: str | None
+    spent_on_axes: Fraction = _NOTHING
     spent_per_km: Fraction = _NOTHING
 
     def spent_in(self, month: str) -> Fraction:
         """What the signals that were drawn in one month tell at most of one rating."""
-        return sum((each.epsilon_per_rating for each in drawn_in(self.entries, month)), _NOTHING)
+        return sums_of(drawn_in(self.entries, month))[0]
+
+    def spent_on_axes_in(self, month: str) -> Fraction:
+        """What the values on axes that were drawn in one month cost, between any two values."""
+        return sums_of(drawn_in(self.entries, month))[1]
 
     def spent_per_km_in(self, month: str) -> Fraction:
         """What the places that were drawn in one month cost, per straight-line kilometer."""
-        return sum((each.epsilon_per_km for each in drawn_in(self.entries, month)), _NOTHING)
+        return sums_of(drawn_in(self.entries, month))[2]
+
+
+def sums_of(known: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
+    """Return what these entries spent: of ratings, of values on axes, of places."""
+    ratings, axes, places = _NOTHING, _NOTHING, _NOTHING
+    for rating, value, per_km in (each.adds for each in known):
+        ratings, axes, places = ratings + rating, axes + value, places + per_km
+    return ratings, axes, places
 
 
 def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
@@ -78,35 +93,38 @@ def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it cost
     charge: SignalCharge,
     caps: Caps,
     stored: Signal | None,
+    handle: str = "",
 ) -> Price:
     """What entries say of a signal of this month, in the account that its charge is of."""
-    drawn = drawn_in(known, month)
-    ratings = charge.epsilon_per_rating > 0
-    count = (lambda e: e.epsilon_per_rating) if ratings else (lambda e: e.epsilon_per_km)
-    spent, this_month = (sum(map(count, each), _NOTHING) for each in (known, drawn))
     by = None if stored is None else stored.mechanism
     second = stored is None and is_second(known, space_version, month)
-    if ratings:
-        limits = caps.lifetime, caps.monthly, None
-        return Price(month, by, charge, second, spent, this_month, *limits)
-    places = caps.places_lifetime, caps.places_monthly, caps.places_draw
-    return Price(month, by, charge, second, spent, this_month, *places)
+    account: AccountName = "axes" if space_version and handle else "ratings"
+    limits: tuple[Fraction, Fraction | None, Fraction | None] = caps.lifetime, caps.monthly, None
+    if charge.epsilon_per_km:
+        account = "places"
+        limits = caps.places_lifetime, caps.places_monthly, caps.places_draw
+    elif account == "axes":
+        limits = caps.axes_lifetime, caps.axes_monthly, None
+    at = tuple(_MEASURES).index(account)
+    spent, this_month = (sums_of(each)[at] for each in (known, drawn_in(known, month)))
+    return Price(month, by, charge, second, spent, this_month, *limits, account)
 
 
 def check_caps(price: Price) -> None:
     """Raises BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
-    charge, places = price.charge, not price.charge.epsilon_per_rating
-    cost = charge.epsilon_per_km if places else charge.epsilon_per_rating
-    check = partial(BudgetExceeded, measure=PER_KM if places else PER_RATING)
+    cost = price.charge.epsilon_per_km or price.charge.epsilon_per_rating
+    check = partial(BudgetExceeded, measure=_MEASURES[price.account])
     lifetime, monthly, draw = price.lifetime_cap, price.monthly_cap, price.draw_cap
-    following, of = day_after(price.month).isoformat(), " of places" if places else ""
+    following = day_after(price.month).isoformat()
+    of = "" if price.account == "ratings" else f" of {price.account}"
     if draw is not None and cost > draw:
         raise check(cost, _NOTHING, draw, whose="cap of one position")
     if price.spent + cost > lifetime:
         raise check(cost, price.spent, lifetime, whose=f"lifetime cap{of}", next_month=following)
     if monthly is not None and price.spent_this_month + cost > monthly:
         spent, whose = price.spent_this_month, f"monthly cap{of}"
-        raise check(cost, spent, monthly, whose=whose, next_month=following, renewed=True)
+        renewed = cost <= monthly
+        raise check(cost, spent, monthly, whose=whose, next_month=following, renewed=renewed)
 
 
 def check_month(month: str) -> None:

@@ -27,8 +27,8 @@ def rational_of(text: str) -> Fraction:
 class Entry:
     """One line of the ledger. kind: "signal", or "accept" for the person's act.
 
-    epsilon_per_rating and epsilon_per_km are what the two accounts add (`SignalCharge`). handle: of
-    the place or value whose signal it is, or "". signal is the stored signal.
+    epsilon_per_rating and epsilon_per_km are what it cost (`SignalCharge`). handle: of the place or
+    value whose signal it is, or "" for tastes. signal is the stored signal.
     """
 
     kind: str
@@ -38,6 +38,18 @@ class Entry:
     signal: bytes | None = field(repr=False, default=None)
     handle: str = field(repr=False, default="")
     epsilon_per_km: Fraction = Fraction(0)
+
+    @property
+    def adds(self) -> tuple[Fraction, Fraction, Fraction]:
+        """What it adds to the accounts of ratings, of values on axes, and of places.
+
+        A value on axes has a server's space and a handle; a taste has no handle, a place no space.
+        What was booked for losses counts in full for ratings and for values.
+        """
+        cost, none = self.epsilon_per_rating, Fraction(0)
+        of_axes = bool(self.space_version and self.handle)
+        booked = self.kind == "accept"
+        return none if of_axes else cost, cost if of_axes or booked else none, self.epsilon_per_km
 
     @property
     def lasts(self) -> bool:

@@ -27,6 +27,7 @@ from askew_client.signals.account import (
     clock,
     months_between,
     price_of,
+    sums_of,
 )
 from askew_client.signals.entries import Entry
 from askew_client.signals.records import (
@@ -42,7 +43,8 @@ from askew_client.storage.private_files import PrivateDatabase, check_own, repla
 from askew_client.views.quote import Price
 
 _FORMAT = (VERSION, SCHEMA)
-_ACCOUNT = "device"  # the one account of its mark, with two sums: a rating, a kilometer
+_ACCOUNT = "device"  # the one account of its mark, with a sum for each account of the ledger
+_SUMS = 3
 MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
 
@@ -65,8 +67,9 @@ class SignalStore:
         with self._file.transaction() as database:
             known = read_entries(database)
             standing, _ = self._compare(database)
-        spent, per_km = _sums(known)
-        return Account(tuple(known), spent, self._caps, _refusal(standing), per_km)
+        spent, on_axes, per_km = sums_of(known)
+        refused = _refusal(standing)
+        return Account(tuple(known), spent, self._caps, refused, on_axes, per_km)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry, oldest first."""
@@ -76,17 +79,18 @@ class SignalStore:
     def accept(self, month: str) -> Fraction:
         """Continue here, with the ledger and the clock as they are, which is an entry of its own.
 
-        What the mark knows beyond the ledger is booked in both accounts; what was drawn elsewhere
-        is not counted. What was booked as epsilon of one rating is returned. The month becomes the
-        ledger's clock.
+        What the mark knows beyond the ledger is booked in all accounts: the larger loss of ratings
+        and of values on axes in both. What was drawn elsewhere is not counted. What was booked as
+        epsilon of one rating is returned. The month becomes the ledger's clock.
         """
         check_month(month)
         with self._file.transaction() as database:
             known = read_entries(database)
             _, mark = self._compare(database)
-            here = _sums(known)
+            here = sums_of(known)
             all_of_it = larger({_ACCOUNT: here}, mark.spent)[_ACCOUNT]
-            lost, per_km = (most - had for most, had in zip(all_of_it, here, strict=True))
+            *plain, per_km = (most - had for most, had in zip(all_of_it, here, strict=True))
+            lost = max(plain)
             entry = Entry("accept", "", month, lost, epsilon_per_km=per_km)
             # After the last that either knows: the mark's sequence only rises.
             last = max(last_entries(database)[0][0], mark.position[0])
@@ -100,7 +104,7 @@ class SignalStore:
         """Write an entry behind `known`. Return the mark that is written once it is committed."""
         position = last + 1, SystemBits().read(ID_BYTES).hex()
         append_entry(database, position, entry)
-        return Mark(position, {_ACCOUNT: _sums([*known, entry])})
+        return Mark(position, {_ACCOUNT: sums_of([*known, entry])})
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
         check_own(self._mark, "ledger's mark", LedgerError)
@@ -110,13 +114,13 @@ class SignalStore:
             content = None
         except OSError:
             content = b""  # what cannot be read is damaged
-        return compare(content, 2, *last_entries(database))
+        return compare(content, _SUMS, *last_entries(database))
 
     def _catch_up(self, database: sqlite3.Connection, known: Sequence[Entry]) -> str | None:
         """Write the mark where it is one entry behind. Return why nothing is spent, or None."""
         standing, _ = self._compare(database)
         if standing in {Standing.NEW, Standing.BEHIND}:
-            self._replace(Mark(last_entries(database)[0], {_ACCOUNT: _sums(known)}))
+            self._replace(Mark(last_entries(database)[0], {_ACCOUNT: sums_of(known)}))
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
@@ -150,7 +154,7 @@ class SignalStore:
         """What `remember` would find and charge now. Nothing is drawn, charged or written."""
         known = self.entries()
         month, signal = find(known, space_version, month, handle)
-        return price_of(known, space_version, month, charge, self._caps, signal)
+        return price_of(known, space_version, month, charge, self._caps, signal, handle)
 
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
         self,
@@ -187,7 +191,7 @@ class SignalStore:
             known = read_entries(database)
             refused = self._catch_up(database, known)
             month, signal = find(known, space_version, month, handle)
-            price = price_of(known, space_version, month, charge, self._caps, signal)
+            price = price_of(known, space_version, month, charge, self._caps, signal, handle)
             if check is not None:
                 check(price)
             if signal is not None:
@@ -222,9 +226,3 @@ def _refusal(standing: Standing) -> str | None:
 
 def _nothing(reason: str) -> str:
     return f"{reason}. Nothing was drawn and nothing was sent"
-
-
-def _sums(known: Sequence[Entry]) -> tuple[Fraction, Fraction]:
-    """Return what these entries spent, in both accounts."""
-    ratings = sum((each.epsilon_per_rating for each in known), Fraction(0))
-    return ratings, sum((each.epsilon_per_km for each in known), Fraction(0))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from math import ceil, exp, log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import QuoteVoid
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from askew.protocol.signal import Mechanism
 
 
+AccountName = Literal["ratings", "axes", "places"]
 _SURE = 30  # an exponent beyond which the number says nothing more
 
 
@@ -74,6 +75,7 @@ class Price:
     lifetime_cap: Fraction
     monthly_cap: Fraction | None
     draw_cap: Fraction | None
+    account: AccountName = "ratings"
 
     @property
     def fresh(self) -> bool:
@@ -259,7 +261,7 @@ class Cost:
         else:
             unit, spent = "per unit distance", f"{at_most(self.spent)} of {float(self.cap):g} spent"
             means = f"at most {at_most(self.charge.epsilon_per_rating, 3)} between any two values"
-        who, mark = ("places", ";") if self.of_a_place else ("signals", ",")
+        who, mark = ("places", ";") if self.of_a_place else ("values on axes", ",")
         what = "noisy position" if self.of_a_place else "signal"
         kept = f"nothing is charged: the {what} that was drawn before is sent again"
         return (

@@ -118,10 +118,11 @@ Public, so that both sides hold to it: a device refuses more, and training makes
 
 @dataclass(frozen=True)
 class SignalCharge:
-    """What one fresh signal costs, in one of two accounts whose sums never mix.
+    """What one fresh signal costs, in one of the accounts, whose sums never mix.
 
     epsilon_per_rating: between two people who differ in one rating that is added, removed or
-    changed; replacing a title is two ratings. Of a value on axes, between any two values.
+    changed; replacing a title is two ratings. Of a value on axes, which has an account of its own,
+    between any two values.
     epsilon_per_km: of a place, per straight-line kilometer. Nothing is claimed beyond the unit:
     people who differ in n ratings are told apart by n times as much.
     """

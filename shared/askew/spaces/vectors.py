@@ -54,9 +54,9 @@ class RatingScale:
 class FeatureSpace:
     """Where points and signals live. Public; its version names all that it says.
 
-    Points lie in the box [0, unit]**d of the encoder. Unit of distance: the median l1 distance
-    between two of the people the model was trained on, or more, by the server's word. scales: of
-    the codes that item vectors are kept in (`askew.spaces.item_codes`), (D,) float32. Two spaces
+    Points lie in the box [0, unit]**d of the encoder. Unit of distance, in l1: one rating.
+    In a space that a device enters, it moves a point by at most 1 (`Encoder.one_rating`). scales:
+    of the codes that item vectors are kept in (`askew.spaces.item_codes`), (D,) float32. Two spaces
     are equal when their versions are.
     """
 

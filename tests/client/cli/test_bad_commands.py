@@ -367,6 +367,33 @@ def test_a_value_of_the_environment_is_an_error_that_names_its_variable(
     refused(askew(*command), 1, rf"{name} \(ASKEW_{name.upper()}\) must be .*, got '?{value}'?$")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("EPSILON", "EPSILON_PER_RATING"),
+        ("EPSILON_PER_RATNG", "EPSILON_PER_RATING"),
+        ("LIFETIME_CAP", "RATING_LIFETIME_CAP"),
+    ],
+)
+def test_a_variable_that_no_setting_has_is_named_without_its_value(
+    askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    """Planted bug: a cap that a person set, and that nothing reads."""
+    monkeypatch.setenv(f"ASKEW_{name}", "0.125")
+    found = askew("budget", "--data", tmp_path / "data")
+    refused(found, 1, rf"ASKEW_{name} is no setting \(perhaps ASKEW_{meant}\b")
+    assert "0.125" not in found.err
+
+
+def test_variables_of_the_server_and_empty_ones_are_no_setting_of_the_device(
+    askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SERVER_PORT", "ENGINE", "LEDGER", "TOKEN_FILE"):
+        monkeypatch.setenv(f"ASKEW_{name}", "7571")
+    monkeypatch.setenv("ASKEW_EPSILON", "")
+    assert askew("budget", "--data", tmp_path / "data").code == 0
+
+
 def test_a_configuration_that_is_not_there_is_named_with_its_variable(
     askew: Askew, monkeypatch: pytest.MonkeyPatch
 ) -> None:

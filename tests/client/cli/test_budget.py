@@ -47,8 +47,7 @@ def test_an_unspent_budget_says_that_nothing_has_left(askew: Askew, data: Path) 
     found = askew("budget", "--data", data)
     assert found.code == 0
     assert (
-        "Ratings, and values on axes: spent 0 of a lifetime cap of 48; 48 is left. "
-        "This month: 0 of 1.6." in found.out
+        "Ratings: spent 0 of a lifetime cap of 48; 48 is left. This month: 0 of 1.6." in found.out
     )
     assert "Nothing that depends on you has left this device." in found.out
 
@@ -124,7 +123,7 @@ def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
     assert "More may have left this device, and been spent, than this ledger knows." in found
     places(data).mark.write_text("damaged")
     accepted = askew("budget", "--data", data, "--accept", "--yes").out
-    assert "0 a rating was booked for what the ledger had lost, as far as its mark knew" in accepted
+    assert "0 a rating or value on axes was booked for what the ledger had lost" in accepted
     assert nothing not in accepted
 
 
@@ -142,8 +141,7 @@ def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, d
     found = askew("budget", "--data", data, "--accept", stdin=b"y\n")
     assert found.code == 0
     assert (
-        f"{NOW}  you continued here; 8 a rating was booked for what the ledger had lost"
-        in found.out
+        f"{NOW}  you continued here; 8 a rating or value on axes was booked for what" in found.out
     )
     assert "spent 12 of a lifetime cap of 48" in found.out
     assert "NOTHING IS SPENT" not in found.out

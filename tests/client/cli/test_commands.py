@@ -16,7 +16,7 @@ import pytest
 
 from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
-from askew_client.settings.settings import Caps
+from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.entries import Entry
 from askew_client.signals.store import SignalStore
 
@@ -216,6 +216,22 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     assert set(parameters) == public | {"mode", "ratings", "second_space", "unmatched"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
+
+
+@pytest.mark.parametrize("name", ["ask", "near", "demo", "tui"])
+def test_the_help_says_the_defaults_of_the_settings(name: str) -> None:
+    """Planted bug: a default that the settings had before."""
+    command = cli.cli.get_command(click.Context(cli.cli), name)
+    assert command is not None
+    settings = ClientSettings()
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    told = {each.name: re.search(r"\[default: ([\w.]+)\]", each.help or "") for each in options}
+    numbers = {"k", "epsilon_per_rating", "epsilon_per_axis_unit", "mode", "level"}
+    said = {option: found[1] for option, found in told.items() if found and option in numbers}
+    assert said
+    for option, default in said.items():
+        value = getattr(settings, str(option))
+        assert default == (value if isinstance(value, str) else f"{float(value):g}")
 
 
 def test_a_reader_that_stops_reading_gets_no_traceback(demo_address: str) -> None:

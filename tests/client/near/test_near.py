@@ -379,7 +379,7 @@ def on_axes(device: DeviceWorld, *axes: Axis, epsilon: Fraction = Fraction(1)) -
     space = AxisSpace(axes) if axes else DAY
     device.server = NearServer(made_card(space))
     device.settings = replace(
-        SETTINGS, epsilon_per_axis_unit=epsilon, rating_monthly_cap=Fraction(12), region=""
+        SETTINGS, epsilon_per_axis_unit=epsilon, rating_monthly_cap=Fraction("1.6"), region=""
     )
     device.signals = device.signals.with_caps(device.settings.caps)
     return device
@@ -469,7 +469,24 @@ async def test_the_charge_is_by_the_axes_numbers(device: DeviceWorld, epsilon: F
         await question
         assert device.signals.entries()[0].epsilon_per_rating == 8
     else:
-        assert "7996.77 epsilon of one rating or value" in (await raised(question)).text
+        assert "7996.77 epsilon of one value on axes" in (await raised(question)).text
+
+
+async def test_the_hours_of_a_day_are_paid_for_by_default_and_not_from_the_ratings(
+    device: DeviceWorld,
+) -> None:
+    """24 units of 1/2 each: more than a month of ratings pays for. Planted bug: one account."""
+    on_axes(device, Axis("hour", "h", 0.0, 24.0, 1.0), epsilon=Fraction(1, 2))
+    device.settings = replace(ClientSettings(), interval=SETTINGS.interval)
+    device.signals = device.signals.with_caps(device.settings.caps)
+    device.places.add("work", AxisValues({"hour": 8.5}))
+    found = await asked(device, "work")
+    account = device.signals.account()
+    assert isinstance(found.cost, Cost)
+    assert [found.cost.spent, found.cost.cap] == [12, 192]
+    assert account.spent_on_axes == 12
+    assert account.spent_on_axes_in("2026-11") == account.spent_on_axes
+    assert account.spent == 0
 
 
 VALUES = [-1e9, -0.5, 0.0, 3.0, 800.0, 801.0, 1e9]

@@ -43,6 +43,8 @@ NAN, INFINITY = float("nan"), float("inf")
         {"place_monthly_cap": Fraction(-1)},
         {"place_lifetime_cap": INFINITY},
         {"max_axes_diameter": 0.0},
+        {"axis_monthly_cap": Fraction(-1)},
+        {"axis_lifetime_cap": 0.5},
         {"max_ratings_apart": NAN},
         {"max_ratings_apart": Fraction(10**400)},
         {"interval": 0.0},
@@ -103,6 +105,14 @@ def test_the_defaults_pay_for_five_years_of_months_and_two_signals_in_each() -> 
     assert 60 * each == settings.rating_lifetime_cap
     assert 2 * each == settings.rating_monthly_cap
     assert settings.caps == Caps(settings.rating_lifetime_cap, settings.rating_monthly_cap)
+
+
+def test_the_defaults_pay_for_the_widest_axes_twice_a_month_and_twelve_times_in_all() -> None:
+    settings = ClientSettings()
+    widest = settings.epsilon_per_axis_unit * Fraction(settings.max_axes_diameter)
+    assert (2 * widest, 12 * widest) == (settings.axis_monthly_cap, settings.axis_lifetime_cap)
+    caps = settings.caps
+    assert (caps.axes_monthly, caps.axes_lifetime) == (2 * widest, 12 * widest)
 
 
 @pytest.mark.parametrize(("level", "km"), [("district", 1), ("town", 5), ("county", 20)])

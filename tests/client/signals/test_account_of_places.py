@@ -94,10 +94,37 @@ def test_a_full_account_of_tastes_stops_no_place_and_the_other_way_round(path: P
     store = SignalStore(path, caps)
     store.remember(SPACE, "2026-11", PLAIN, point)
     remember(store)
-    with pytest.raises(BudgetExceeded, match="epsilon of one rating or value; 16 of the lifetime"):
+    with pytest.raises(BudgetExceeded, match="epsilon of one rating; 16 of the lifetime"):
         store.remember(SPACE, "2026-12", PLAIN, never)
     with pytest.raises(BudgetExceeded, match="epsilon per kilometer"):
         remember(store, WORK, draw=never)
+
+
+def test_values_on_axes_have_caps_of_their_own_beside_the_ratings(path: Path) -> None:
+    """Planted bugs: a value paid from the account of ratings, or not counted with others."""
+    caps = Caps(Fraction(2), Fraction(2), axes_lifetime=Fraction(12), axes_monthly=Fraction(6))
+    store = SignalStore(path, caps)
+    value, taste = SignalCharge(Fraction(5)), SignalCharge(Fraction(2))
+    store.remember(SPACE, "2026-11", value, point, handle=HOME)
+    with pytest.raises(BudgetExceeded, match=r"value on axes; 5 of the monthly cap of axes 6"):
+        store.remember(SPACE, "2026-11", value, never, handle=WORK)
+    store.remember(SPACE, "2026-11", taste, point)
+    with pytest.raises(BudgetExceeded, match=r"one rating; 2 of the lifetime cap 2"):
+        store.remember(SPACE, "2026-12", taste, never)
+    store.remember(SPACE, "2026-12", value, point, handle=HOME)
+    with pytest.raises(BudgetExceeded, match=r"value on axes; 10 of the lifetime cap of axes 12"):
+        store.remember(SPACE, "2027-01", value, never, handle=HOME)
+    account = store.account()
+    assert [account.spent, account.spent_on_axes, account.spent_per_km] == [2, 10, 0]
+
+
+def test_what_costs_more_than_a_whole_cap_is_not_told_to_wait_for_a_month(path: Path) -> None:
+    """Planted bug: "the next month refills this cap" of what no month pays for."""
+    store = SignalStore(path, Caps(Fraction(9), axes_monthly=Fraction(6)))
+    with pytest.raises(BudgetExceeded, match="with these settings no month pays for it") as no:
+        store.remember(SPACE, "2026-11", SignalCharge(Fraction(7)), never, handle=HOME)
+    assert "refills" not in str(no.value)
+    assert not no.value.renewed
 
 
 def test_one_position_a_month_and_a_lifetime_have_a_cap_each(store: SignalStore) -> None:
@@ -154,13 +181,14 @@ def test_a_charge_is_positive_in_the_account_that_it_is_of(
         store.remember(space, "2026-11", charge, never, handle=HOME)
 
 
-def test_an_older_ledger_books_what_it_lost_in_both_accounts(
+def test_an_older_ledger_books_what_it_lost_in_all_accounts(
     path: Path, store: SignalStore, tmp_path: Path
 ) -> None:
-    """Planted bug: an acceptance that forgets the places."""
+    """The larger loss of ratings and values counts in both. Planted bug: places forgotten."""
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
     shutil.copy(path, tmp_path / "old")
     store.remember(SPACE, "2026-12", SignalCharge(Fraction(2)), point)
+    store.remember(SPACE, "2026-12", SignalCharge(Fraction(5)), point, handle=WORK)
     remember(store, month="2026-12")
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
@@ -169,7 +197,7 @@ def test_an_older_ledger_books_what_it_lost_in_both_accounts(
         remember(store, WORK, "2026-12", never)
     store.accept("2026-12")
     account = store.account()
-    assert account.spent == 3
+    assert [account.spent, account.spent_on_axes] == [1 + 5, 5]
     assert account.spent_per_km == TOWN.epsilon_per_km
 
 
