@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -99,26 +99,42 @@ def paid_matrix(
         warn_of_sharers,
     )
     from askew_server.counting.identity import place_of
+    from askew_server.counting.likes import COLUMNS
     from askew_server.ledger.records import check_name
-    from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan, lifetime
+    from askew_server.taste.training.paid_matrix import (
+        MatrixJob,
+        MatrixPlan,
+        lifetime,
+        made_before,
+    )
 
     place = spending.place
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(existing(place.ledger), place.mark_path))
         data = dataset_of(ledger, spending.dataset)
-        engine = stack.enter_context(opened_engine(place, steps.share))
-        source = _Ratings(engine, spending.ratings)
-        task = source.task(spending, keys)
-        plan = MatrixPlan(data.name, data.version, task, spending.noise)
+        if Path(spending.ratings).is_file() and not is_file(spending.ratings):
+            raise DataError(
+                f"{spending.ratings}: private training counts parquet, csv, tsv, txt and files of"
+                " MovieLens, by the ends of their names, or a table of --engine"
+            )
+        # What the ratings call their columns is known when they are looked at.
+        asked = _task(spending, keys, spending.ratings, COLUMNS[0])
+        plan = MatrixPlan(data.name, data.version, asked, spending.noise)
         if spending.as_of is not None:
             check_name("as_of", spending.as_of)
         request = ledger.asked(plan.charge_request(spending.as_of, today()), again=spending.again)
         with ledger.turn(request):  # whoever makes it now is waited for
             stored = ledger.stored(request)
-        steps.pause()
+        noisy: Matrix | None = None
         if stored is not None:
+            noisy = None if spending.dry_run else made_before(stored, file)
+            steps.pause()
             click.echo(repeat_in_words(stored))
         else:
+            engine = stack.enter_context(opened_engine(place, steps.share))
+            source = _Ratings(engine, spending.ratings)
+            plan = replace(plan, task=(task := source.task(spending, keys)))
+            steps.pause()
             click.echo(headed(_plan_in_words(plan, data, ledger, spending.expect)) + "\n")
             _require_worth(spending.noise, len(keys), spending.expect)
             ledger.foresee(request)  # what is refused is refused before the ratings are looked at
@@ -129,10 +145,11 @@ def paid_matrix(
             allowed = "" if stored else "the budget allows it; "
             click.echo(f"A dry run: {allowed}nothing was charged, counted or written.")
             return None
-        if stored is None and not spending.yes:
-            ask()
-        job = MatrixJob(ledger, source.count, SystemBits(), steps.step)
-        noisy = job.make(plan, request, file)
+        if noisy is None:
+            if not spending.yes:
+                ask()
+            job = MatrixJob(ledger, source.count, SystemBits(), steps.step)
+            noisy = job.make(plan, request, file)
         spent = ledger.dataset(data.name).spent
         left, more = lifetime(ledger, data.name, spending.noise)
         steps.pause()
@@ -221,11 +238,6 @@ class _Ratings:
         from askew_server.cli.release_run import warn
         from askew_server.counting.likes import columns_of_ratings, require_likes
 
-        if Path(self.name).is_file() and not is_file(self.name):
-            raise DataError(
-                f"{self.name}: private training counts parquet, csv, tsv, txt and files of"
-                " MovieLens, by the ends of their names, or a table of --engine"
-            )
         columns = columns_of_ratings(self.engine, self.name)
         task = _task(spending, keys, self.name, columns)
         warn(*require_likes(self.engine, task))

@@ -20,12 +20,19 @@ def named_in_full(source: EventSource) -> dict[str, object]:
     may depend on how a log grows.
     """
     named = {"events": source.events, "catalog": source.catalog}
-    files = {name: file for name, file in named.items() if file and is_file(file)}
+    files = {name: file for name, file in named.items() if file and _is_file(source, file)}
     return {**vars(source), **{name: str(Path(file).absolute()) for name, file in files.items()}}
+
+
+def _is_file(source: EventSource, name: str) -> bool:
+    """Return whether a name is that of files, also where they are gone: DuckDB without a database
+    has no tables.
+    """
+    return source.engine == "duckdb:" or is_file(name)
 
 
 def place_of(source: EventSource) -> bytes:
     """SHA-256 of where events are: one for a file by whatever name, link or engine."""
-    if is_file(source.events):
+    if _is_file(source, source.events):
         return digest_of(file=str(Path(source.events).resolve()))
     return digest_of(engine=source.engine, table=source.events.casefold())

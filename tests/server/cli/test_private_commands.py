@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,44 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
     assert "epsilon 8, delta 1e-06 more," in artifact.load(folder / "m2").card.source
     assert asked(run, "update", "--model", "m", "--out", "m3", "--again") == 3
     assert spent() == 16
+
+
+@pytest.mark.parametrize("ratings", ["ratings.csv", "ratings.dat", "folder"])
+def test_a_repeat_needs_no_ratings_and_charges_nothing(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str], ratings: str
+) -> None:
+    """Planted bugs: the ratings are opened first; a repeat without its file says that it is
+    stored, and that it charges, before it says that it cannot.
+    """
+    lines = Path("ratings.csv").read_text().splitlines(keepends=True)
+    Path("folder").mkdir()
+    for path in ("ratings.csv", "folder/1.csv"):
+        Path(path).write_text("".join(lines))
+    Path("ratings.dat").write_text(
+        "".join(f"{x.strip()},0\n".replace(",", "::") for x in lines[1:])
+    )
+    again = partial(asked, run, "train", "--least-likes", "3", "--out", ratings=ratings)
+    assert again("m") == 0
+    (folder / "m" / NOISY).rename("kept")
+    (folder / "folder/1.csv").unlink()
+    for path in ("ratings.csv", "ratings.dat"):
+        (folder / path).unlink()
+    (folder / "folder").rmdir()
+    capsys.readouterr()
+
+    assert again("m2") == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"copy {NOISY} of the model that has it to m2.noisy, and ask again" in shown.err
+    assert "charging" not in shown.err
+    assert again("m2", "--dry-run") == 0
+    assert "nothing was charged" in capsys.readouterr().out
+    (folder / "kept").rename("m2.noisy")
+    assert again("m2") == 0
+    shown = capsys.readouterr()
+    assert "nothing counted or spent" in shown.out
+    assert "charging" not in shown.err
+    assert spent() == 8
 
 
 def test_a_matrix_of_another_encoding_is_paid_again(folder: Path, run: Run) -> None:

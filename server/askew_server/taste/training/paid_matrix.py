@@ -33,7 +33,7 @@ from askew.mechanisms.covariance import Matrix, NoisyCovariance
 from askew.noise.randomness import RandomBits
 from askew_server.counting.contract import MAX_ITEMS_OF_LIKES, LikesTask
 from askew_server.counting.identity import digest_of, named_in_full, place_of
-from askew_server.ledger import Charge, ChargeRequest, Ledger
+from askew_server.ledger import Charge, ChargeRequest, Ledger, StoredRelease
 
 NOISY = "noisy.bin"
 """The file of the matrix in a model's directory."""
@@ -65,8 +65,12 @@ class MatrixPlan:
     noise: NoisyCovariance
 
     def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
-        """The spend, as `ReleasePlan.charge_request` has it: what the operator says decides."""
+        """The spend, as `ReleasePlan.charge_request` has it: what the operator says decides, and so
+        not what the ratings call their columns.
+        """
         task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
+        for column in ("unit_column", "item_column", "rating_column"):
+            del task[column]
         losses = {"epsilon": self.noise.epsilon, "delta": self.noise.delta, "as_of": as_of}
         digest = digest_of(kind=KIND, dataset=self.dataset, version=self.version, **task, **losses)
         return ChargeRequest(
@@ -96,12 +100,13 @@ class MatrixJob:
         and the file is another, or none, or where it is to be paid and a file is there already.
         """
         with self.ledger.turn(request):
-            self.report("charging")
-            if file.exists() and self.ledger.foresee(request) is None:
-                raise DataError(
-                    f"{file} is there, and is of another request: it was paid for, so move it away,"
-                    " or ask as it was made"
-                )
+            if self.ledger.foresee(request) is None:
+                if file.exists():
+                    raise DataError(
+                        f"{file} is there, and is of another request: it was paid for, so move it"
+                        " away, or ask as it was made"
+                    )
+                self.report("charging")
             answer = self.ledger.charge(request)
             if isinstance(answer, Charge):
                 self.report("counting likes")
@@ -120,17 +125,23 @@ class MatrixJob:
                 named = {"kind": KIND, "sha256": write(file, fields, noisy)}
                 self.ledger.fulfill(answer.id, json.dumps(named).encode())
                 return noisy
-        wanted = str(json.loads(answer.payload)["sha256"])
-        if not file.exists():
-            raise DataError(
-                f"charge {answer.id} paid for this matrix before, and it is not paid twice: copy"
-                f" {NOISY} of the model that has it to {file}, and ask again; --as-of or --again"
-                " makes another, which is paid"
-            )
-        _, noisy, found = read(file)
-        if found != wanted:
-            raise DataError(f"{file}: it is not the noisy matrix that charge {answer.id} paid for")
-        return noisy
+        return made_before(answer, file)
+
+
+def made_before(stored: StoredRelease, file: Path) -> Matrix:
+    """The noisy matrix that was paid for and made before. Raises DataError where the file is
+    another, or none.
+    """
+    if not file.exists():
+        raise DataError(
+            f"charge {stored.id} paid for this matrix before, and it is not paid twice: copy"
+            f" {NOISY} of the model that has it to {file}, and ask again; --as-of or --again"
+            " makes another, which is paid"
+        )
+    _, noisy, found = read(file)
+    if found != str(json.loads(stored.payload)["sha256"]):
+        raise DataError(f"{file}: it is not the noisy matrix that charge {stored.id} paid for")
+    return noisy
 
 
 def digest_of_keys(keys: tuple[str, ...]) -> str:
