@@ -389,7 +389,7 @@ def test_values_on_axes_are_asked_from_and_charged_between_any_two(
     assert found.code == 0
     assert "epsilon 0.5 per unit distance, at most 1.5 between any two values" in found.err
     assert "units of distance" in found.out
-    assert "of 48 spent" in found.err
+    assert "of 192 spent" in found.err
     told = askew("budget", "--data", data).out
     assert "morning: one value on axes, at most 1.5 from any other" in told
 
