@@ -262,7 +262,7 @@ class AxisSource:
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
     def cost(self, drawn_by: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
-        """In the account of ratings and values."""
+        """In the account of values on axes."""
         lattice = drawn_by if isinstance(drawn_by, LatticeLaplace) else self.mechanism
         return Cost(self.space.charge(lattice), spent, cap, fresh, per_unit=lattice.epsilon)
 

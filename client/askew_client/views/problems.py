@@ -104,6 +104,9 @@ def problem_of(error: AskewError) -> Problem:
         hint = "Is this the address that you mean, and `authority` the file of its certificates?"
     if isinstance(error, BudgetExceeded) and error.measure == "epsilon per kilometer":
         hint = _PLACES
+    if isinstance(error, BudgetExceeded) and error.measure == "epsilon of one value on axes":
+        hint = "Ask with a smaller epsilon_per_axis_unit, or raise axis_monthly_cap or "
+        hint += "axis_lifetime_cap, whichever it is."
     next_month = error.next_month if isinstance(error, BudgetExceeded) else None
     day = None if next_month is None else datetime.date.fromisoformat(next_month)
     return Problem(trouble, str(error), hint, error, day)

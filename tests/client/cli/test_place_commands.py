@@ -389,9 +389,31 @@ def test_values_on_axes_are_asked_from_and_charged_between_any_two(
     assert found.code == 0
     assert "epsilon 0.5 per unit distance, at most 1.5 between any two values" in found.err
     assert "units of distance" in found.out
-    assert "of 192 spent" in found.err
-    told = askew("budget", "--data", data).out
-    assert "morning: one value on axes, at most 1.5 from any other" in told
+    assert "all values on axes together: 0 of 192 spent" in found.err
+    told = askew("budget", "--data", data)
+    assert "morning: one value on axes, at most 1.5 from any other" in told.out
+    assert "Values on axes: spent 1.5 of a lifetime cap of 192" in told.out
+    assert "Ratings: spent 0 of" in told.out
+    axes = json.loads(askew("budget", "--data", data, "--json").out)["axes"]
+    assert axes == {"spent": 1.5, "lifetime_cap": 192, "this_month": 1.5, "monthly_cap": 32}
+
+
+def test_axes_that_no_month_pays_for_name_the_setting_that_would(
+    askew: Askew,
+    place: Place,
+    address_of_hours: str,
+    data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted bug: "the next month refills this cap", for ever."""
+    monkeypatch.setenv("ASKEW_AXIS_MONTHLY_CAP", "1")
+    place("add", "morning", stdin=b"hour = 8.5\n")
+    near = ("near", "places", "--place", "morning", "--server", address_of_hours, "--data", data)
+    found = askew(*near)
+    assert found.code == 3
+    assert "with these settings no month pays for it" in found.err
+    assert "axis_monthly_cap" in found.err
+    assert "refills" not in found.err
 
 
 BAD: dict[str, tuple[tuple[str, ...], bytes, int]] = {
