@@ -226,7 +226,7 @@ export class MapView {
         ? [shape("path", { d: STAR }), ...(named ? [shape("text", { y: 4 }, String(each.rank))] : [])]
         : [shape("circle", { r: named ? 10 : 4.5 }), ...(named ? [shape("text", { y: 4 }, String(each.rank))] : [])];
       const name = `result${each.picked ? " pick" : ""}${each.passes ? "" : " fails"}`;
-      const mark = put(each, name, named ? 11 : 6, title, ...sign);
+      const mark = put(each, name, each.picked ? 17 : named ? 11 : 6, title, ...sign); // a star is wide
       mark.setAttribute("data-rank", String(each.rank));
     };
     // What is drawn last lies above: the best of the results, and over you, whose ring stays in sight, the pick.
