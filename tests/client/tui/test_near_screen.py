@@ -368,7 +368,9 @@ async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
             "London": ("lies in the region Germany (DE)", "London, England: 51.51, -0.13"),
         }.items():
             screen.query_one("#position", Input).value = typed
-            await person.click("#keep")
+            await person.settled()
+            screen.query_one("#keep", Button).press()  # it moves with what is said above it
+            await person.settled()
             person.reads(*said)
         assert spent(near) == 0
         screen.query_one("#position", Input).value = "köln"
@@ -376,7 +378,8 @@ async def test_a_town_is_a_position_and_what_an_unclear_one_may_mean_is_listed(
         cursor = screen.query_one(PlacePicker).scene.cursor
         assert cursor is not None
         assert (cursor.latitude, cursor.longitude) == pytest.approx((50.93, 6.95), abs=1e-6)
-        await person.click("#keep")
+        screen.query_one("#keep", Button).press()
+        await person.settled()
     (place,) = near.companion.places.list()
     assert place.true == (50.93, 6.95)
 
