@@ -496,3 +496,7 @@ def test_numbers_of_numpy_are_taken_for_pythons() -> None:
     asked: dict[str, Any] = {"items": MENU, "epsilon": 0.5}
     wanted = askew.top_k(COUNTS, k=2, **asked, bits=ShakeBits("numpy"))
     assert askew.top_k(COUNTS, k=k, **asked, bits=ShakeBits("numpy")) == wanted
+    asked["with_counts"] = True
+    wanted = askew.top_k(COUNTS, k=2, **asked, bits=ShakeBits("numpy"))
+    assert askew.top_k(COUNTS, k=k, **asked, bits=ShakeBits("numpy")) == wanted
+    assert askew.explain_top_k(k=k, **asked) == askew.explain_top_k(k=2, **asked)

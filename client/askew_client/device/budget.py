@@ -101,7 +101,7 @@ def _words(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_axes(account: Account, month: str) -> Iterator[str]:
-    """What the values on axes cost together, if there are any."""
+    """Say what the values on axes cost together, if there are any."""
     if account.spent_on_axes:
         yield (
             f"Values on axes: spent {at_most(account.spent_on_axes)} of a lifetime cap of "

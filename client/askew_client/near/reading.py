@@ -31,7 +31,7 @@ _VALUE = re.compile(rf"([^=]+?)\s*=\s*({_NUMBER})")
 
 
 def spot_of(text: str, region: str = "") -> Spot:
-    """The position or the values of a text. region: of the settings, in which a town lies;
+    """Read the position or the values of a text. region: of the settings, in which a town lies;
     "" is anywhere. Raises PlaceError, which repeats nothing of it; UnclearTown for a name.
     """
     position = _POSITION.fullmatch(text.strip())
@@ -49,7 +49,7 @@ def spot_of(text: str, region: str = "") -> Spot:
 
 
 def _town(text: str, region: str) -> Position:
-    """The middle of the one town of a name that lies in the region. Raises UnclearTown.
+    """Return the middle of the one town of a name that lies in the region. Raises UnclearTown.
 
     A town of this very name is meant, and not a smaller one that also goes by it: "Kiel" is a name
     of Kehl's. Several of one name are for the person to tell apart.
@@ -83,7 +83,7 @@ def _town(text: str, region: str) -> Position:
 
 
 def _lines(towns: Sequence[Town], *, remedy: bool = False) -> tuple[str, ...]:
-    """What can be typed for each, and how large it is. remedy: and the region that it lies in."""
+    """Say what can be typed for each, and its size. remedy: and the region that it lies in."""
     return tuple(
         f"{town.name}, {town.district or town.country}: {town.at.latitude:.2f}, "
         f"{town.at.longitude:.2f} ({town.population:,} people"

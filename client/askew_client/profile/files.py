@@ -102,7 +102,7 @@ def _export(files: Mapping[str, Iterable[str]], user: str) -> dict[str, State]:
 
 
 def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, State]:
-    """The ratings of a file that has titles itself. Raises ProfileError for MovieLens' numbers."""
+    """Read the ratings of a file with titles. Raises ProfileError for MovieLens' numbers."""
     lines = iter(ratings)
     first = next(lines, "")
     if user or {"userId", "movieId"} <= {each.strip() for each in first.split(",")}:

@@ -45,7 +45,7 @@ class Account:
     spent_per_km: Fraction = _NOTHING
 
     def spent_in(self, month: str) -> Fraction:
-        """What the signals that were drawn in one month tell at most of one rating."""
+        """Return what the signals that were drawn in one month tell at most of one rating."""
         return sums_of(drawn_in(self.entries, month))[0]
 
     def spent_on_axes_in(self, month: str) -> Fraction:

@@ -135,7 +135,7 @@ def top_k(  # noqa: PLR0913
         noisy = {
             "counts": [*plan.noise.perturb([int(values[i]) for i in places], bits=bits)],
             "each_within": plan.noise.error_bound(),
-            "all_within": plan.noise.error_bound(of=k),
+            "all_within": plan.noise.error_bound(of=plan.k),
             "counts_loss": plan.counts_loss,
         }
     return TopK(
@@ -202,7 +202,7 @@ def explain_top_k(  # noqa: PLR0913
     if plan.noise is not None:
         lines.append(
             f"counts    {chance}, each is within {plan.noise.error_bound():,} of the true one,"
-            f" and all {k:,} within {plan.noise.error_bound(of=k):,}"
+            f" and all {k:,} within {plan.noise.error_bound(of=plan.k):,}"
         )
     return "\n".join(lines)
 
