@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 
+from askew_server.serving.observer import MethodCounts
 from benchmarks.serving.host import ROOT, Echo
 from benchmarks.serving.http2 import ClosedLoop
 from benchmarks.serving.windows import (
@@ -38,7 +39,6 @@ from benchmarks.serving.windows import (
 from askew.wire import status
 from askew_server.serving import grpc_server
 from askew_server.serving.call import Answer
-from askew_server.serving.observer import MethodCounts
 from askew_server.serving.settings import Log, Metrics, ServerConfig
 
 SIZE, WIDTH, ROUNDS, SECONDS = 824, 16, 60, 0.25
@@ -65,9 +65,10 @@ class Unobserved(grpc_server.RunningServer):
 
 async def host(*, observed: bool) -> None:
     """A server until its input closes. Says its port and that of its pages, or 0."""
-    from askew_server.serving import process
     from askew_server.serving.observer import Observer
     from askew_server.serving.process import observer_of
+
+    from askew_server.serving import process
 
     echo = [Echo([SIZE])]
     if not observed:

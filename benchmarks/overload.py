@@ -29,13 +29,13 @@ from statistics import median
 import grpc
 import grpc.aio
 import numpy as np
+from askew_server.serving.grpc_server import QuietHealth, State
+from askew_server.serving.limits import options_of
 from benchmarks.results import Result, record
 from benchmarks.serving.http2 import message
 from benchmarks.serving.open_loop import Load, Window, offer, serve, served
 
 from askew_server.serving.call import Answer, Caller, Job
-from askew_server.serving.grpc_server import QuietHealth, State
-from askew_server.serving.limits import options_of
 from askew_server.serving.settings import ServerConfig
 
 FACTOR, DEADLINE, ROUNDS = 10, 1.0, 4

@@ -19,6 +19,8 @@ from typing import Final
 
 import click
 import yaml
+from askew_server.serving.event_log import EVENTS
+from askew_server.serving.observer import Observer
 
 from askew import errors
 from askew.settings import Setting
@@ -31,9 +33,7 @@ from askew_server.cli import main as server
 from askew_server.cli.options import SERVE_PORT
 from askew_server.counting import statements
 from askew_server.counting.contract import CountingTask
-from askew_server.serving.event_log import EVENTS
 from askew_server.serving.metrics import ObserverCollector
-from askew_server.serving.observer import Observer
 from askew_server.serving.settings import KEYS
 
 ROOT: Final = Path(__file__).parents[1]

@@ -156,8 +156,9 @@ class Relay:
 
 async def measured(count: int) -> dict[str, int]:
     """Serve, run the device, and count."""
-    from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
     from askew_server.serving.grpc_server import RunningServer
+
+    from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
     from askew_server.serving.retrieval import RetrievalService
     from askew_server.serving.settings import ServerConfig
 

@@ -86,6 +86,7 @@ class Hosted:
 
 def main() -> None:
     from askew_server.serving.process import serve
+
     from askew_server.serving.settings import QueueLimits, ServerConfig, Tls
 
     words, tls = sys.argv[1:], None

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 
+from askew_server.serving.grpc_server import RunningServer
 from benchmarks.serving.http2 import NO_ANSWER, Done, RawConnection, headers, message
 from benchmarks.serving.windows import cpu_of
 
 from askew_server.serving.call import Service
-from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.settings import Http, ServerConfig
 
 HEALTH = "/grpc.health.v1.Health/Check"

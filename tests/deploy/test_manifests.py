@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import yaml
+from askew_server.serving.observer import STATUSES, Observer
 from deploy.manifests import compose_complaints, kubernetes_complaints, schema_complaints
 from deploy.test_image import check_options
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from askew_server.serving.metrics import registry_of
-from askew_server.serving.observer import STATUSES, Observer
 from askew_server.serving.settings import configuration_of, read_file
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -16,6 +16,7 @@ import grpc
 import grpc.aio
 import pytest
 from deploy.proxy import CALLER, Proxy, proxying, require_nginx
+from end_to_end.server_process import BESIDE
 
 from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import NotFound
@@ -45,7 +46,10 @@ def servers() -> Iterator[list[Server]]:
     with ExitStack() as stack:
         processes = []
         for host in ("127.0.0.2", "127.0.0.3", "127.0.0.4"):
-            process = subprocess.Popen([*command, host], stdout=subprocess.PIPE, text=True)
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(
+                [*command, host], stdin=pipe, stdout=pipe, text=True, env=BESIDE
+            )
             stack.enter_context(process)
             stack.callback(process.terminate)
             processes.append(process)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
+import json
 import sys
 import time
 import urllib.request
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from deploy.proxy import SHIPPED, Proxy, proxying, require_nginx
+from end_to_end.server_process import BESIDE
 from prometheus_client.parser import text_string_to_metric_families
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
@@ -114,21 +115,21 @@ class Server:
     async def start(self) -> None:
         shipped = ("--config", str(SHIPPED.with_name("server.toml")), "--models", str(self.models))
         place = ("--host", self.host, "--port", str(self.port))
-        said = {"ASKEW_SERVER_METRICS_HOST": self.host, "ASKEW_SERVER_LOG_FORMAT": "text"}
+        said = {"ASKEW_SERVER_METRICS_HOST": self.host}
         self.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", CLOCKED, str(self.clock), "serve", *shipped, *place),
             "--metrics-port",
             "0",
-            env=os.environ | said,
-            stdin=DEVNULL,
+            env=BESIDE | said,
+            stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
         )
         assert self.process.stdout is not None
         line = (await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)).decode()
         self.port = int(line.removeprefix(f"listening on {self.host}:").partition(",")[0])
-        ready = await self.says(" ready ")
-        self.pages = int(ready.rpartition("metrics_port=")[2])
+        ready = await self.says('"ready"')
+        self.pages = json.loads(ready)["metrics_port"]
 
     async def says(self, wanted: str) -> str:
         """The next line of its log with these words."""
@@ -271,11 +272,11 @@ async def test_no_question_fails_from_one_model_to_the_next_and_back(shop: Shop)
     await shop.serves(old)
 
     shop.link(MONDAYS[1], "v2")
-    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    await shop.both_say(f'"swapped", "monday": "{MONDAYS[1]}"')
     (shop.folder / MONDAYS[1]).unlink()  # a change of mind before its Monday
-    await shop.both_say(f"withdrawn monday={MONDAYS[1]}")
+    await shop.both_say(f'"withdrawn", "monday": "{MONDAYS[1]}"')
     shop.link(MONDAYS[1], "v2")
-    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    await shop.both_say(f'"swapped", "monday": "{MONDAYS[1]}"')
     await shop.serves(old)
     assert await shop.device().refreshes() == MONDAYS[0]
 
@@ -296,11 +297,11 @@ async def test_no_question_fails_from_one_model_to_the_next_and_back(shop: Shop)
     await shop.serves(old)
 
     shop.link(MONDAYS[2], "v1")  # a rollback after its Monday: v1 again, from the next one on
-    await shop.both_say(f"swapped monday={MONDAYS[2]}")
+    await shop.both_say(f'"swapped", "monday": "{MONDAYS[2]}"')
     shop.link(MONDAYS[3], "v2")
     await shop.both_say("holds 4 models, and a server answers from at most 3: move the oldest")
     (shop.folder / MONDAYS[0]).unlink()
-    await shop.both_say(f"swapped monday={MONDAYS[3]}")
+    await shop.both_say(f'"swapped", "monday": "{MONDAYS[3]}"')
     clock.set(THIS + 2 * PERIOD, 0.1)
     await shop.restart(0)
     await shop.serves(old)
@@ -318,12 +319,12 @@ async def test_a_model_that_is_withdrawn_is_answered_from_no_more(shop: Shop) ->
     question, and then looks again.
     """
     shop.link(MONDAYS[1], "v2")
-    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    await shop.both_say(f'"swapped", "monday": "{MONDAYS[1]}"')
     shop.clock.set(THIS + PERIOD, 0.1)
     device = shop.device()
     await shop.serves(device)
     (shop.folder / MONDAYS[1]).unlink()
-    await shop.both_say(f"withdrawn monday={MONDAYS[1]}")
+    await shop.both_say(f'"withdrawn", "monday": "{MONDAYS[1]}"')
     with pytest.raises(StaleSpace):
         await device.asks()
     await shop.serves(device)

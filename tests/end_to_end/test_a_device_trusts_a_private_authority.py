@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from end_to_end.server_process import BESIDE
 
 from askew.errors import AskewError, Unreachable
 from askew_client.client import AskewClient
@@ -47,7 +48,8 @@ def server(trusted: Path, tmp_path: Path) -> Iterator[str]:
         """
     )
     command = [sys.executable, "-m", "askew_server", "serve", "--config", str(config)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=BESIDE) as process:
         assert process.stdout is not None
         found = re.search(r"listening on (127\.0\.0\.1:\d+)", process.stdout.readline())
         assert found

@@ -18,6 +18,7 @@ from urllib.request import urlopen
 import duckdb
 import grpc
 import pytest
+from end_to_end.server_process import BESIDE
 from server.ledger.scenes import releases_of
 
 from askew.catalog.catalog_file import HEAD_BYTES
@@ -87,7 +88,9 @@ def start() -> Iterator[Start]:
     def process(folder: Path, *arguments: object) -> int:
         program = [sys.executable, "-m", "askew_server", *map(str, arguments), "--port", "0"]
         pipe = subprocess.PIPE
-        running = subprocess.Popen(program, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+        running = subprocess.Popen(
+            program, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=BESIDE
+        )
         started.append(running)
         assert running.stdout is not None
         line = running.stdout.readline()

@@ -220,7 +220,6 @@ def test_plain_text_is_spoken_to_this_machine_alone_and_never_with_an_authority(
 ) -> None:
     assert credentials_for(server) is None
     assert credentials_for(server, b"") is not None
-    assert credentials_for(server, identity=(b"", b"")) is not None
     assert credentials_for("example.org:1") is not None
 
 

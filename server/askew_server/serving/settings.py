@@ -6,7 +6,6 @@ the table. Limits that nobody needs to change stand in their classes alone.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,18 +32,12 @@ from askew.settings import (
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """A certificate with its chain, and its private key, each a file in PEM.
-
-    client_authority: the authorities whose certificates a caller must bring; without it, none is
-    asked for. The files are read by `serving.certificates`, again whenever they change.
-    """
+    """A certificate with its chain, and its private key, each a file in PEM."""
 
     certificate: Path
     key: Path
-    client_authority: Path | None = None
 
 
-LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -69,32 +62,9 @@ class Http:
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """How lines of the log are written, and the least of them that is."""
+    """The least line of the log that is written."""
 
-    format: LogFormat = "text"
     level: LogLevel = "info"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What callers may take of one process, in bytes, seconds, and numbers at once; each was
-    measured against an attack.
-    """
-
-    request_bytes: int = 16 * 1024
-    streams: int = 32  # of one connection, that gRPC takes; beyond, it resets them
-    calls: int = 16  # of one connection but a proxy's, that are answered
-    # Calls that have arrived and not begun; beyond twice as many, none. At least as many as one
-    # connection may bring at a time, or it alone would turn others away.
-    pending: int = 64
-    message: float = 5.0  # from the headers of a call to its message
-    unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
-    connections: int = 2000
-    handshake: float = 5.0
-    idle: float = 300.0
-    age: float = 120.0  # with the grace, the longest that a reply may stay unread
-    age_grace: float = 30.0
-    keepalive: float = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +72,10 @@ class QueueLimits:
     """How many jobs of a queue run at once, how many wait, and the longest that a call may take.
 
     threads: one leaves a core to the loop, which refuses; more cores are for more servers.
-    max_wait: seconds that a job may be expected to wait; beyond, it is refused at once.
     """
 
     threads: int = 1
     waiting: int = 64
-    max_wait: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
 
 
@@ -116,8 +84,7 @@ class ServerConfig:
     """One server. Raises ParameterError, and ConfigError for plain text that nobody asked for.
 
     grace: seconds for calls under way when it stops. tls: None speaks plain text. plain_text: the
-    operator's word that plain text is meant on an address that others reach. proxies: addresses
-    that limits of one connection spare.
+    operator's word that plain text is meant on an address that others reach.
     """
 
     host: str = "127.0.0.1"
@@ -125,16 +92,12 @@ class ServerConfig:
     grace: float = 5.0
     plain_text: bool = False
     tls: Tls | None = None
-    proxies: tuple[str, ...] = ()
     http: Http | None = None  # no door
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
-    limits: Limits = field(default_factory=Limits)
     answers: QueueLimits = field(default_factory=QueueLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
-    analysts: QueueLimits = field(
-        default_factory=lambda: QueueLimits(max_wait=600.0, longest=3600.0)
-    )
+    analysts: QueueLimits = field(default_factory=lambda: QueueLimits(longest=3600.0))
 
     def __post_init__(self) -> None:
         if self.http is not None and self.port == 65535:
@@ -144,11 +107,6 @@ class ServerConfig:
         if self.tls is None and not (self.plain_text or is_loopback(self.host)):
             way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
             raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
-
-    @property
-    def address(self) -> str:
-        """As gRPC writes it."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def second_ports(port: int) -> Iterator[int]:
@@ -254,7 +212,7 @@ def configuration_of(values: Mapping[str, Any]) -> Configuration:
         tls=_tls(values),
         **{
             table: replace(own, **_table(values, table, own))
-            for table in ("metrics", "log", "limits", "answers", "analysts")
+            for table in ("metrics", "log", "answers", "analysts")
             for own in (getattr(plain, table),)
         },
     )
@@ -296,11 +254,6 @@ class File:
         return Path(value)
 
 
-def _network(text: str) -> None:
-    """10.0.0.7, 10.0.0.0/8, fd00::/8, with no bits beyond the network's."""
-    ipaddress.ip_network(text)
-
-
 def _origin(text: str) -> None:
     """https://example.org, with no path, as browsers write it."""
     if not re.fullmatch(r"\*|https?://[a-z0-9.\[\]:-]+", text):
@@ -317,7 +270,6 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "http": vars(Http()),
     "metrics": vars(_PLAIN.metrics),
     "log": vars(_PLAIN.log),
-    "limits": vars(_PLAIN.limits),
     "answers": vars(_PLAIN.answers),
     "analysts": vars(Analysts()) | vars(_PLAIN.analysts),
 }
@@ -341,12 +293,6 @@ KEYS: tuple[Setting, ...] = (
         Switch(),
         "Speak plain text where others listen: for a TLS proxy in front.",
         "--plain-text",
-    ),
-    _setting(
-        "server.proxies",
-        Text("an IP address or network, such as 10.0.0.7 or 10.0.0.0/8", _network),
-        "Proxies, whose connections carry many callers.",
-        several=True,
     ),
     _setting(
         "models.directory",
@@ -417,7 +363,6 @@ KEYS: tuple[Setting, ...] = (
     ),
     _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
     _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),
-    _setting("tls.client_authority", File(), "Ask callers for a certificate of these authorities."),
     _setting(
         "http.origins",
         Text("an origin such as https://example.org, or *", _origin),
@@ -427,13 +372,11 @@ KEYS: tuple[Setting, ...] = (
     _setting("http.web", Switch(), "Serve a page for browsers on the next port.", "--web"),
     _setting("metrics.host", Text("an address"), "Where numbers are read."),
     _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
-    _setting("log.format", OneOf(("text", "json")), "How lines are written."),
     _setting(
         "log.level",
         OneOf(("debug", "info", "warning", "error")),
         "The least line that is written.",
     ),
-    _setting("limits.connections", Whole(1), "Connections at once."),
     _setting("answers.threads", Whole(1), "Answers made at once; more cores are for more servers."),
 )
 BY_NAME: Mapping[str, Setting] = {each.name: each for each in KEYS}

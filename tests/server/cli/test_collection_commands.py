@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -294,7 +295,11 @@ def served(collect: Run, files: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "askew_server", "serve", "--port", "0", "--model"]
     pipe = subprocess.PIPE
     running = subprocess.Popen(
-        [*command, str(files / "model")], stdin=subprocess.DEVNULL, stdout=pipe, text=True
+        [*command, str(files / "model")],
+        stdin=pipe,
+        stdout=pipe,
+        text=True,
+        env=os.environ | {"ASKEW_WITH_PARENT": "1"},
     )
     yield running
     running.kill()

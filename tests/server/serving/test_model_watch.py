@@ -31,9 +31,9 @@ from askew_server.collections import artifact as collections
 from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving import models
-from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.models import Build, ModelFolder, ModelWatch
 from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
@@ -428,7 +428,7 @@ async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two
     shop = Shop(folder, today=MONDAY + PERIOD)
     noise = LatticeLaplace.for_epsilon(Fraction(4))
     signal = Signal(model.card.space.version, noise, (0,) * model.card.space.dimension)
-    server, done = RunningServer([shop.service], ServerConfig()), asyncio.Event()
+    done = asyncio.Event()
     answers = [0] * 4
 
     async def ask(call: Call, number: int) -> None:
@@ -442,8 +442,10 @@ async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two
             assert [title.endswith(f" of week {week}") for title in titles] == [True] * 4
             answers[number] += 1
 
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    async with (
+        running([shop.service], ServerConfig(), grace=0) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
         call: Call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
         asking = [asyncio.create_task(ask(call, number)) for number in range(4)]
         for week in weeks:
@@ -459,7 +461,6 @@ async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two
             await asyncio.to_thread(shop.look)
         done.set()
         await asyncio.gather(*asking)
-    await server.stop(0)
     assert (len(shop.told.swaps), len(shop.told.withdrawals)) == (ROLLOUTS, ROLLOUTS)
     assert shop.told.refusals == []
 

@@ -13,8 +13,8 @@ import pytest
 from issuer import Issuer
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
-from askew_server.serving import process
-from askew_server.serving.process import serve
+from askew_server.serving import server
+from askew_server.serving.server import serve
 from askew_server.serving.settings import ServerConfig, Tls
 from askew_server.taste.model.mondays import text_of_date, today
 
@@ -54,7 +54,7 @@ def _not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     async def pretend(*_: object, **__: object) -> None:
         return
 
-    monkeypatch.setattr(process, "serve", pretend)
+    monkeypatch.setattr(server, "serve", pretend)
 
 
 @pytest.mark.usefixtures("_not_served")
@@ -88,7 +88,7 @@ def test_a_name_of_another_day_is_an_error(
 
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "serve", lambda *_, **__: pytest.fail("it serves"))
+    monkeypatch.setattr(server, "serve", lambda *_, **__: pytest.fail("it serves"))
 
 
 @pytest.mark.usefixtures("_never_served")
