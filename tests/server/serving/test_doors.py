@@ -317,7 +317,6 @@ async def test_what_is_not_there_is_not_there(method: str, path: str, status: in
 
 
 async def test_a_file_comes_whole_or_in_part_and_fetches_are_counted() -> None:
-    """Planted bug: a page's question before its call counts as a fetch of a file."""
     async with serving(http=Http(origins=(ORIGIN,))) as served:
         status, said, body = await served.asked("GET", PATH)
         assert (status, body) == (200, FILE)
