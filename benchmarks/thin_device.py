@@ -16,6 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -156,16 +157,16 @@ class Relay:
 
 async def measured(count: int) -> dict[str, int]:
     """Serve, run the device, and count."""
-    from askew_server.serving.grpc_server import RunningServer
 
     from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
     from askew_server.serving.retrieval import RetrievalService
+    from askew_server.serving.server import running
     from askew_server.serving.settings import ServerConfig
 
     card, catalog = made_model(count)
     service = RetrievalService(SnapshotHolder(Retriever(card, catalog).snapshot))
-    server = RunningServer([service], ServerConfig())
-    await server.start()
+    stack = AsyncExitStack()
+    server = await stack.enter_async_context(running([service], ServerConfig(), grace=0))
     relay = Relay(server.port)
     listening = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
@@ -191,7 +192,7 @@ async def measured(count: int) -> dict[str, int]:
         said = json.loads(await process.stdout.read())
         await process.wait()
     listening.close()
-    await server.stop(grace=0)
+    await stack.aclose()
     print(f"{count:,} SIMULATED items, {card.n_default:,} of them default items, k = {K}")
     assert said["results"] == K
     return {

@@ -1,6 +1,7 @@
 """A server in a process of its own: the production one over a simulated model, or an echo.
 
 python -m benchmarks.serving.host bare 824 2015           # Echo/824 answers 824 bytes at once
+python -m benchmarks.serving.host bare places 1000000 codebook   # by grpc.aio and nothing else
 python -m benchmarks.serving.host places 1000000 codebook
 python -m benchmarks.serving.host tastes 100000 4
 """
@@ -8,14 +9,16 @@ python -m benchmarks.serving.host tastes 100000 4
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from askew_server.serving.call import Answer, Job
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # those of BLAS wait for each other's cores
@@ -45,9 +48,7 @@ class Hosted:
         line = self._process.stdout.readline()
         if not line.strip():
             raise SystemExit(f"the server of {words} ended early")
-        port, _, own = line.partition(" ")
-        self.port, self.pid = int(port), self._process.pid
-        self.own: Mapping[str, float] = json.loads(own)  # microseconds of an answer alone, by k
+        self.port, self.pid = int(line), self._process.pid
 
     def __enter__(self) -> Self:
         return self
@@ -62,46 +63,54 @@ class Hosted:
 
 
 def main() -> None:
-    kind, *words = sys.argv[1:]
-    if kind == "bare":
-        asyncio.run(_bare(list(map(int, words))))
-        return
-    from benchmarks.serving.models import K, own_computing, snapshot
+    from benchmarks.serving.models import snapshot
 
     from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.retrieval import RetrievalService
     from askew_server.serving.server import serve
     from askew_server.serving.settings import Http, QueueLimits, ServerConfig
 
-    served = snapshot(kind, *words)
-    service = RetrievalService(SnapshotHolder(served))
-    own = {k: own_computing(service, served.card, k) for k in (K, 20)}
+    words = sys.argv[1:]
+    is_bare = words[0] == "bare"
+    if is_bare and words[1].isdigit():
+        stored = {size: bytes(int(size)) for size in words[1:]}
+        replies = {size: lambda _, reply=reply: reply for size, reply in stored.items()}
+        asyncio.run(_bare("Echo", replies))
+        return
+    service = RetrievalService(SnapshotHolder(snapshot(*words[is_bare:])))
+    if is_bare:
+        answers = {name: partial(_computed, each) for name, each in service.methods.items()}
+        asyncio.run(_bare(service.name, answers))
+        return
 
     def announce(port: int, _: int | None) -> None:
-        print(port, json.dumps(own), flush=True)
+        print(port, flush=True)
 
     # 16 dear calls at once would be too many, and wait too long on a busy machine.
     config = ServerConfig(http=Http(), answers=QueueLimits(waiting=1000))
     asyncio.run(serve([service], config, announce))
 
 
-async def _bare(sizes: Sequence[int]) -> None:
+def _computed(answer: Answer, request: bytes) -> bytes:
+    reply = answer(request, tuple)
+    return reply.run() if isinstance(reply, Job) else reply
+
+
+async def _bare(service: str, methods: Mapping[str, Callable[[bytes], bytes]]) -> None:
     """grpc.aio as it comes: no options, no limits, nothing is looked at."""
     import grpc
     import grpc.aio
 
-    def method(size: int) -> grpc.RpcMethodHandler[bytes, bytes]:
-        reply = bytes(size)
-
-        async def handle(_: bytes, __: object) -> bytes:
-            return reply
+    def method(answer: Callable[[bytes], bytes]) -> grpc.RpcMethodHandler[bytes, bytes]:
+        async def handle(request: bytes, _: object) -> bytes:
+            return answer(request)
 
         return grpc.unary_unary_rpc_method_handler(handle)
 
     server = grpc.aio.server()
-    handlers = {str(size): method(size) for size in sizes}
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("Echo", handlers)])
-    print(server.add_insecure_port("127.0.0.1:0"), "{}", flush=True)
+    handlers = {name: method(answer) for name, answer in methods.items()}
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
+    print(server.add_insecure_port("127.0.0.1:0"), flush=True)
     await server.start()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     await server.stop(0)

@@ -27,8 +27,6 @@ from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat
 from askew_server.demo.simulation import demo_model
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import Snapshot
-from askew_server.serving.call import Job
-from askew_server.serving.retrieval import RetrievalService
 
 EPSILON, K = Fraction(1), 8
 """What most devices ask with."""
@@ -58,17 +56,6 @@ def snapshot(kind: str, size: str = "0", more: str = "2") -> Snapshot:
             return snapshot_of(made_tastes(int(size), int(more)))
         case _:
             return snapshot_of(made_places(int(size), MetricRuleKind(more)))
-
-
-def own_computing(service: RetrievalService, card: ModelCard | MetricCard, k: int) -> float:
-    """Microseconds of CPU of one answer, by the service alone."""
-    answer, asked = service.methods["Retrieve"], questions(card, k)
-    begun = time.thread_time()
-    for question in asked:
-        reply = answer(question, tuple)
-        if isinstance(reply, Job):
-            reply.run()
-    return 1e6 * (time.thread_time() - begun) / len(asked)
 
 
 def made_tastes(count: int, dimension: int) -> Tastes:

@@ -26,7 +26,7 @@ REQUEST_BYTES = 16 * 1024
 """The most that a message of a caller may have."""
 _PENDING = 64
 """Calls that have arrived and not begun; beyond twice as many, gRPC turns away all."""
-_OPTIONS = [
+OPTIONS = [
     ("grpc.so_reuseport", 0),  # a second server must fail
     ("grpc.max_receive_message_length", REQUEST_BYTES),
     ("grpc.compression_enabled_algorithms_bitset", 1),  # none: sizes must not depend on content
@@ -36,11 +36,12 @@ _OPTIONS = [
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.http2.ping_timeout_ms", 20_000),
 ]
+"""What a gRPC server is started with."""
 
 
 def grpc_server(methods: Mapping[str, Mapping[str, Method]]) -> grpc.aio.Server:
     """Return a server without a port."""
-    server = grpc.aio.server(options=_OPTIONS)
+    server = grpc.aio.server(options=OPTIONS)
     for service, own in methods.items():
         handlers = {name: _handler(method) for name, method in own.items()}
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])

@@ -173,8 +173,8 @@ async def test_a_caller_by_http_says_who_it_is_and_how_long_it_waits() -> None:
         assert (await served.called("Token", authorization="Bearer x"))[2] == b"['Bearer x']"
         status, _, reply = await served.called("Work", connect_timeout_ms="0")
         assert (status, json.loads(reply)["code"]) == (504, "deadline_exceeded")
-        for named in ({"content_type": "application/json"}, {"content_encoding": "gzip"}):
-            status, _, reply = await served.called("Echo", **named)
+        for name, value in (("content_type", "application/json"), ("content_encoding", "gzip")):
+            status, _, reply = await served.called("Echo", b"", **{name: value})
             assert (status, json.loads(reply)["code"]) == (400, "invalid_argument")
 
 
@@ -217,15 +217,15 @@ async def test_one_queue_refuses_for_both_doors() -> None:
         assert await busy == b"made"
 
 
-@pytest.mark.parametrize("by_http", [True, False])
-async def test_a_stop_finishes_what_is_under_way(*, by_http: bool) -> None:
-    """Planted bug: a stop that cuts off who waits."""
-    async with serving(grace=PATIENCE) as served:
-        call = served.called("Wait") if by_http else served.by_grpc("Wait")
-        waiting = asyncio.create_task(call)  # type: ignore[arg-type]
+async def test_a_stop_finishes_what_is_under_way() -> None:
+    """By both doors. Planted bug: a stop that cuts off who waits."""
+    async with serving(grace=PATIENCE, answers=QueueLimits(threads=2)) as served:
+        by_http = asyncio.create_task(served.called("Wait"))
         assert await asyncio.to_thread(served.studio.begun.wait, PATIENCE)
-    reply = await waiting
-    assert (reply[2] if by_http else reply) == b"made"
+        served.studio.begun.clear()
+        by_grpc = asyncio.create_task(served.by_grpc("Wait"))
+        assert await asyncio.to_thread(served.studio.begun.wait, PATIENCE)
+    assert ((await by_http)[2], await by_grpc) == (b"made", b"made")
     with pytest.raises(ConnectionError):
         await asyncio.open_connection(HERE, served.server.http_port)
 
@@ -359,9 +359,10 @@ async def test_a_page_has_its_connection_closed_and_others_keep_theirs() -> None
     """A page cannot close one, and must not rank while one is open. Planted bug: no such header."""
     async with serving() as served:
         assert "connection" not in (await served.called("Echo"))[1]
-        for named in ({"origin": ORIGIN}, {"sec_fetch_mode": "cors"}):
-            assert (await served.called("Echo", **named))[1]["connection"] == "close"
-            assert (await served.asked("GET", PATH, **named))[1]["connection"] == "close"
+        for name, value in (("origin", ORIGIN), ("sec_fetch_mode", "cors")):
+            assert (await served.called("Echo", b"", **{name: value}))[1]["connection"] == "close"
+            found = await served.asked("GET", PATH, None, **{name: value})
+            assert found[1]["connection"] == "close"
 
 
 async def test_a_page_comes_with_a_strict_policy(

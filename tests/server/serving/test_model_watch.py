@@ -28,6 +28,7 @@ from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.saved_model import of_one_kind
 from askew_server.collections import artifact as collections
+from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.served import serving_of, snapshot_of
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving import models
@@ -36,7 +37,7 @@ from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
 from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model.item_model import ItemModel, update
 from askew_server.taste.model.mondays import text_of_date
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
@@ -213,6 +214,38 @@ def test_a_model_in_force_that_is_moved_away_gives_way_to_the_one_before(
     assert (shop.hands_out(MONDAY), shop.serves(MONDAY)) == ("older", "older")
 
 
+def test_an_item_is_withdrawn_at_once_from_what_devices_hold(
+    folder: Path, model: ItemModel, table: RatingTable, rows: dict[str, ItemRow]
+) -> None:
+    """By a copy of a model without it, in place of the one in force: devices get that at their next
+    fetch. What has another item is refused. Planted bugs: any model of this Monday is taken; none
+    is, before a restart.
+    """
+    shop = Shop(folder)
+    held = shop.service.catalog_file(MONDAY, Part.WHOLE)
+    stays = table.item > 0
+    fewer = RatingTable(
+        person=table.person[stays],
+        item=table.item[stays] - 1,
+        rating=table.rating[stays],
+        n_people=table.n_people,
+        item_keys=table.item_keys[1:],
+    )
+    without = update(model, fewer, rows, source="old")
+    artifact.save(without, folder.with_name("without"))
+    shutil.copytree(folder.with_name("without"), folder / name(MONDAY), dirs_exist_ok=True)
+    shop.look()
+    assert (shop.told.swaps, shop.told.refusals) == ([MONDAY], [])
+    file = shop.service.catalog_file(MONDAY, Part.WHOLE)
+    titles = {each.title for each in catalog_from_body(file[HEAD_BYTES:])[1].items}
+    assert {"Film 0"} == {each.title for each in model.catalog.items} - titles
+    assert file != held
+    put(model, folder / name(MONDAY), "old")
+    shop.look()
+    assert shop.told.swaps == [MONDAY]
+    assert "it has other items" in shop.told.refusals[0]
+
+
 def test_the_last_model_in_force_is_answered_from_when_it_is_gone(
     folder: Path, model: ItemModel
 ) -> None:
@@ -343,7 +376,10 @@ def test_what_devices_hold_of_a_monday_that_has_come_never_changes(
     for _ in range(3):
         shop.look(at_once=False)
     coming = name(MONDAY + 2 * PERIOD)
-    why = "devices hold something of that Monday already; name it by a Monday to come"
+    why = (
+        "devices hold something of that Monday already, and it has other items; name it by a "
+        "Monday to come"
+    )
     assert shop.told.refusals == [f"{place} is not taken: {why}, such as {coming}"]
     assert [shop.serves(MONDAY + each) for each in (-PERIOD, 0, PERIOD)] == ["oldest", "old", "old"]
 
