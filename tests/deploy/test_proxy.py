@@ -246,6 +246,35 @@ async def test_an_address_holds_no_more_calls_open_than_its_share(proxy: Proxy) 
     assert code == Code.OK
 
 
+SLOW = {
+    "says nothing": b"",
+    "half a head": b"POST /askew.wire.v1.Retrieval/Retrieve HTTP/1.1\r\nhost: x\r\nx: ",
+    "half a message": (
+        b"POST /askew.wire.v1.Retrieval/Retrieve HTTP/1.1\r\nhost: x\r\n"
+        b"content-type: application/proto\r\ncontent-length: 9\r\n\r\nhalf"
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SLOW)
+async def test_who_is_slow_is_hung_up_on_before_a_server_hears_of_it(
+    said: str, servers: list[Server], tmp_path: Path
+) -> None:
+    """Planted bug: a timeout that is nginx's own, a minute."""
+    with proxying([each for each, _ in servers[:2]], tmp_path, patience="1s") as proxy:
+        await ready(proxy)
+        host, port = proxy.address.split(":")
+        trust = trusted(str(proxy.authority))
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=trust)
+        writer.write(SLOW[said])
+        async with asyncio.timeout(PATIENCE):
+            assert b" 200 " not in await reader.read()
+        writer.close()
+        assert "application/proto" not in proxy.log
+        async with proxy.channel() as channel:
+            assert await called(channel, CARD) == Code.OK
+
+
 @pytest.mark.parametrize("method", ["/askew.wire.v1.Analyst/TopK", "/grpc.health.v1.Health/Watch"])
 async def test_only_what_devices_need_is_behind_it(proxy: Proxy, method: str) -> None:
     await ready(proxy)
