@@ -75,7 +75,7 @@ class QueueLimits:
     """
 
     threads: int = 1
-    waiting: int = 64
+    waiting: int = 32  # of 5 ms: a sixth of a second
     longest: float = 10.0  # seconds, whatever deadline the caller has
 
 
