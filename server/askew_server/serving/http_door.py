@@ -116,17 +116,23 @@ def _call(method: Method) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         waits = request.headers.get("connect-timeout-ms", "")
         remaining = int(waits) / 1000 if re.fullmatch("[0-9]{1,10}", waits) else None
+        is_read = False
+
+        async def message() -> bytes:
+            nonlocal is_read
+            whole = await _message(request)
+            is_read = True
+            return whole
+
         reply = await method.reply(
-            _message(request), lambda: request.headers.getlist("authorization"), remaining
+            message(), lambda: request.headers.getlist("authorization"), remaining
         )
         if isinstance(reply, bytes):
             return Response(reply, media_type=_PROTO)
         code, text = reply
         name = "canceled" if code is grpc.StatusCode.CANCELLED else code.name.lower()
-        # Its message may not have been read to its end.
-        return JSONResponse(
-            {"code": name, "message": text}, _HTTP_STATUS.get(code, 500), {"connection": "close"}
-        )
+        said = None if is_read else {"connection": "close"}
+        return JSONResponse({"code": name, "message": text}, _HTTP_STATUS.get(code, 500), said)
 
     return endpoint
 

@@ -7,7 +7,7 @@ or address, would tell of one question on a server that is asked rarely.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 
@@ -44,52 +44,45 @@ class Observer:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         Info("askew_server", "The program.", registry=registry).info({"version": __version__})
-        self._requests = Counter(
-            "askew_requests",
-            "Calls that ended.",
-            ["service", "method", "status"],
-            registry=registry,
+        of_method = ["service", "method"]
+        self._requests = self._counter(
+            "askew_requests", "Calls that ended.", [*of_method, "status"]
         )
         self._durations = Histogram(
             "askew_request_duration_seconds",
             "From the arrival of a call to its reply or refusal.",
-            ["service", "method"],
+            of_method,
             buckets=BUCKETS,
             registry=registry,
         )
-        self._fetches = Counter(
+        self._fetches = self._counter(
             "askew_file_fetches",
             "Requests for a file that devices hold, by the status of HTTP.",
             ["code"],
-            registry=registry,
         )
-        self.slots = Gauge(
-            "askew_admission_slots_taken",
-            "Slots of jobs that run or wait.",
-            ["queue"],
-            registry=registry,
+        self.slots = self._gauge(
+            "askew_admission_slots_taken", "Slots of jobs that run or wait.", ["queue"]
         )
-        self.refusals = Counter(
-            "askew_admission_refused", "Calls that found no slot.", ["queue"], registry=registry
+        self.refusals = self._counter(
+            "askew_admission_refused", "Calls that found no slot.", ["queue"]
         )
-        self.serving = Gauge(
-            "askew_service_serving",
-            "1 where a service can answer.",
-            ["service"],
-            registry=registry,
+        self.serving = self._gauge(
+            "askew_service_serving", "1 where a service can answer.", ["service"]
         )
-        self._certificates_refused = Counter(
-            "askew_certificates_refused",
-            "Certificates that changed and were no use.",
-            registry=registry,
+        self._certificates_refused = self._counter(
+            "askew_certificates_refused", "Certificates that changed and were no use."
         )
-        self._swaps = Counter("askew_snapshot_swaps", "Swaps of snapshots.", registry=registry)
-        self._swaps_refused = Counter(
-            "askew_snapshot_swaps_refused",
-            "Snapshots that were not good, and were not served.",
-            registry=registry,
+        self._swaps = self._counter("askew_snapshot_swaps", "Swaps of snapshots.")
+        self._swaps_refused = self._counter(
+            "askew_snapshot_swaps_refused", "Snapshots that were not good, and were not served."
         )
         self._loaded: Gauge | None = None
+
+    def _counter(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
+        return Counter(name, meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
+        return Gauge(name, meaning, labels, registry=self.registry)
 
     def method(self, service: str, method: str) -> Done:
         """Return what counts the calls of a method."""
@@ -117,15 +110,12 @@ class Observer:
         """Publish what a model serves: monday: in days since 1970-01-01; catalogs: by their
         Mondays, the digests of what devices hold.
         """
-        Gauge(
+        self._gauge(
             "askew_snapshot_monday_timestamp_seconds",
             "The Monday from which on what serves now is in force.",
-            registry=self.registry,
         ).set_function(lambda: monday() * _DAY)
-        self._loaded = Gauge(
-            "askew_snapshot_loaded_timestamp_seconds",
-            "When what serves now was loaded.",
-            registry=self.registry,
+        self._loaded = self._gauge(
+            "askew_snapshot_loaded_timestamp_seconds", "When what serves now was loaded."
         )
         self._loaded.set(now)
         self.registry.register(_Catalogs(catalogs))
@@ -155,10 +145,8 @@ class Observer:
 
     def shows_certificate(self, days_left: Callable[[], float]) -> None:
         """Publish how long the certificate is good that is shown."""
-        Gauge(
-            "askew_certificate_days_left",
-            "Until the certificate that is shown expires.",
-            registry=self.registry,
+        self._gauge(
+            "askew_certificate_days_left", "Until the certificate that is shown expires."
         ).set_function(days_left)
 
     def certificates_refused(self, reason: str) -> None:

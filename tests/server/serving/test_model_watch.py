@@ -264,28 +264,6 @@ def test_the_last_model_in_force_is_answered_from_when_it_is_gone(
     assert (shop.told.withdrawals, shop.sources) == ([MONDAY], ["new"])
 
 
-def test_everything_is_ready_before_it_is_swapped_in(
-    folder: Path, model: ItemModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: swapped in first, so that the first callers wait while files are encoded."""
-    shop, order = Shop(folder), list[str]()
-    make_ready, swap = shop.service.make_ready, shop.holder.swap
-
-    def noted_ready(snapshot: Snapshot) -> None:
-        order.append("ready")
-        make_ready(snapshot)
-
-    def noted_swap(snapshot: Snapshot) -> None:
-        order.append("swapped")
-        swap(snapshot)
-
-    monkeypatch.setattr(shop.watch, "_make_ready", noted_ready)
-    monkeypatch.setattr(shop.holder, "swap", noted_swap)
-    put(model, folder / name(MONDAY + PERIOD), "new")
-    shop.look()
-    assert order == ["ready", "swapped"]
-
-
 def test_what_is_being_written_is_let_be_until_it_stays_the_same(
     folder: Path, model: ItemModel
 ) -> None:
@@ -414,27 +392,10 @@ def test_a_name_of_another_day_is_said_once_and_stops_no_live_values(folder: Pat
     assert "a Monday: that is when devices look for a new file" in shop.told.refusals[0]
 
 
-def test_two_looks_at_a_folder_that_cannot_be_read_say_so_once(folder: Path) -> None:
-    shop = Shop(folder)
-    folder.rename(folder.with_name("elsewhere"))
-    for _ in range(2):
-        shop.look(at_once=False)
-    assert shop.told.refusals == [f"{folder} cannot be read: No such file or directory"]
-    assert shop.serves(MONDAY) == "old"
-
-
 def test_a_start_with_what_cannot_be_used_is_refused(folder: Path) -> None:
     cut(folder / name(MONDAY))
     with pytest.raises(ArtifactError, match="is not the file that its manifest names"):
         Shop(folder)
-
-
-def test_a_start_before_the_first_monday_is_refused(folder: Path) -> None:
-    """Planted bug: ready, with a model that every device is refused."""
-    words = f"holds no model that is in force: name one by .* such as {name(MONDAY - PERIOD)}"
-    with pytest.raises(ArtifactError, match=words):
-        Shop(folder, today=MONDAY - 1)
-    assert Shop(folder, today=MONDAY).serves(MONDAY) == "old"
 
 
 # -- under load ------------------------------------------------------------------------------------
@@ -527,15 +488,6 @@ def scripted(*looks: object) -> tuple[SnapshotHolder, ModelWatch, Told]:
     servings = {FIRST: script}
     watch = ModelWatch(servings, None, holder, lambda _: None, told=told, today=lambda: TODAY)
     return holder, watch, told
-
-
-async def test_what_was_taken_before_a_swap_stays_whole() -> None:
-    second = snapshot_of(small_map())
-    holder, watch, _ = scripted(second)
-    taken = holder.current
-    watch.look(at_once=True)
-    assert taken is not second
-    assert holder.current is second
 
 
 async def test_it_looks_at_once_when_woken_and_an_error_ends_nothing(

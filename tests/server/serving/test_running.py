@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -100,17 +99,6 @@ def test_a_check_ends_when_settings_and_models_were_read(
     words = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
     assert run("serve", "--check", "--model", directory, *words) == 0
     assert capsys.readouterr().out == "in order: 24 items, ratings of 60 people\n"
-
-
-@pytest.mark.usefixtures("_never_served")
-@pytest.mark.parametrize(("since", "words"), [(-40, "expired on "), (40, "is not valid before ")])
-def test_a_check_refuses_a_certificate_out_of_its_time(
-    since: int, words: str, run: Run, made: MakeFiles, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tls = made(Issuer(datetime.now(UTC) + timedelta(days=since), days=1))
-    options = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
-    assert run("serve", "--check", "--demo", *options) == 1
-    assert f"the certificate {tls.certificate} {words}" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("_never_served")
