@@ -191,9 +191,9 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     offer = (*OFFER[:-1], "events.parquet")
     started = (sys.executable, "-c", WAITS, "serve-releases", *offer, "--port", "0")
     pipe = subprocess.PIPE
-    said = os.environ | {"ASKEW_SERVER_GRACE": str(grace)}
+    said = BESIDE | {"ASKEW_SERVER_GRACE": str(grace)}
     running = subprocess.Popen(
-        [*started, "--port", "0"], cwd=folder, stdout=pipe, stderr=pipe, text=True, env=said
+        started, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=said
     )
     try:
         assert running.stdout is not None
@@ -226,9 +226,11 @@ def test_a_new_file_of_a_pattern_with_other_types_costs_no_analyst_anything(fold
         running = subprocess.Popen(
             (sys.executable, "-m", "askew_server", "serve-releases", *offer),
             cwd=folder,
+            stdin=pipe,
             stdout=pipe,
             stderr=pipe,
             text=True,
+            env=BESIDE,
         )
         try:
             assert running.stdout is not None
