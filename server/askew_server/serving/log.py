@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
+import select
 import sys
 import threading
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -118,6 +121,26 @@ def _event_of(record: logging.LogRecord) -> tuple[str, Mapping[str, object]]:
     return "library", {"logger": package if package in sys.modules else "unknown", **told}
 
 
+class _Lines(logging.StreamHandler[TextIO]):
+    """Writes lines. A full disk, or a pipe that is full or closed, loses the line, ends nothing and
+    holds nothing up.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):
+            try:
+                handle = self.stream.fileno()
+            except OSError:  # no file at all
+                super().emit(record)
+                return
+            # Past the stream, which would try again later what it could not write. A pipe that can
+            # be written to takes a page at once.
+            looked = select.poll()
+            looked.register(handle, select.POLLOUT)
+            if looked.poll(0):
+                os.write(handle, f"{self.format(record)}\n".encode(errors="replace"))
+
+
 class _OnceAMinute(logging.Filter):
     """Lets pass one line a minute of those alike: where somebody's calls fail, the disk stays."""
 
@@ -140,14 +163,14 @@ class _OnceAMinute(logging.Filter):
 
 def start_log(stream: TextIO, level: str = "info") -> None:
     """Let nothing but lines of JSON reach standard error from this process's Python code."""
-    handler = logging.StreamHandler(stream)
+    handler = _Lines(stream)
     handler.setFormatter(JsonFormatter())
     handler.addFilter(_OnceAMinute())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     _LOGGER.setLevel(level.upper())
-    logging.raiseExceptions = False  # a full disk or a closed pipe loses the line and no call
+    logging.raiseExceptions = False  # else it quotes what it cannot write
 
     def crashed(error: BaseException | None) -> None:
         log_event("crashed", **(of_error(error) if error is not None else {}))
