@@ -329,7 +329,7 @@ def life(folder: Path, *words: str) -> Life:
             pages = ask_for_pages(told, server.pages)
         told.add("stdout", server.stop())
         told.add("stderr", *server.errors)
-    lines = [json.loads(line) for line in server.errors]  # all of them
+    lines = [json.loads(line) for line in server.errors if line.startswith(b"{")]
     return Life(told, codes, pages, lines)
 
 
@@ -341,6 +341,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 def test_nothing_of_a_question_is_in_what_a_server_lets_out(quiet: Life) -> None:
     assert quiet.told.found == set()
+    assert all(line.startswith(b"{") for line in quiet.told.places["stderr"])  # JSON from the first
 
 
 def test_every_kind_of_answer_and_failure_was_among_them(quiet: Life) -> None:
