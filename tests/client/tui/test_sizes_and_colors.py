@@ -13,7 +13,9 @@ from client.tui.test_pictures import SteadyBits, demonstrated
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.color import ColorSystem
 from textual.color import Color
+from textual.theme import Theme
 from textual.widgets import OptionList
 
 from askew.catalog.item import Item
@@ -23,7 +25,10 @@ from askew_client.profile.document import PastAnswer, ProfileDocument
 from askew_client.tui.screens.frame import TABS
 from askew_client.tui.themes import DARK, LIGHT
 from askew_client.tui.widgets.header import ScrollPart
+from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.tui.widgets.plain_text import fitted
+from askew_client.tui.widgets.ramp import CHARACTERS, STEPS, colors
+from askew_client.tui.widgets.ramp import contrast as contrast_in_terminal
 from askew_client.tui.widgets.results import ResultList
 from askew_client.tui.widgets.title_list import TitleList
 
@@ -98,6 +103,40 @@ def test_every_ink_can_be_read_on_every_paper(theme: object) -> None:
             assert ink is not None
             assert paper is not None
             assert contrast(ink, paper) >= 4.5, (ink, paper)
+
+
+@pytest.mark.parametrize("strength", [0.6, 0.7])
+@pytest.mark.parametrize("system", ["truecolor", "256"])
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_the_likelier_a_place_is_the_further_its_color_is_from_the_ground(
+    theme: Theme, system: str, strength: float
+) -> None:
+    """As Rich writes it to such a terminal. Planted bug: the nearest of 256 colors to each shade,
+    which fall and rise.
+    """
+    ground, peak = Color.parse(theme.background or ""), Color.parse(theme.secondary or "")
+    shades = colors(ground, peak, strength, system)
+    kind = ColorSystem.TRUECOLOR if system == "truecolor" else ColorSystem.EIGHT_BIT
+    written = [shade.downgrade(kind) for shade in shades]
+    away = [contrast_in_terminal(each, written[0]) for each in written]
+    assert away == sorted(away)
+    assert len(set(away)) >= (STEPS if system == "truecolor" else 4)
+
+
+async def test_without_color_shades_are_characters_of_more_and_more_ink(
+    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the edge of the map to the signal in its middle."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with rated.opened(size=(120, 40)) as person:
+        await person.press("f5")
+        heat_map = person.app.screen.query_one(HeatMap)
+        rows = str(heat_map.render()).split("\n")
+        middle = rows[len(rows) // 2 - 1][: len(rows[0]) // 2]
+        steps = [CHARACTERS.index(sign) for sign in middle if sign in CHARACTERS]
+        assert steps == sorted(steps)
+        assert steps[0] == 0
+        assert steps[-1] >= 4
 
 
 async def test_without_color_the_truth_and_the_signal_differ_by_shape(
