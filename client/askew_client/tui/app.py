@@ -22,7 +22,6 @@ from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.frame import TABS, FrameScreen, typed
-from askew_client.tui.screens.history import HistoryScreen
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
@@ -42,7 +41,6 @@ SCREENS: Final[tuple[type[FrameScreen], ...]] = (
     ProfileScreen,
     AskScreen,
     PrivacyScreen,
-    HistoryScreen,
     SettingsScreen,
 )
 
