@@ -10,7 +10,7 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,24 +54,26 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
+Opening = Callable[..., Terminal]
+
+
 @pytest.fixture
-def terminals(home: Path) -> Iterator[type[Terminal]]:
+def terminals(home: Path) -> Iterator[Opening]:
     opened: list[Terminal] = []
 
-    class Opened(Terminal):
-        def __init__(self, **environment: str) -> None:
-            super().__init__(home, **environment)
-            opened.append(self)
+    def open_one(**environment: str) -> Terminal:
+        opened.append(Terminal(home, **environment))
+        return opened[-1]
 
-    yield Opened
-    for each in opened:
-        os.close(each.fd)
+    yield open_one
+    for terminal in opened:
+        os.close(terminal.fd)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP], ids=lambda sent: sent.name)
 def test_a_signal_that_ends_the_app_restores_the_terminal(
-    terminals: type[Terminal], sent: signal.Signals
+    terminals: Opening, sent: signal.Signals
 ) -> None:
     """Planted bug: the default action, which leaves the other screen, no echo and the mouse on."""
     terminal = terminals()
@@ -82,7 +84,7 @@ def test_a_signal_that_ends_the_app_restores_the_terminal(
 
 
 @pytest.mark.slow
-def test_the_app_draws_its_screen_when_it_comes_back(terminals: type[Terminal]) -> None:
+def test_the_app_draws_its_screen_when_it_comes_back(terminals: Opening) -> None:
     """Planted bug: the other screen is entered again, and stays empty until a key is pressed."""
     terminal = terminals()
     terminal.wait_for(b"Near")
@@ -98,7 +100,7 @@ def test_the_app_draws_its_screen_when_it_comes_back(terminals: type[Terminal]) 
 
 
 def test_a_terminal_that_cannot_show_the_signs_is_refused_in_a_line(
-    terminals: type[Terminal],
+    terminals: Opening,
 ) -> None:
     """Planted bug: a UnicodeEncodeError in the thread that writes, and a screen that stays dark."""
     terminal = terminals(PYTHONIOENCODING="latin-1")
