@@ -96,9 +96,9 @@ def draw_answer(example: Mapping[str, Any]) -> None:
 
 
 _LINES = {  # of a curve: its name, color and dashes
-    "signal, county": ("county", COLORS[3], "-"),
-    "signal, town": ("town, the default", COLORS[0], "-"),
-    "signal, district": ("district", COLORS[2], "-"),
+    "signal, county": ("Askew, 4 times in 20 km", COLORS[3], "-"),
+    "signal, town": ("Askew, 4 times in 5 km", COLORS[0], "-"),
+    "signal, district": ("Askew, 4 times in 1 km", COLORS[2], "-"),
     "cell most, spread": ("rounded to {most:.0f} km", COLORS[4], "--"),
     "cell half, spread": ("rounded to {half:.0f} km", COLORS[1], "--"),
 }
