@@ -58,7 +58,7 @@ class Fair:
             self.columns[attribute] = Flags(flag.astype(np.int8))
 
     def rules(self) -> Iterator[tuple[str, NearRule]]:
-        """The k nearest, the plain codebook, and what is served with more and more wants."""
+        """Yield the k nearest, the plain codebook, and what is served with more and more wants."""
         for kind in (MetricRuleKind.NEAREST, MetricRuleKind.CODEBOOK):
             yield kind, near_rule_of(kind, self.index)
         every = default_wants([*self.columns], [*self.columns.values()])
@@ -79,20 +79,20 @@ class Fair:
         points (n, 3) is, nan where none passes.
         """
         best = self._best(people)
-        found = {name: np.full(len(people), np.nan) for name in best}
+        cost = {wish: np.full(len(people), np.nan) for wish in best}
         for number, (person, rows) in enumerate(zip(people, answers, strict=True)):
             away = np.linalg.norm(self.index.points[rows] - person, axis=1)
-            found[PLAIN][number] = away.min()
-            found[PAID][number] = (away + _RATE * self.price[rows]).min()
-            for name, flag in ((INSIDE, self.flags[0]), (OUTSIDE, self.outside)):
-                found[name][number] = away[flag[rows]].min(initial=np.inf)
-        extra = {name: found[name] - best[name] for name in best}
-        return {name: np.where(np.isinf(each), np.nan, each) for name, each in extra.items()}
+            cost[PLAIN][number] = away.min()
+            cost[PAID][number] = (away + _RATE * self.price[rows]).min()
+            for wish, flag in ((INSIDE, self.flags[0]), (OUTSIDE, self.outside)):
+                cost[wish][number] = away[flag[rows]].min(initial=np.inf)
+        extra = {wish: cost[wish] - best[wish] for wish in best}
+        return {wish: np.where(np.isinf(more), np.nan, more) for wish, more in extra.items()}
 
     def _best(self, people: Array) -> dict[str, Array]:
         def nearest(rows: Ids) -> tuple[Array, Ids]:
-            away, found = cKDTree(self.index.points[rows]).query(people)
-            return np.asarray(away), rows[found]
+            away, at = cKDTree(self.index.points[rows]).query(people)
+            return np.asarray(away), rows[at]
 
         every = np.arange(len(self.items))
         paid = np.full(len(people), np.inf)
