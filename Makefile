@@ -6,7 +6,7 @@
 # make mutants   plants bugs, one at a time, and runs the tests that claim to see each
 # make engines   also installs drivers of Spark and PostgreSQL, and peers such as OpenDP and pandas
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
-# make report    measures the figures of README, docs/utility.md and docs/places.md, half an hour
+# make report    measures the figures of README, docs/utility.md and docs/places.md, 15 min
 # make towns     the tables of towns and regions from GeoNames, 35 MB; CHECK=1 compares them
 # make docs      the documentation site, into build/docs/
 # make papers    the main figures of four papers, into docs/papers; some minutes
