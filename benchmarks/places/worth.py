@@ -10,7 +10,7 @@ place of all that has a free table; *none*, how often there is no pick, or its t
                `nearest`: the K nearest to the center; `spread`: the server's own rule, with people
                expected in the cell alone
     list       a held list of as many bytes a week as the signal's questions take, without live
-               values, chosen by the server's towns and items
+               values, chosen by all towns and items
     polled     a list of all places, and all live values fetched as often as one changes
     fetched    the same, fetched when somebody asks
     true       the true position
@@ -168,8 +168,8 @@ class Market:
         return np.flatnonzero(self.free ^ changed)
 
     def some(self, n: int) -> Ids:
-        """Return rows of about n places that serve people well together: those nearest to the
-        centers of n clusters of people, whom the server expects by its towns and items.
+        """Return at most n rows of places that serve people well together: those nearest to the
+        centers of n clusters of people, who live in towns and where places are.
         """
         towns, items = self.country.towns, self.places.coordinates
         around = self.rng.choice(len(towns.people), _SAMPLE, p=towns.people / towns.people.sum())
