@@ -107,7 +107,7 @@ class Rehearsal:
             await sender.drain()
             for _, query in questions:
                 line = b64decode(await answers.readuntil())
-                found.append(places_from_bytes(line, card, query.k, query.collection))
+                found += places_from_bytes(line, card, query)
         except (OSError, EOFError):
             words = await last_words(self._process)
             raise ServerFailed(f"the demo's second process ended: {words}") from None

@@ -180,7 +180,8 @@ def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Co
         Attribute("on duty", AttributeKind.FLAG, live=True): _flags(n, rng),
     }
     source = f"SIMULATED pharmacies around real {towns.source}"
-    return _collection("pharmacies", source, coordinates, _names(["Pharmacy"] * n, rng), columns)
+    names = _names(["Pharmacy"] * n, rng)
+    return _collection("pharmacies", source, coordinates, names, columns, number=1)
 
 
 def _names(last: list[str], rng: np.random.Generator) -> list[str]:
@@ -203,12 +204,14 @@ def _collection(
     coordinates: Floats,
     names: list[str],
     columns: Mapping[Attribute, Column],
+    number: int = 0,
 ) -> Collection:
     attributes, values = tuple(columns), tuple(columns.values())
     made = collection_of(
         name, attributes, coordinates, Titles.of(names), values, source=source, simulated=True
     )
-    card = replace(made.card, wants=default_wants(made.card.attributes, values))
+    wants = default_wants(made.card.attributes, values)
+    card = replace(made.card, wants=wants, number=number)
     return replace(made, card=card)
 
 
