@@ -101,7 +101,7 @@ class Rehearsal:
         if sender is None or answers is None:  # both are pipes: for the type checker
             raise ServerFailed("the rehearsal has no pipes")
         lines = [b"%s %s\n" % (way.encode(), b64encode(query_to_bytes(q))) for way, q in questions]
-        found = []
+        found: list[PlaceSlate] = []
         try:
             sender.writelines(lines)
             await sender.drain()

@@ -1,7 +1,7 @@
 """Numbers of collections: what questions call them, given once and kept for ever.
 
-collection-numbers.txt    beside the models of a folder: a line "NUMBER NAME" for every collection
-                          that one of them ever had
+collection-numbers.txt    beside the models of a folder: a line "NUMBER NAME" for every
+                          collection that one of them ever had
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ Anchor Badger Barrel Bear Bell Bicycle Bridge Button Candle Chestnut Cricket Cro
 Fox Garden Goose Hare Harbor Hedgehog Heron Kettle Lantern Linden Magpie Mill Moon Otter Owl Pear
 Plum Raven River Rooster Sparrow Spoon Stork Thimble Trout Walnut Wren
 """
+NUMBERS: Final = {"food": 0, "pharmacies": 1}
 FIRST_WORDS: Final = tuple(_FIRST.split())
 SECOND_WORDS: Final = tuple(_SECOND.split())
 
@@ -181,7 +182,7 @@ def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Co
     }
     source = f"SIMULATED pharmacies around real {towns.source}"
     names = _names(["Pharmacy"] * n, rng)
-    return _collection("pharmacies", source, coordinates, names, columns, number=1)
+    return _collection("pharmacies", source, coordinates, names, columns)
 
 
 def _names(last: list[str], rng: np.random.Generator) -> list[str]:
@@ -204,14 +205,20 @@ def _collection(
     coordinates: Floats,
     names: list[str],
     columns: Mapping[Attribute, Column],
-    number: int = 0,
 ) -> Collection:
     attributes, values = tuple(columns), tuple(columns.values())
     made = collection_of(
-        name, attributes, coordinates, Titles.of(names), values, source=source, simulated=True
+        name,
+        attributes,
+        coordinates,
+        Titles.of(names),
+        values,
+        source=source,
+        simulated=True,
+        number=NUMBERS[name],
     )
     wants = default_wants(made.card.attributes, values)
-    card = replace(made.card, wants=wants, number=number)
+    card = replace(made.card, wants=wants)
     return replace(made, card=card)
 
 
