@@ -30,7 +30,7 @@ ATTRIBUTES = (
     Attribute("open", AttributeKind.FLAG, live=True),
     Attribute("hours", AttributeKind.HOURS),
 )
-PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True)
+PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True, number=2)
 WANTS = (Want("kind", 0.1, "café"), Want("price", 0.05, rate=-0.5), Want("open", 0.25, "yes"))
 CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", False, ATTRIBUTES, wants=WANTS, number=7)
 MAP_CARD = MetricCard(
@@ -64,8 +64,11 @@ def axes_query(values: tuple[int, ...] = (0, 5)) -> Query:
     return Query(Signal(AXES.version, lattice, values), 3, PLACES.number, MONDAY)
 
 
-REQUEST_BYTES = query_to_bytes(place_query())
-AXES_REQUEST_BYTES = query_to_bytes(axes_query())
+QUERY, AXES_QUERY = place_query(), axes_query()
+REQUEST_BYTES = query_to_bytes(QUERY)
+AXES_REQUEST_BYTES = query_to_bytes(AXES_QUERY)
 REPLY_BYTES = places_to_bytes(PlaceSlate("ff" * 16, LISTINGS), CAFES)
 CARD_BYTES = metric_card_to_bytes(MAP_CARD)
 AXES_CARD_BYTES = metric_card_to_bytes(AXES_CARD)
+POSTS = PlaceSlate(VERSION, tuple(Listing(n, "a", (800.0, 24.0 - n), ()) for n in range(3)))
+AXES_REPLY_BYTES = places_to_bytes(POSTS, PLACES)
