@@ -301,7 +301,7 @@ def cards() -> tuple[MetricCard, ...]:
     food = CollectionCard("food", "0a" * 16, 5000, "SIMULATED", True, FOOD, 120)
     power = CollectionCard("power", "0b" * 16, 900, "an open list", False, POWER, 70, number=255)
     plain = CollectionCard("plain", "0c" * 16, 7, "SIMULATED", True, (), 31, number=7)
-    heavy = CollectionCard("heavy", "0d" * 16, 900, "SIMULATED", True, (), 9_000, number=3)
+    heavy = CollectionCard("heavy", "0d" * 16, 900, "SIMULATED", True, (), 4_000, number=3)
     few = MetricRuleKind.ITEMS
     return (
         MetricCard(MapSpace(Area(47.0, 5.5, 55.5, 15.5)), (food, power, plain), 160, few, "towns"),

@@ -40,7 +40,7 @@ def test_256_numbers_are_all_there_are(tmp_path: Path) -> None:
 )
 def test_a_file_that_gives_a_number_twice_is_refused_and_stays(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="line [12]"):
+    with pytest.raises(DataError, match=r"line [12]"):
         numbers_for(tmp_path, ["bars"])
     assert (tmp_path / FILE).read_text(encoding="utf-8") == text
 
