@@ -13,9 +13,11 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil, log2, prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import yaml
@@ -38,6 +40,7 @@ from askew_server.serving.settings import KEYS
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs/reference"
+MARKS: Final = ROOT / "docs/marks.toml"
 MARK: Final = "<!-- generated: make report writes this page -->\n\n"
 
 
@@ -49,6 +52,7 @@ def pages() -> Mapping[str, str]:
         "metrics": _metrics,
         "errors": _errors,
         "sql": _sql,
+        "marks": _marks,
     }
     return {f"{name}.md": MARK + "\n".join(page()) + "\n" for name, page in made.items()}
 
@@ -275,6 +279,51 @@ def _on_each_engine(task: CountingTask) -> Iterator[str]:
     for engine, dialect in _ENGINES.items():
         text = statements.carried(statements.counting(task, dialect), names, dialect)
         yield f"\n### {engine}{', with a catalog' if task.catalog else ''}\n\n```sql\n{text}\n```"
+
+
+KINDS: Final = ("titles", "places", "axes")
+
+
+def marks() -> list[dict[str, Any]]:
+    """Return the fields of docs/marks.toml."""
+    rows: list[dict[str, Any]] = tomllib.loads(MARKS.read_text(encoding="utf-8"))["field"]
+    return rows
+
+
+def bits_of(rows: Iterable[Mapping[str, Any]], kind: str) -> float:
+    """Return the bits of all these fields together, rounded up to a tenth."""
+    return ceil(10 * log2(prod(each["values"][kind] for each in rows))) / 10
+
+
+def _marks() -> Iterator[str]:
+    yield "# Marks"
+    yield ""
+    yield (
+        "A server may serve each device something else, to know it again by what it sends. Of each "
+        "field of each message that a device sends, this is how many values a server can choose "
+        "among. A device sends these messages and no others; "
+        "[guarantees](../guarantees.md#what-still-marks-a-device) say what else marks it."
+    )
+    yield ""
+    rows = marks()
+    yield from _table(
+        ("Message", "Field", *(f"Of {kind}" for kind in KINDS), "Why"),
+        (
+            (
+                f"`{each['message']}`" if each["message"].isalnum() else each["message"],
+                f"`{each['field']}`" if each["message"].isalnum() else each["field"],
+                *(str(each["values"][kind]) for kind in KINDS),
+                each["why"],
+            )
+            for each in rows
+        ),
+    )
+    of_files = [each for each in rows if not each["message"].isalnum()]
+    asked = [each for each in rows if each not in of_files]
+    yield ""
+    said = [f"{bits_of(asked, kind):g} of {kind}" for kind in KINDS]
+    weekly = bits_of(of_files, "titles")
+    yield f"Bits of one question together: {', '.join(said)}. Of files: {weekly:g} a week."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,6 +105,10 @@ def collect(
     are counted under their reason, with the first lines. Hours are OpenStreetMap's opening_hours,
     of one week.
 
+    Questions name a collection by a number. Each new name gets the next one, and keeps it in
+    collection-numbers.txt beside the model: keep that file with your models, and collect the next
+    one into the same folder.
+
     \b
     Examples:
       askew-server collect --out model --region 47/5/55/16 \\
@@ -122,6 +126,7 @@ def collect(
     from askew_server.collections import artifact
     from askew_server.collections.intake import AttributeOption, CollectionFile
     from askew_server.collections.model import model_of, space_of_axes, space_of_region
+    from askew_server.collections.numbers import numbers_for
 
     space = space_of_axes(axes) if axes is not None else space_of_region(region or "")
     options = [AttributeOption.parsed(each) for each in attributes]
@@ -135,6 +140,8 @@ def collect(
         readings = _read(files, space, options, wants, steps, strict=strict)
         known = None if towns is None else _towns(towns, space, steps, max_bad_rows)
         kind = MetricRuleKind(rule) if rule else None
+        numbers = numbers_for(out.parent, [each.collection.card.name for each in readings])
+        readings = [_numbered(each, numbers) for each in readings]
         model = model_of(space, [each.collection for each in readings], known, kind)
         model, proposals = _proposing(model)
         steps.step("writing the model")
@@ -218,6 +225,12 @@ def _read(
         what = "rows were left out, or values are unknown"
         raise DataError(f"{what}, and --strict refuses that; nothing was written")
     return readings
+
+
+def _numbered(reading: ReadCollection, numbers: Mapping[str, int]) -> ReadCollection:
+    card = reading.collection.card
+    card = replace(card, number=numbers[card.name])
+    return replace(reading, collection=replace(reading.collection, card=card))
 
 
 def _towns(path: Path, space: MetricSpace, steps: Steps, max_bad_rows: float) -> Towns:
@@ -332,7 +345,8 @@ def _report_collection(reading: ReadCollection) -> None:
     card = reading.collection.card
     simulated = ", SIMULATED" if card.simulated else ""
     click.echo(
-        f"collection   {card.name}, {card.n_items:,} items, version {card.version}{simulated}"
+        f"collection   {card.name}, number {card.number}, {card.n_items:,} items, "
+        f"version {card.version}{simulated}"
     )
     for each in card.attributes:
         live, unit = ", live" if each.live else "", f" in {each.unit}" if each.unit else ""

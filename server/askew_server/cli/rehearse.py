@@ -26,8 +26,9 @@ def rehearse() -> None:
     rehearsal = RehearsedRules(model)
     for line in sys.stdin:
         way, question = _parts(line)
-        slate = rehearsal.answer(way, query_from_bytes(question, model.card))
-        click.echo(b64encode(places_to_bytes(slate)))
+        query = query_from_bytes(question, model.card)
+        slate = rehearsal.answer(way, query)
+        click.echo(b64encode(places_to_bytes(slate, model.asked(query).card)))
 
 
 def _parts(line: str) -> tuple[str, bytes]:

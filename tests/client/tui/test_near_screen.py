@@ -56,10 +56,10 @@ class Town(Network):
         super().__init__(card, catalog)
         self.places, self.received, self.requests = places, 0, 0
 
-    def card_for(self, collection: str) -> Card:
+    def card_for(self, collection: int | None) -> Card:
         """Of a question: only places have collections."""
         self.requests += 1
-        return self.places.card if collection else super().card_for(collection)
+        return super().card_for(None) if collection is None else self.places.card
 
     async def metric_card(self) -> MetricCard:
         """The card of the places, unless nobody is there."""

