@@ -10,17 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError, Refused
 
-VARIABLES = "variables of the environment"
-"""Where the context of a command has what the environment says of its settings, by variable."""
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
     "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
@@ -64,9 +60,7 @@ class Commands(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """As click's. A ParameterError of an option becomes wrong usage of it, and another error
-        that repeats what a variable of the environment says gets a note that names the variable.
-        """
+        """As click's. A ParameterError of an option becomes wrong usage of it."""
         _explain(cmd)
         super().add_command(cmd, name)
 
@@ -94,7 +88,6 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
             context = click.get_current_context()
             option = _option(context, error)
             if option is None or not isinstance(error, ParameterError):
-                _name_variables(context, error)
                 raise
             text = str(error).removeprefix(error.name)
             raise click.BadParameter(f"it{text}", context, option) from None
@@ -109,18 +102,6 @@ def _option(context: click.Context, error: AskewError) -> click.Parameter | None
     dashes = "-" if len(error.name) == 1 else "--"
     name = dashes + error.name.replace("_", "-")
     return next((each for each in context.command.params if name in each.opts), None)
-
-
-def _name_variables(context: click.Context, error: AskewError) -> None:
-    found: dict[object, object] = {
-        each.envvar: context.params.get(each.name or "")
-        for each in context.command.params
-        if context.get_parameter_source(each.name or "") is ParameterSource.ENVIRONMENT
-    }
-    for variable, value in (found | context.meta.get(VARIABLES, {})).items():
-        # A number would be found in many a text.
-        if isinstance(value, str | Path) and str(value) in str(error):
-            error.add_note(f"{variable} in the environment names it")
 
 
 # What the list of commands says of each; "" for one that it leaves out. What runs is imported, and
@@ -166,8 +147,13 @@ def main() -> None:
     try:
         cli()
     except (AskewError, OSError) as error:
-        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        click.echo(f"askew-server: {error}{notes}", err=True)
+        # A variable that names what is wrong was set elsewhere; a number would be in many a text.
+        notes = [
+            f" ({name} in the environment names it)"
+            for name, value in os.environ.items()
+            if name.startswith("ASKEW_") and not value.isdecimal() and value and value in str(error)
+        ]
+        click.echo(f"askew-server: {error}{''.join(notes)}", err=True)
         sys.exit(exit_code(error))
     except MemoryError as error:
         click.echo(f"askew-server: {_too_large(error)}", err=True)
