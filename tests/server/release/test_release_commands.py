@@ -677,8 +677,8 @@ def test_a_yes_spends_and_the_same_request_is_not_asked_again(opened: Path) -> N
 @pytest.mark.thin
 @pytest.mark.parametrize(
     ("extra", "code", "made"),
-    [(("--yes",), 0, 1), (("--dry-run",), 0, 0), (("--epsilon", 41), BUDGET, 0)],
-    ids=["yes", "dry run", "refused"],
+    [(("--dry-run",), 0, 0), (("--epsilon", 41), BUDGET, 0)],
+    ids=["dry run", "refused"],
 )
 def test_nothing_is_asked_where_nothing_depends_on_the_answer(
     opened: Path, extra: tuple[object, ...], code: int, made: int
