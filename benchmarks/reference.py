@@ -70,10 +70,9 @@ def _helps(
     )
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
-        listed = getattr(command, "listed", {})
         for word in command.list_commands(context):
             below = command.get_command(context, word)
-            if below is not None and listed.get(word, word):
+            if below is not None:
                 yield from _helps(below, f"{name} {word}", context)
 
 

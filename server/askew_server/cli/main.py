@@ -27,17 +27,16 @@ _ELSEWHERE = {
 class Commands(click.Group):
     """A group that imports a command when it is named, and explains its errors.
 
-    listed: by name, what the list of commands says of each, so that this imports none of them; ""
-    for one that is left out. package: where their modules are; a command's function is called as
-    its module is, but for those elsewhere.
+    listed: by name, what the list of commands says of each, so that this imports none of them. A
+    command's function is called as its module is, but for those elsewhere.
     """
 
-    def __init__(self, *args: Any, listed: Mapping[str, str], package: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, listed: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.listed, self._package = listed, package
+        self.listed = listed
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """By name."""
+        """Return them by name."""
         return sorted(self.listed)
 
     def format_commands(
@@ -46,16 +45,15 @@ class Commands(click.Group):
         formatter: click.HelpFormatter,
     ) -> None:
         """As click's, but nothing is imported for it."""
-        rows = [(name, said) for name, said in sorted(self.listed.items()) if said]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl(sorted(self.listed.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """As click's; imported the first time."""
         if cmd_name in self.listed and cmd_name not in self.commands:
             own = cmd_name.replace("-", "_")
             module, name = _ELSEWHERE.get(cmd_name, (own, own))
-            found = getattr(import_module(f"{self._package}.{module}"), name)
+            found = getattr(import_module(f"askew_server.cli.{module}"), name)
             self.add_command(found, cmd_name)
         return super().get_command(ctx, cmd_name)
 
@@ -85,26 +83,20 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
             error.add_note(click.get_current_context().info_name or "")
             raise
         except AskewError as error:
-            context = click.get_current_context()
-            option = _option(context, error)
-            if option is None or not isinstance(error, ParameterError):
+            if not isinstance(error, ParameterError):
                 raise
-            text = str(error).removeprefix(error.name)
-            raise click.BadParameter(f"it{text}", context, option) from None
+            context = click.get_current_context()
+            name = ("-" if len(error.name) == 1 else "--") + error.name.replace("_", "-")
+            for option in context.command.params:
+                if name in option.opts:
+                    text = str(error).removeprefix(error.name)
+                    raise click.BadParameter(f"it{text}", context, option) from None
+            raise
 
     return explained
 
 
-def _option(context: click.Context, error: AskewError) -> click.Parameter | None:
-    """The option that the error is about, if there is one."""
-    if not isinstance(error, ParameterError):
-        return None
-    dashes = "-" if len(error.name) == 1 else "--"
-    name = dashes + error.name.replace("_", "-")
-    return next((each for each in context.command.params if name in each.opts), None)
-
-
-# What the list of commands says of each; "" for one that it leaves out. What runs is imported, and
+# What the list of commands says of each. What runs is imported, and
 # nothing of the others.
 _COMMANDS = {
     "analyst": "Ask for the most popular items, from a budget that an operator granted.",
@@ -114,7 +106,6 @@ _COMMANDS = {
     "import": "Make a model of vectors that another model has: embeddings, factors.",
     "ledger": "Budgets: open them, look at them, give some to analysts.",
     "publish": "Write what devices hold of a model, for any static HTTPS host.",
-    "rehearse": "",
     "release": "Publish the most popular items of a log of events, with differential privacy.",
     "releases": "Stored releases.",
     "serve": "Answer noisy signals until SIGTERM or Ctrl-C.",
@@ -128,7 +119,6 @@ _COMMANDS = {
 @click.group(
     cls=Commands,
     listed=_COMMANDS,
-    package="askew_server.cli",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__)

@@ -68,7 +68,7 @@ def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
     ratings, items = movielens_csv(tmp_path)
     out = tmp_path / "model"
     files = ("--ratings", ratings, "--items", items, "--out", out)
-    assert not run("train", *files, *"-k 5 --min-ratings 4 --like-from 3.5".split())
+    assert not run("train", *files, *["-k", "5", "--min-ratings", "4", "--like-from", "3.5"])
     loaded = artifact.load(out)
     assert loaded.training == TrainingOptions(
         k=5,
