@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from askew.catalog.item import AttributeKind
 from askew_server.cli.options import PATH, bad_rows_option
 
-_COLLECTION = {
+_COLLECTION: Any = {
     "multiple": True,
     "required": True,
     "metavar": "NAME=FILE",

@@ -12,6 +12,7 @@ import click
 from askew.errors import DataError, ParameterError
 from askew.protocol.metric_card import CollectionCard
 from askew.protocol.modes import DEVICE_BYTES, ServingMode
+from askew.spaces.map import MetricSpace
 from askew.wire.rows_file import rows_to_bytes
 from askew_server.cli.progress import Steps, when_stopped
 from askew_server.collections import artifact, intake
@@ -60,6 +61,7 @@ def collect(
     """Make a model; see `askew-server collect`. Raises ParameterError and DataError."""
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")
+    space: MetricSpace
     if region.count("/") == 3:
         space = space_of_region(region)
     elif Path(region).is_file():

@@ -11,12 +11,7 @@ from askew_server.cli.options import PATH, bad_rows_option
 
 
 @click.command("import")
-@click.option(
-    "--item-vectors",
-    required=True,
-    type=PATH,
-    help="Vectors of the items: npz, safetensors or parquet.",
-)
+@click.argument("vectors", type=PATH)
 @click.option("--items", required=True, type=PATH, help="Items file.")
 @click.option(
     "--user-vectors",
@@ -35,7 +30,7 @@ from askew_server.cli.options import PATH, bad_rows_option
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @bad_rows_option
 def import_vectors(
-    item_vectors: Path,
+    vectors: Path,
     items: Path,
     user_vectors: Path | None,
     out: Path,
@@ -46,7 +41,7 @@ def import_vectors(
 ) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
 
-    Vectors are rows of floating-point numbers, whose dot products rank: `vectors` in npz or
+    VECTORS has rows of floating-point numbers, whose dot products rank: `vectors` in npz or
     safetensors, a column `vector` of lists in parquet. Beside them `keys` (in parquet `key`) name
     the items as the items file does; without keys, vectors are in the order of its rows.
 
@@ -56,7 +51,7 @@ def import_vectors(
 
     \b
     Example:
-      askew-server import --item-vectors als.npz --items movies.csv --out model
+      askew-server import als.npz --items movies.csv --out model
     """
     from threadpoolctl import threadpool_limits
 
@@ -72,11 +67,11 @@ def import_vectors(
     options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)
     rated = data.scale_of(scale, like_from)
     data.check_new(out)
-    vectors = read_vectors(item_vectors)
+    read = read_vectors(vectors)
     people = None if user_vectors is None else read_vectors(user_vectors)
     rows, left_out = read_items(items, bad_share=max_bad_rows)
     data.show_omissions(left_out)
-    imported = given_items(vectors, rows, left_out.count)
+    imported = given_items(read, rows, left_out.count)
     n, size = imported.vectors.shape
     click.echo(f"vectors    {n:,} items, {size} numbers each")
     if imported.without:

@@ -7,10 +7,12 @@ refused before anything is spent, where it is known how many people to expect.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 from threadpoolctl import threadpool_limits
@@ -100,7 +102,7 @@ def make_private(
         events=f"{ratings}/" if ratings.is_dir() else str(ratings),
         engine=public_address(place.engine),
         encoding=place.log_encoding,
-        **dict(zip(_COLUMNS, COLUMNS[0], strict=True)),
+        **_columns(COLUMNS[0]),
         keys=(keys := tuple(sorted(rows, key=str.encode))),
         least=scale.like_from,
         most=scale.highest,
@@ -134,7 +136,9 @@ def make_private(
         )
 
 
-_COLUMNS = ("unit_column", "item_column", "rating_column")
+def _columns(names: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a task that name its columns."""
+    return dict(zip(("unit_column", "item_column", "rating_column"), names, strict=True))
 
 
 def _paid_matrix(
@@ -164,7 +168,7 @@ def _paid_matrix(
             engine = stack.enter_context(opened_engine(place, steps.share))
             # What the ratings call their columns is known when they are looked at.
             columns = columns_of_ratings(engine, task.events)
-            task = replace(task, **dict(zip(_COLUMNS, columns, strict=True)))
+            task = replace(task, **_columns(columns))
             warn(*require_likes(engine, task))
             plan = replace(plan, task=task)
             steps.pause()

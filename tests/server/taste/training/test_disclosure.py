@@ -183,9 +183,7 @@ def test_training_and_updating_say_what_a_model_tells(
     tmp_path: Path, files: list[str | Path]
 ) -> None:
     plain = run("train", *files, "--out", tmp_path / "plain")
-    fixed = run(
-        "train", *files, "--model", tmp_path / "plain", "--out", tmp_path / "fixed"
-    )
+    fixed = run("train", *files, "--model", tmp_path / "plain", "--out", tmp_path / "fixed")
     later = run("update", *files, "--model", tmp_path / "plain", "--out", tmp_path / "later")
     for shown in (plain, fixed, later):
         assert "tells      of the people it was trained on, and it promises them nothing:" in shown
