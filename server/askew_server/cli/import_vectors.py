@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from askew.limits import MAX_RANKING_DIMENSION
 from askew_server.cli.options import PATH, bad_rows_option
 
 
@@ -53,34 +52,7 @@ def import_vectors(
     Example:
       askew-server import als.npz --items movies.csv --out model
     """
-    from threadpoolctl import threadpool_limits
+    from askew_server.cli import train_run
 
-    from askew_server.cli import training_data as data
-    from askew_server.cli.progress import Steps
-    from askew_server.ratings import read_items
-    from askew_server.ratings.vectors import read_vectors
-    from askew_server.taste.model.item_model import import_model
-    from askew_server.taste.training.given_vectors import given_items
-    from askew_server.taste.training.options import GIVEN, TrainingOptions, what_it_tells
-
-    # As many dimensions as the vectors have.
-    options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)
-    rated = data.scale_of(scale, like_from)
-    data.check_new(out)
-    read = read_vectors(vectors)
-    people = None if user_vectors is None else read_vectors(user_vectors)
-    rows, left_out = read_items(items, bad_share=max_bad_rows)
-    data.show_omissions(left_out)
-    imported = given_items(read, rows, left_out.count)
-    n, size = imported.vectors.shape
-    click.echo(f"vectors    {n:,} items, {size} numbers each")
-    if imported.without:
-        click.echo(f"           {imported.without:,} rows of the items have no vector: left out")
-    click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
-    # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with Steps.shown() as steps, threadpool_limits(1):
-        model, table = import_model(
-            imported, people, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
-        )
-        data.save(model, out, steps)
-    data.report(model, table, out, what_it_tells(GIVEN))
+    rated = train_run.scale_of(scale, like_from)
+    train_run.import_vectors(vectors, items, user_vectors, out, rated, k=k, bad_share=max_bad_rows)

@@ -22,6 +22,8 @@ from askew_server.cli.options import (
     k_option,
     ledger_options,
 )
+from askew_server.cli.progress import when_stopped
+from askew_server.counting import EventSource
 
 _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger show)"
 
@@ -81,8 +83,6 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
     if not demo and (asked["events"] is None or asked["epsilon"] is None):
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server.cli import release_run
-    from askew_server.cli.progress import when_stopped
-    from askew_server.counting import EventSource
 
     work = {name: asked.pop(name) for name in ("ledger", "mark", "engine", "encoding")}
     columns = ("events", "catalog", "unit_column", "item_column")

@@ -7,24 +7,31 @@ from pathlib import Path
 import click
 from threadpoolctl import threadpool_limits
 
+from askew.limits import MAX_RANKING_DIMENSION
+from askew.spaces.vectors import RatingScale
 from askew_server.cli.private_options import PrivateOptions
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.train_private import make_private
 from askew_server.cli.training_data import (
+    check_new,
     report,
     save,
     scale_of,
     show_left_out,
+    show_omissions,
     training_data,
 )
-from askew_server.ratings import ItemRow, RatingTable
+from askew_server.ratings import ItemRow, RatingTable, read_items
+from askew_server.ratings.vectors import read_vectors
 from askew_server.taste.model import item_model
 from askew_server.taste.model.artifact import TasteManifest
 from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
+from askew_server.taste.training.given_vectors import given_items
 from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, often_rated
 from askew_server.taste.training.options import (
     FIXED,
+    GIVEN,
     LEARNED,
     UPDATED,
     TrainingOptions,
@@ -132,6 +139,38 @@ def update(
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     report(new, table, out, what_it_tells(UPDATED))
+
+
+def import_vectors(
+    vectors: Path,
+    items: Path,
+    user_vectors: Path | None,
+    out: Path,
+    scale: RatingScale,
+    *,
+    k: int,
+    bad_share: float,
+) -> None:
+    """Make a model of vectors that another model has; see `askew-server import`."""
+    # As many dimensions as the vectors have.
+    options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)
+    check_new(out)
+    imported = read_vectors(vectors)
+    users = None if user_vectors is None else read_vectors(user_vectors)
+    rows, left_out = read_items(items, bad_share=bad_share)
+    show_omissions(left_out)
+    matched = given_items(imported, rows, left_out.count)
+    n, size = matched.vectors.shape
+    click.echo(f"vectors    {n:,} items, {size} numbers each")
+    if matched.without:
+        click.echo(f"           {matched.without:,} rows of the items have no vector: left out")
+    click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
+    with Steps.shown() as steps, threadpool_limits(1):
+        model, table = item_model.import_model(
+            matched, users, rows, options, scale, step=lambda name: steps.step(f"import: {name}")
+        )
+        save(model, out, steps)
+    report(model, table, out, what_it_tells(GIVEN))
 
 
 def _source_of(table: RatingTable) -> str:
