@@ -52,7 +52,7 @@ def import_vectors(
     Example:
       askew-server import als.npz --items movies.csv --out model
     """
-    from askew_server.cli import train_run
+    from askew_server.cli import train_run, training_data
 
-    rated = train_run.scale_of(scale, like_from)
+    rated = training_data.scale_of(scale, like_from)
     train_run.import_vectors(vectors, items, user_vectors, out, rated, k=k, bad_share=max_bad_rows)
