@@ -593,5 +593,5 @@ async def test_what_went_wrong_on_a_screen_is_not_its_headline_for_ever(at_home:
         await person.press("a")
         person.reads("The server is busy.")
         at_home.network.failure = None
-        await person.press("f7", "f2")
+        await person.press("f6", "f2")
         assert not person.shows("The server is busy.")
