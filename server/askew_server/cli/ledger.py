@@ -20,7 +20,7 @@ from askew_server.cli.options import (
     ledger_options,
     mark_file,
 )
-from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
+from askew_server.ledger import Charge, Dataset, Ledger, StoredRelease
 from askew_server.published.reader import part_of_model
 from askew_server.release.tables import Row, aligned, headed, losses, number
 
@@ -215,62 +215,69 @@ def _opened(path: Path, mark: Path | None) -> Ledger:
     return Ledger(path, mark_file(path, mark))
 
 
-_CHARGES = (
-    *("charge", "dataset", "version", "principal"),
-    *("epsilon", "delta", "rounds", "rule", "released"),
-)
-_BUDGETS = ("dataset", "principal", "outputs", "of", "questions", "at most", "epsilon", "state")
-
-
 def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
     datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
-    budgets = [_budget_row(each) for each in book.budgets(dataset)]
+    budgets: list[Row] = [
+        {
+            "dataset": each.dataset,
+            "principal": each.principal,
+            "outputs": each.answered.outputs,
+            "of": each.terms.k_star,
+            "questions": each.answered.calls,
+            "at most": each.terms.l_star,
+            "epsilon": str(each.terms.epsilon),
+            "state": "closed" if each.closed else "open",
+        }
+        for each in book.budgets(dataset)
+    ]
     charges = [_charge_row(each) for each in book.charges(dataset)]
     if as_json:
-        rows = [_dataset_row(each) for each in datasets]
+        rows = [
+            {
+                "dataset": each.name,
+                "version": each.version,
+                "unit": each.unit,
+                "neighbors": each.neighbors.value,
+                "spent_epsilon": str(each.spent.epsilon),
+                "spent_delta": str(each.spent.delta),
+                "cap_epsilon": str(each.cap.epsilon),
+                "cap_delta": str(each.cap.delta),
+            }
+            for each in datasets
+        ]
         parts = {"datasets": rows, "budgets": budgets, "charges": charges, "refused": book.refused}
         return json.dumps(parts, ensure_ascii=False)
     blocks = [headed([("refused", book.refused)])] if book.refused else []
     blocks += [headed(_standing(each)) for each in datasets]
-    blocks += [aligned(_BUDGETS, budgets)] if budgets else []
-    blocks += [aligned(_CHARGES, charges)] if charges else []
+    blocks += [aligned(tuple(rows[0]), rows) for rows in (budgets, charges) if rows]
     return "\n\n".join(blocks)
 
 
 def _standing(dataset: Dataset) -> list[tuple[str, str]]:
-    """What is spent of a data set's cap, for a person."""
+    """Return what is spent of a data set's cap, for a person."""
     cap, spent = dataset.cap, dataset.spent
+    composes = "by adding up, for good: it was opened without a slack, which many releases need"
+    if cap.slack:
+        slack = number(cap.slack)
+        composes = f"by zCDP where that is less, for a slack of {slack} of delta, for good"
     return [
         ("data set", f"{dataset.name}, version {dataset.version}"),
         ("protects", f"{dataset.unit}; neighbors: {dataset.neighbors.value}"),
         ("spent", losses(spent.epsilon, spent.delta)),
         ("cap", losses(cap.epsilon, cap.delta)),
         ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
-        ("composes", _composition(cap)),
+        ("composes", composes),
     ]
-
-
-def _composition(cap: PrivacyFilter) -> str:
-    if cap.slack:
-        return f"by zCDP where that is less, for a slack of {number(cap.slack)} of delta, for good"
-    return "by adding up, for good: it was opened without a slack, which many releases need"
-
-
-def _dataset_row(dataset: Dataset) -> Row:
-    return {
-        "dataset": dataset.name,
-        "version": dataset.version,
-        "unit": dataset.unit,
-        "neighbors": dataset.neighbors.value,
-        "spent_epsilon": str(dataset.spent.epsilon),
-        "spent_delta": str(dataset.spent.delta),
-        "cap_epsilon": str(dataset.cap.epsilon),
-        "cap_delta": str(dataset.cap.delta),
-    }
 
 
 def _charge_row(charge: Charge | StoredRelease) -> Row:
     request = charge.request
+    if isinstance(charge, Charge):
+        released = "nothing"
+    elif request.principal is not None:
+        released = "answer"
+    else:
+        released = part_of_model(charge.payload) or "list"
     return {
         "charge": charge.id,
         "dataset": request.dataset,
@@ -280,25 +287,5 @@ def _charge_row(charge: Charge | StoredRelease) -> Row:
         "delta": str(getattr(request.loss, "delta", 0)),
         "rounds": getattr(request.loss, "rounds", 1),
         "rule": request.rule.value,
-        "released": "nothing" if isinstance(charge, Charge) else _kind(charge),
-    }
-
-
-def _kind(stored: StoredRelease) -> str:
-    """What was released: a list for everybody, a part of a model, an answer to one analyst."""
-    if stored.request.principal is not None:
-        return "answer"
-    return part_of_model(stored.payload) or "list"
-
-
-def _budget_row(budget: AnalystBudget) -> Row:
-    return {
-        "dataset": budget.dataset,
-        "principal": budget.principal,
-        "outputs": budget.answered.outputs,
-        "of": budget.terms.k_star,
-        "questions": budget.answered.calls,
-        "at most": budget.terms.l_star,
-        "epsilon": str(budget.terms.epsilon),
-        "state": "closed" if budget.closed else "open",
+        "released": released,
     }
