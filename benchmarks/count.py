@@ -180,6 +180,7 @@ def entered_by_questions() -> tuple[int, int]:
 
 def main() -> int:
     from askew_client.cli.main import cli as device
+    from askew_client.settings.config import SETTINGS
     from askew_server.cli.main import cli as server
     from askew_server.serving.settings import KEYS
 
@@ -210,6 +211,7 @@ def main() -> int:
         ("files entered by one askew ask", by_ask, 45),
         ("options of askew", of_device, 22),
         ("options of askew-server", of_server, 60),
+        ("settings of a device", len(SETTINGS.settings), 20),
         ("settings of a server", len(KEYS), 35),
         ("make targets", len({*re.findall(r"^[a-z-]+:", makefile, re.MULTILINE)}), 16),
         ("lines of tests", lines(modules("tests")), 46_000),

@@ -27,7 +27,6 @@ from askew.settings import Setting
 from askew.wire.status import FIXED_TEXT, status_of
 from askew_client.cli import main as device
 from askew_client.settings.config import SETTINGS
-from askew_client.settings.settings import ClientSettings
 from askew_client.views.problems import hint_of
 from askew_server.cli import main as server
 from askew_server.cli.options import SERVE_PORT
@@ -75,10 +74,9 @@ def _helps(
     )
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
-        listed = getattr(command, "listed", {})
         for word in command.list_commands(context):
             below = command.get_command(context, word)
-            if below is not None and listed.get(word, word):
+            if below is not None:
                 yield from _helps(below, f"{name} {word}", context)
 
 
@@ -93,22 +91,20 @@ def _settings() -> Iterator[str]:
     yield (
         "The file is `config.toml` in the platform's place (`~/.config/askew` on Linux). "
         "`askew --config FILE` and `ASKEW_CONFIG` name another. A variable is `ASKEW_` and the "
-        "name: `ASKEW_PLACE_DRAW_CAP`."
+        "name: `ASKEW_PLACE_MONTHLY_CAP`."
     )
     yield ""
-    flags = dict(_flags(device.cli, click.Context(device.cli)))
-    defaults = vars(ClientSettings())
     yield from _table(
         ("Setting", "Meaning", "Default", "Accepted", "Flag"),
         (
             (
                 f"`{each.name}`",
                 each.help,
-                _shown(each.default if each.default is not None else defaults.get(each.name)),
-                each.words,
-                f"`{flags[each.name]}`" if each.name in flags else "",
+                _shown(each.default),
+                each.kind.words,
+                f"`{each.flag}`" if each.flag else "",
             )
-            for each in SETTINGS
+            for each in SETTINGS.settings
         ),
     )
     yield "\n## Server\n"
@@ -128,25 +124,14 @@ def _settings() -> Iterator[str]:
 def _of_server(key: Setting) -> Sequence[str]:
     # Only an object of Python takes a free port by itself; the commands have one of their own.
     default = SERVE_PORT if key.name == "server.port" else key.default
-    names = [*key.flags, *([key.shared] if key.shared else ())]
+    names = filter(None, (key.flag, key.shared))
     return (
         f"`{key.name}`",
         re.sub(r"\s*\[default: .*\]", "", key.help),
         _shown(default),
-        key.words,
+        key.kind.words,
         ", ".join(f"`{name}`" for name in names),
     )
-
-
-def _flags(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
-    for each in command.params:
-        if isinstance(each, click.Option) and each.name:
-            yield each.name, max(each.opts, key=len)
-    if isinstance(command, click.Group):
-        for word in command.list_commands(context):
-            below = command.get_command(context, word)
-            if below is not None:
-                yield from _flags(below, context)
 
 
 def _shown(value: object) -> str:

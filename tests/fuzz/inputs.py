@@ -48,7 +48,6 @@ from askew.protocol.metric_card import ALL_NUMBER
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.places import (
     metric_card_from_bytes,
@@ -391,7 +390,7 @@ def device_file(path: Path) -> object:
 
 def device_variable(text: str) -> object:
     """Every variable of a device, one after the other."""
-    for each in device_settings.SETTINGS:
+    for each in device_settings.SETTINGS.settings:
         try:
             device_settings.configured({}, {each.variable: text}, {})
         except Exception as error:
@@ -403,7 +402,7 @@ def server_variable(text: str) -> object:
     """Every variable of a server."""
     for each in server_settings.KEYS:
         try:
-            said(server_settings.KEYS, flags={}, environment={each.variable: text}, file={})
+            server_settings.SETTINGS.read({}, {each.variable: text}, {})
         except Exception as error:
             _ours(error)
     return None
