@@ -207,7 +207,8 @@ def _report_collection(reading: ReadCollection) -> None:
     card = reading.collection.card
     simulated = ", SIMULATED" if card.simulated else ""
     click.echo(
-        f"collection   {card.name}, {card.n_items:,} items, version {card.version}{simulated}"
+        f"collection   {card.name}, number {card.number}, {card.n_items:,} items, "
+        f"version {card.version}{simulated}"
     )
     for each in card.attributes:
         live, unit = ", live" if each.live else "", f" in {each.unit}" if each.unit else ""
