@@ -70,9 +70,7 @@ GOLDEN: dict[str, Golden] = {
         ),  # field 6, fixed32: the Monday, the second one of 1970
         lambda: query_to_bytes(TASTE),
         lambda data: query_from_bytes(data, THREE),
-        Query(
-            Signal(THREE.space.version, LatticeLaplace(5, 1024), (0, -1, 2**31 - 1)), 7, None, 11
-        ),
+        TASTE,
     ),
     "a question near a place": (
         (
