@@ -55,7 +55,7 @@ LISTINGS = (
 )
 
 
-def place_query(values: tuple[int, int] = (52_500_000, 13_375_000), k: int = 3) -> Query:
+def place_query(values: tuple[int, ...] = (52_500_000, 13_375_000), k: int = 3) -> Query:
     return Query(Signal(ANY_SPACE, NOISE, values), k, CAFES.number)
 
 

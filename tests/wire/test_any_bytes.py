@@ -94,9 +94,10 @@ def test_a_question_of_any_numbers_parses_or_is_refused(
     card: Card, noise: pb.LatticeNoise | pb.MapNoise | None, **fields: Any
 ) -> None:
     message = pb.RetrieveRequest(**fields)
-    if noise is not None:
-        target = message.map if isinstance(noise, pb.MapNoise) else message.lattice
-        target.MergeFrom(noise)
+    if isinstance(noise, pb.MapNoise):
+        message.map.CopyFrom(noise)
+    elif noise is not None:
+        message.lattice.CopyFrom(noise)
     data = message.SerializeToString()
     with contextlib.suppress(WireError):
         query = query_from_bytes(data, card)

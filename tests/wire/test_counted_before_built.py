@@ -117,9 +117,9 @@ def test_the_largest_card_and_the_largest_items_are_taken() -> None:
         pb.Listing(item=at, title="a", coordinates=(50, 10), values=values) for at in range(1, 3)
     ]
     version = bytes.fromhex(card.collections[0].version)
-    message = pb.RetrieveResponse(catalog_version=version, listings=listings, collection=255)
+    reply = pb.RetrieveResponse(catalog_version=version, listings=listings, collection=255)
     query = replace(QUERY, k=2, collection=255)
-    [slate] = places_from_bytes(message.SerializeToString(), card, query)
+    [slate] = places_from_bytes(reply.SerializeToString(), card, query)
     assert len(slate.listings) == 2
 
 

@@ -49,6 +49,7 @@ SLATE = Slate(
 BAR = Listing(1, "Bar", (52.5, 13.375), ("café", 4.5, False, "Mo-Fr 08-18"))
 UNKNOWN = Listing(2, "X", (0.0, 0.0), (None,) * 4)
 BARS = PlaceSlate("ff" * 16, (BAR, UNKNOWN))
+TASTE = Query(Signal(THREE.space.version, LATTICE, (0, -1, 2**31 - 1)), 7, None, 11)
 NEAR = replace(place_query((52_500_000, 0)), k=2)
 HELD = Query(Signal(ANY_SPACE, NOISE, (0, -1)), 3, 256, MONDAY, holds_rows=True)
 ONE_COLLECTION = replace(MAP_CARD, collections=(PLACES,))
@@ -69,9 +70,7 @@ GOLDEN: dict[str, Golden] = {
         ),  # field 6, fixed32: the Monday, the second one of 1970
         lambda: query_to_bytes(TASTE),
         lambda data: query_from_bytes(data, THREE),
-        Query(
-            Signal(THREE.space.version, LatticeLaplace(5, 1024), (0, -1, 2**31 - 1)), 7, None, 11
-        ),
+        TASTE,
     ),
     "a question near a place": (
         (
@@ -201,7 +200,6 @@ GOLDEN: dict[str, Golden] = {
         QUESTION,
     ),
 }
-TASTE = GOLDEN["a question of tastes"][3]
 
 
 def said(slate: Slate) -> object:

@@ -309,8 +309,8 @@ def test_axes_of_any_six_digits_survive_the_wire(
     low: int, width: int, power: int, number: int
 ) -> None:
     scale = float(f"1e{power}")
-    ends = [float(f"{n}e{power}") for n in (low, min(low + width, 999_999))]
-    axes = AxisSpace((Axis("ç", "€", *ends, scale), *metric.AXES.axes))
+    start, end = (float(f"{n}e{power}") for n in (low, min(low + width, 999_999)))
+    axes = AxisSpace((Axis("ç", "€", start, end, scale), *metric.AXES.axes))
     asked = (replace(metric.PLACES, number=number),)
     survives(replace(metric.AXES_CARD, space=axes, collections=asked))
 
