@@ -202,8 +202,9 @@ class Market:
         slate = PlaceSlate(
             self.places.card.version, self.places.listings(self.served.choose(signal, K))
         )
-        name = self.places.card.name
-        return len(query_to_bytes(Query(signal, K, name))) + len(places_to_bytes(slate))
+        card = self.places.card
+        question, reply = query_to_bytes(Query(signal, K, card.number)), places_to_bytes(slate, card)
+        return len(question) + len(reply)
 
 
 def exact(signal: Signal, degrees: Array) -> list[Signal]:
