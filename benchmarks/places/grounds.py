@@ -43,7 +43,7 @@ from askew.spaces.map import (
 from askew_server.collections.model import Towns
 from askew_server.demo.places import CROWDING, GERMANY, LARGE, scattered
 from askew_server.retrieval.near.index import MetricIndex
-from askew_server.taste.model.held_out import lattice_signals
+from askew_server.taste.model.held_out import simulate_signals
 
 Array = NDArray[np.float64]
 Crowd = Literal["all", "rural"]
@@ -188,7 +188,7 @@ class Road:
         lattice = LatticeLaplace.for_epsilon(epsilon)
         rng = np.random.default_rng([self.seed, _STREAM, 0, crowd == "rural", 0])
         points = (np.repeat(self.crowds[crowd], draws, axis=0) - axis.low) / axis.scale
-        sent = lattice_signals(lattice, points, rng)
+        sent = simulate_signals(lattice, points, rng)
         return [Signal(version, lattice, (z,)) for z in sent[:, 0].tolist()]
 
 

@@ -20,7 +20,7 @@ from askew_server.cli.training_data import (
 )
 
 if TYPE_CHECKING:
-    from askew_server.taste.training.given_vectors import GivenItems
+    from askew_server.taste.training.given_vectors import MatchedItems
 
 
 @click.command("import")
@@ -81,7 +81,7 @@ def import_vectors(
     from askew_server.ratings import read_items
     from askew_server.ratings.vectors import read_vectors
     from askew_server.taste.model.item_model import import_model
-    from askew_server.taste.training.given_vectors import given_items
+    from askew_server.taste.training.given_vectors import match_items
     from askew_server.taste.training.options import GIVEN, TrainingOptions, what_it_tells
 
     options = TrainingOptions(
@@ -96,7 +96,7 @@ def import_vectors(
     people = None if people_vectors is None else read_vectors(people_vectors)
     rows, left_out = read_items(items, bad_share=max_bad_rows)
     show_omissions(left_out)
-    given = given_items(vectors, rows, left_out.count)
+    given = match_items(vectors, rows, left_out.count)
     _say(given)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):
@@ -112,7 +112,7 @@ def import_vectors(
     report(model, table, out, what_it_tells(GIVEN))
 
 
-def _say(given: GivenItems) -> None:
+def _say(given: MatchedItems) -> None:
     n, size = given.vectors.shape
     click.echo(f"vectors    {n:,} items, {size} numbers each")
     if given.without:

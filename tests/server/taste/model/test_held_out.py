@@ -24,10 +24,10 @@ from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.measures import Estimate, is_clear, mean_of
 from askew_server.taste.model import item_model
-from askew_server.taste.model.held_out import Figure, Figures, HeldOutGroup, split_people
+from askew_server.taste.model.held_out import Evaluation, Figure, Figures, split_people
 from askew_server.taste.model.item_model import FittedModel, train
 from askew_server.taste.model.shared_slate import default_order, default_size
-from askew_server.taste.training.factors import Histories, divided
+from askew_server.taste.training.factors import Histories, split_ratings
 
 # -- figures ---------------------------------------------------------------------------------------
 
@@ -130,11 +130,11 @@ def test_who_has_nothing_to_be_judged_by_is_left_out() -> None:
     model = without_them()
     catalog, encoder = model.catalog, model.card.space.encoder
     alone = csr_array(np.eye(30, len(catalog)))
-    group = HeldOutGroup.of(*divided(Histories(alone, alone), 0), encoder, catalog, 0)
-    assert len(group) == 0  # who likes one thing shows it, or has nothing to show
-    got = group.served([0])
-    assert Figure.of(got, group.local) == Figure(*[Estimate(0.0, 0.0)] * 2)
-    assert not is_clear(mean_of(got.ndcg), len(group))
+    group = Evaluation.of(*split_ratings(Histories(alone, alone), 0), encoder, catalog)
+    assert len(group.people) == 0  # who likes one thing shows it, or has nothing to show
+    got = group.evaluate_slates(group.rank_first(0), np.array([0]))
+    assert Figure.of(got, got) == Figure(*[Estimate(0.0, 0.0)] * 2)
+    assert not is_clear(mean_of(got.ndcg), len(group.people))
 
 
 # -- default items ---------------------------------------------------------------------------------

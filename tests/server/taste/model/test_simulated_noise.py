@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from askew.noise.lattice import LatticeLaplace
-from askew_server.taste.model.held_out import lattice_signals
+from askew_server.taste.model.held_out import simulate_signals
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen
@@ -26,7 +26,7 @@ def fits(found: NDArray[np.int64], expected: NDArray[np.float64]) -> bool:
 
 @pytest.mark.parametrize("u", [0.0, 0.375, 1.9])
 def test_points_get_the_noise_of_the_lattice(u: float) -> None:
-    drawn = lattice_signals(COARSE, np.full((DRAWS, 1), u), np.random.default_rng(1))
+    drawn = simulate_signals(COARSE, np.full((DRAWS, 1), u), np.random.default_rng(1))
     values = np.arange(-8, 12)
     found = np.array([(drawn == z).sum() for z in values])
     law = {

@@ -161,7 +161,7 @@ def test_one_value_alone_names_the_option() -> None:
 def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:
     vectors = FixedVectors(("0", "1"), np.eye(2, dtype="f4"), np.ones(2, "f4"), made_space())
     with pytest.raises(ParameterError, match="counts"):
-        vectors.express(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))
+        vectors.fit(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))
 
 
 @pytest.mark.parametrize("least", [0.0, -1.0, float("nan"), float("inf")])

@@ -26,11 +26,11 @@ from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.model.shared_slate import default_first, shared_slate
+from askew_server.taste.model.shared_slate import order_items, shared_slate
 from askew_server.taste.training import ease
 from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
 from askew_server.taste.training.item_vectors import (
-    Expressed,
+    FittedItems,
     FixedVectors,
     LearnedVectors,
     often_rated,
@@ -217,7 +217,7 @@ class Published:
 def published(table: RatingTable) -> Published:
     """By training itself, with the penalty of `trained`, so that nothing else moves."""
     options = replace(OPTIONS, penalty=100.0, neighbors=13)
-    told = LearnedVectors().express(table, options)
+    told = LearnedVectors().fit(table, options)
     n = len(told.keys)
     listed = np.zeros((n, n))
     if told.neighbors is not None:
@@ -226,10 +226,10 @@ def published(table: RatingTable) -> Published:
     return Published(told.vectors, told.boosts, listed + listed.T, places_of(told))
 
 
-def places_of(told: Expressed) -> NDArray[np.float64]:
+def places_of(told: FittedItems) -> NDArray[np.float64]:
     """By training itself, for devices that hold ten items."""
     fewer = replace(told.options, default_items=10)
-    ordered, held = default_first(replace(told, options=fewer), {})
+    ordered, held = order_items(replace(told, options=fewer), {})
     tastes = fold_in_people(snapshot(ordered.people, 0), ordered.vectors, fewer.least_likes)
     slate = shared_slate(tastes, ordered.scoring, np.random.default_rng(0), held)
     places = np.full((2, len(told.keys)), float(len(told.keys)))

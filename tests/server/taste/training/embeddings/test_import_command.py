@@ -27,7 +27,7 @@ from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, import_model
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.given_vectors import for_devices, given_items
+from askew_server.taste.training.given_vectors import for_devices, match_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
@@ -127,7 +127,7 @@ def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION)
     scale = RatingScale.between(1, 5)
     with threadpool_limits(1):
-        return import_model(given_items(vectors, rows), of_people, rows, training, scale)[0]
+        return import_model(match_items(vectors, rows), of_people, rows, training, scale)[0]
 
 
 def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None:
