@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import ParameterError
-from askew.spaces import item_codes
-from askew.spaces.item_codes import scales_of
+from askew.spaces.item_codes import rounded, scales_of
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
@@ -243,7 +242,8 @@ def old_model(table: RatingTable) -> Published:
     """PureSVD at 4 bits, which this model is never to tell more than."""
     matrix = likes_in(table).toarray()
     _, _, rows = np.linalg.svd(matrix, full_matrices=False)
-    vectors = in_codes(rows[: OPTIONS.ranking_dimension].T.astype(np.float32))
+    vectors = rows[: OPTIONS.ranking_dimension].T.astype(np.float32)
+    vectors = rounded(vectors, scales_of(vectors))
     ones, n = np.ones(len(vectors), np.float32), len(vectors)
     return Published(vectors, ones, np.zeros((n, n)), np.zeros((2, n)))
 
@@ -354,23 +354,6 @@ def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> 
 def likes_in(table: RatingTable) -> csr_array:
     kept = often_rated(table, OPTIONS.min_ratings)
     return people_of(table, kept, scale_of(table, None)).likes
-
-
-def factors(table: RatingTable) -> NDArray[np.float32]:
-    """As training learns them, before they are rounded."""
-    return ease.fit(ease.gram_of(likes_in(table)), 100, 8).vectors.astype(np.float32)
-
-
-def in_codes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """As they are kept."""
-    return item_codes.rounded(vectors, scales_of(vectors))
-
-
-def marked(before: NDArray[np.float32], after: NDArray[np.float32], newcomer: int) -> float:
-    """The part of the newcomer's likes that two trainings give back."""
-    left, _, right = np.linalg.svd(before.T @ after)
-    marks = np.linalg.svd(after - before @ (left @ right), full_matrices=False)[0][:, 0]
-    return max(overlap(marks, newcomer), overlap(-marks, newcomer))
 
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:

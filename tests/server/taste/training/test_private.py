@@ -21,7 +21,6 @@ from askew_server.taste.training.private import (
     PrivateParameters,
     factors_of,
     kept_items,
-    rank_by_likes,
 )
 
 SURE = PrivateParameters(  # next to no noise
@@ -105,12 +104,6 @@ def test_a_large_matrix_makes_the_same_model(monkeypatch: pytest.MonkeyPatch) ->
 def test_noise_without_people_is_refused(matrix: np.ndarray, match: str) -> None:
     with pytest.raises(DataError, match=match):
         factors_of(kept_items(matrix, PARAMETERS), PARAMETERS)
-
-
-def test_the_most_liked_items_come_first() -> None:
-    """Ties by place."""
-    assert rank_by_likes(exact())[:5].tolist() == np.argsort(-totals(), kind="stable")[:5].tolist()
-    assert rank_by_likes(np.ones((3, 3), np.int64)).tolist() == [0, 1, 2]
 
 
 # -- simulated people ------------------------------------------------------------------------------

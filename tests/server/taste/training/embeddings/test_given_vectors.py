@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -22,20 +20,20 @@ from askew_server.taste.training.given_vectors import (
 
 ROWS = {key: ItemRow(f"Film {key}", None, ()) for key in ("7", "100", "x", "3")}
 NUMBERS = np.arange(8.0).reshape(4, 2)
+VECTORS_ALONE = Vectors(NUMBERS)
 
 
-@pytest.mark.parametrize("order", [*permutations(range(4))])
-def test_the_order_of_vectors_with_keys_does_not_matter(order: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 1, 0]])
+def test_vectors_are_matched_by_their_keys_or_else_in_the_order_of_the_rows(
+    order: list[int],
+) -> None:
     keys = tuple(tuple(ROWS)[at] for at in order)
-    items = match_items(Vectors(NUMBERS[[*order]], keys), ROWS)
-    assert items.keys == ("3", "7", "100", "x")
-    np.testing.assert_array_equal(items.vectors, NUMBERS[[3, 0, 1, 2]])
-
-
-def test_vectors_without_keys_are_in_the_order_of_the_rows() -> None:
-    items = match_items(Vectors(NUMBERS), ROWS)
-    assert items.keys == ("3", "7", "100", "x")
-    np.testing.assert_array_equal(items.vectors, NUMBERS[[3, 0, 1, 2]])
+    for items in (
+        match_items(Vectors(NUMBERS[order], keys), ROWS),
+        match_items(VECTORS_ALONE, ROWS),
+    ):
+        assert items.keys == ("3", "7", "100", "x")
+        np.testing.assert_array_equal(items.vectors, NUMBERS[[3, 0, 1, 2]])
 
 
 def test_items_without_a_vector_are_left_out_and_counted() -> None:
@@ -105,13 +103,6 @@ def test_the_unit_of_the_given_vectors_does_not_matter(length: float) -> None:
     assert np.abs(vectors).max() <= 1
 
 
-def test_a_rotation_of_the_given_vectors_changes_no_score() -> None:
-    rotation, _ = np.linalg.qr(RNG.normal(size=(6, 6)))
-    scores, rotated = (device_scores(for_devices(v)) for v in (VECTORS, VECTORS @ rotation))
-    order = np.argsort(scores)
-    np.testing.assert_array_equal(np.argsort(rotated), order)
-
-
 def test_vectors_that_do_not_fill_their_dimensions_stay_finite() -> None:
     flat = np.column_stack([VECTORS, np.zeros(40), VECTORS[:, 0]])
     assert np.isfinite(for_devices(flat)).all()
@@ -149,11 +140,6 @@ def test_a_history_has_at_most_half_of_a_small_catalog() -> None:
         USERS, SIMULATED_FROM[:10], np.random.default_rng(0)
     )
     assert np.bincount(likes[:, 0]).tolist() == [5] * len(USERS)
-
-
-def test_the_same_seed_draws_the_same_and_another_draws_others() -> None:
-    np.testing.assert_array_equal(of_users(), of_users())
-    assert not np.array_equal(of_users(0), of_users(1))
 
 
 def test_people_drawn_a_few_at_a_time_are_drawn_by_the_same_law(
@@ -199,12 +185,6 @@ def test_made_up_people_are_like_items_by_their_squared_length() -> None:
     share = 0.8 * own + 0.2 * (1 - own)
     expected = np.array([share, 1 - share]) * given_vectors.MADE_UP
     assert chisquare(np.bincount(likes[:, 1]), expected).pvalue > 1e-3
-
-
-def test_a_user_without_a_direction_likes_anything() -> None:
-    likes = of_users(users=np.zeros((500, 5)))
-    counts = np.bincount(likes[:, 1], minlength=len(SIMULATED_FROM))
-    assert counts.min() > 0.5 * counts.mean()
 
 
 def test_a_short_history_is_the_beginning_of_a_long_one() -> None:

@@ -170,14 +170,6 @@ def test_an_option_that_cannot_be_is_refused_in_one_line(
     assert not out.exists()
 
 
-def test_nothing_is_overwritten(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And that is said before anything is read."""
-    assert run("import", "--item-vectors", "no", "--items", "no", "--out", tmp_path) == 2
-    assert "does not exist yet" in capsys.readouterr().err
-
-
 def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal(
     tmp_path: Path, run: Run
 ) -> None:
