@@ -28,7 +28,7 @@ class RehearsedRules:
 
     def __init__(self, model: MetricModel) -> None:
         self._model = model
-        self._index = cache(self._made_index)
+        self._index = cache(self._make_index)
         self._ways: dict[str, Callable[[Query], PlaceSlate]] = {
             "served": MetricAnswers(model).answer,
             "nearest": self._nearest,
@@ -36,7 +36,7 @@ class RehearsedRules:
         }
 
     def answer(self, way: str, query: Query) -> PlaceSlate:
-        """The k items of a query that the card has checked. Raises NotFound for another way."""
+        """Answer a query that the card has checked. Raises NotFound for another way."""
         if way not in self._ways:
             raise NotFound("way to answer")
         return self._ways[way](query)
@@ -46,15 +46,15 @@ class RehearsedRules:
         return self._slate(query.collection, rule.choose(query.signal, query.k))
 
     def _held(self, query: Query) -> PlaceSlate:
-        """Of a list spread evenly, the same for everybody; who holds it ranks by the true place."""
+        # A list spread evenly, the same for everybody; who holds it ranks by the true place.
         coordinates = self._model.collections[query.collection].coordinates
         order = curve_order(coordinates)
         listed = order[np.arange(min(_HELD, len(order))) * len(order) // min(_HELD, len(order))]
         index = MetricIndex(self._model.card.space, coordinates[listed])
-        found = near_rule_of(MetricRuleKind.NEAREST, index).choose(query.signal, query.k)
-        return self._slate(query.collection, np.sort(listed[found]))
+        rows = near_rule_of(MetricRuleKind.NEAREST, index).choose(query.signal, query.k)
+        return self._slate(query.collection, np.sort(listed[rows]))
 
-    def _made_index(self, collection: str) -> MetricIndex:
+    def _make_index(self, collection: str) -> MetricIndex:
         return MetricIndex(self._model.card.space, self._model.collections[collection].coordinates)
 
     def _slate(self, name: str, rows: np.ndarray) -> PlaceSlate:

@@ -64,7 +64,12 @@ def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(
     tmp_path: Path, model: ItemModel, taken: str
 ) -> None:
     path = tmp_path / "model"
-    {"a file": Path.touch, "a directory": Path.mkdir}.get(taken, lambda p: p.symlink_to("no"))(path)
+    if taken == "a file":
+        path.touch()
+    elif taken == "a directory":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere")
     before = path.lstat()
     with pytest.raises(ArtifactError, match="already exists"):
         artifact.save(model, path)
