@@ -88,13 +88,6 @@ def test_the_unit_of_distance_is_the_median_between_two_people(
     assert model.card.median_distance == pytest.approx(median, rel=0.15)
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3])
-def test_the_diameter_is_what_ranks_promise(table: RatingTable, dimension: int) -> None:
-    """Of evenly spread people, 3.4 medians on the line, 3.1 in the plane."""
-    card = train(table, {}, replace(PLANE, dimension=dimension), source="diameter").card
-    assert 2 * card.median_distance < card.space.diameter < 4 * card.median_distance
-
-
 def test_the_directions_are_where_people_differ_most(model: ItemModel, matrix: Matrix) -> None:
     tastes = np.array([profile.taste for profile in profiles_of(model, matrix)])
     directions = model.card.space.encoder.directions
@@ -191,18 +184,6 @@ def test_the_shared_slate_is_greedy_for_what_it_adds_to_items_that_are_held(
         before = [*range(held), *slate[:length]]
         most = max(worth(tastes, scoring, [*before, item]) for item in range(held, 24))
         assert most == pytest.approx(worth(tastes, scoring, [*before, slate[length]]), abs=1e-6)
-
-
-@pytest.mark.parametrize("limit", [1, 5, 24, 64])
-def test_a_shorter_shared_slate_is_the_beginning_of_a_longer_one(
-    model: ItemModel, tastes: Tastes, limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scoring = model.catalog.scoring
-    longest = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
-    monkeypatch.setattr(slates, "SLATE_LIMIT", limit)
-    shorter = slates.shared_slate(tastes, scoring, np.random.default_rng(0))
-    assert longest[:limit] == shorter
-    assert len(shorter) == min(limit, 24)
 
 
 def test_what_everybody_has_seen_is_not_on_the_shared_slate(table_of: TableOf) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 from small_world import made_space
 
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import RatingScale
-from askew_server.ratings import RatingTable, read_ratings
+from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.training.item_vectors import FixedVectors
 from askew_server.taste.training.options import TrainingOptions
@@ -80,35 +79,6 @@ def test_an_update_of_such_a_model_reads_counts_and_keeps_the_titles(
     assert run("update", "--model", old, "--ratings", path, "--out", new) == 0
     labels = {item.label for item in artifact.load(new).catalog.items}
     assert labels == {*(f"Name {i}" for i in range(40)), "Band 99 (1999)"}
-
-
-def test_counts_of_one_pair_add_up(tmp_path: Path) -> None:
-    """Where ratings of one pair replace each other. 3 + 4 plays are 7, and 7 is a like."""
-    rows = [("a", "x", 3), ("b", "y", 6), ("a", "y", 0), ("a", "x", 4)]
-    table, rejects = read_ratings(written(tmp_path / "p.csv", rows), counts=7.0)
-    assert rejects.count == 0
-    found = zip(table.person, table.item, table.rating, strict=True)
-    assert [(int(p), table.item_keys[i], r) for p, i, r in found] == [
-        (0, "x", 1.0),
-        (1, "y", 0.0),
-        (0, "y", 0.0),
-    ]
-
-
-@pytest.mark.parametrize("rating", ["1000.5", "-1001", "352698"])
-def test_a_rating_beyond_every_scale_refuses_the_file(tmp_path: Path, rating: str) -> None:
-    text, packed = tmp_path / "ratings.csv", tmp_path / "ratings.parquet"
-    text.write_text(f"user,item,rating\n8,9,1\n1,2,{rating}\n8,10,2\n")
-    duckdb.execute(f"COPY (FROM '{text}') TO '{packed}' (FORMAT parquet)")
-    for path, line in ((text, 3), (packed, 2)):
-        with pytest.raises(DataError, match=f"line {line}: .*--counts") as refused:
-            read_ratings(path)
-        assert rating not in str(refused.value)
-
-
-def test_a_count_below_zero_refuses_the_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="line 2: a count must be at least 0"):
-        read_ratings(written(tmp_path / "p.csv", [("a", "x", -1)]), counts=1.0)
 
 
 def table_of(ratings: list[float]) -> RatingTable:

@@ -102,12 +102,6 @@ def test_no_sum_over_likes_is_longer_than_the_root_of_their_number() -> None:
     assert np.linalg.svd(vectors, compute_uv=False)[0] == pytest.approx(1)
 
 
-def test_a_turn_of_coordinates_changes_no_score_and_evens_them_out() -> None:
-    factors = ease.fit(GRAM, PENALTY, 32)
-    spread = np.linalg.norm(factors.vectors, axis=0)
-    assert spread.max() < 2.5 * spread.min()
-
-
 def test_likes_without_structure_are_refused() -> None:
     with pytest.raises(DataError, match="no structure"):
         ease.fit(np.zeros((5, 5)), 10.0, 2)
