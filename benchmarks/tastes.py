@@ -7,7 +7,7 @@ parameters of plain recommenders) and to clients (are measured, and nothing else
 liked of a part of their ratings that neither the model nor their device has seen. Without a file,
 ratings are SIMULATED. Nothing is sent, and a device ranks what it holds:
 
-local        all items; `cached N` the first N of what would be shown to anybody
+all          every item is held; `first N`, the first N of what would be shown to anybody
 popularity, popular-200, item-kNN, EASE
              plain recommenders (`benchmarks.baselines.recommenders`)
 
@@ -137,10 +137,10 @@ def _of_a_seed(
     likes, shared = draft.items.people.likes, draft.catalog.shared_slate
     met = evaluate_baselines(likes, validation.people, clients.people)
     met["popular-200"] = clients.people.evaluate(clients.scorer, most_liked(likes))
-    met["local"] = clients.people.evaluate(clients.whole_scorer)
+    met["all"] = clients.people.evaluate(clients.whole_scorer)
     order = order_for_everybody(draft)
     met |= {
-        f"cached {n}": clients.people.evaluate(clients.scorer, order[:n])
+        f"first {n}": clients.people.evaluate(clients.scorer, order[:n])
         for n in SHARED
         if n <= len(order)
     }

@@ -69,6 +69,7 @@ Anchor Badger Barrel Bear Bell Bicycle Bridge Button Candle Chestnut Cricket Cro
 Fox Garden Goose Hare Harbor Hedgehog Heron Kettle Lantern Linden Magpie Mill Moon Otter Owl Pear
 Plum Raven River Rooster Sparrow Spoon Stork Thimble Trout Walnut Wren
 """
+NUMBERS: Final = {"food": 0, "pharmacies": 1}
 FIRST_WORDS: Final = tuple(_FIRST.split())
 SECOND_WORDS: Final = tuple(_SECOND.split())
 
@@ -100,7 +101,7 @@ class TownList:
         return len(self.names)
 
     def of_at_least(self, population: float) -> TownList:
-        """Return the towns of at least this many people: a coarser list."""
+        """The larger ones: a coarser list than the one that it is taken from."""
         kept = self.towns.people >= population
         names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
         coordinates, people = self.towns.coordinates[kept], self.towns.people[kept]
@@ -109,7 +110,7 @@ class TownList:
 
 
 def german_towns() -> TownList:
-    """Return the 10,000 most populous places of Germany, in the order of towns.csv."""
+    """The 10,000 most populous places of Germany, in the order of towns.csv."""
     table = resources.files("askew_server.demo").joinpath("towns.csv")
     rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline="")))
     coordinates: NDArray[np.float64] = np.array(
@@ -127,8 +128,8 @@ Floats = NDArray[np.float64]
 def scattered(
     n: int, towns: Towns, region: Region, rng: np.random.Generator, power: float = CROWDING
 ) -> Floats:
-    """Draw n places around towns, which are drawn by their people to this power. Returns degrees
-    (n, 2), to five decimals: about a meter. Raises ParameterError below one place.
+    """Coordinates of n places around towns that are drawn by their people to this power, (n, 2) in
+    degrees, to five decimals: about a meter. Raises ParameterError below one place.
     """
     if n < 1:
         raise ParameterError("n", n, "at least 1")
@@ -138,27 +139,27 @@ def scattered(
     kilometers = (0.4 + 0.0035 * np.sqrt(people))[:, np.newaxis] * rng.standard_normal((n, 2))
     of_latitude = np.full(n, float(KM_OF_LATITUDE))
     of_longitude = float(KM_OF_LONGITUDE) * np.cos(np.radians(middle[:, 0]))
-    places = middle + kilometers / np.column_stack([of_latitude, of_longitude])
+    found = middle + kilometers / np.column_stack([of_latitude, of_longitude])
     low, high = (region.south, region.west), (region.north, region.east)
-    clipped: Floats = np.round(np.clip(places, np.array(low), np.array(high)), 5)
+    clipped: Floats = np.round(np.clip(found, np.array(low), np.array(high)), 5)
     return clipped
 
 
 def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) -> Collection:
-    """Simulate `n` places to eat, by cuisine, with prices, hours and free tables.
+    """`n` SIMULATED places to eat, by cuisine, with prices, hours and free tables.
 
     Deterministic. Raises ParameterError below one place.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     coordinates = scattered(n, towns, region, rng)
-    kind = rng.choice(len(KINDS), size=n, p=[kind.share for kind in KINDS])
-    typical = np.array([kind.price for kind in KINDS])[kind]
+    kind = rng.choice(len(KINDS), size=n, p=[each.share for each in KINDS])
+    typical = np.array([each.price for each in KINDS])[kind]
     price = np.round(2 * typical * np.exp(0.25 * rng.standard_normal(n))) / 2
     hours = np.where(kind == BAKERY, len(MEAL_HOURS), rng.integers(len(MEAL_HOURS), size=n))
     last = [KINDS[at].called[word] for at, word in zip(kind, rng.integers(3, size=n), strict=True)]
     columns: dict[Attribute, Column] = {
         Attribute("kind", AttributeKind.CATEGORY): Words(
-            kind.astype(np.int32), tuple(kind.name for kind in KINDS)
+            kind.astype(np.int32), tuple(each.name for each in KINDS)
         ),
         Attribute("price", AttributeKind.NUMBER, unit="EUR"): Numbers(price.astype(np.float32)),
         Attribute("hours", AttributeKind.HOURS): Words(
@@ -171,7 +172,7 @@ def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) ->
 
 
 def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Collection:
-    """Simulate `n` pharmacies with their hours and who is on duty. As places_to_eat."""
+    """`n` SIMULATED pharmacies with their hours and who is on duty. As places_to_eat."""
     rng = np.random.Generator(np.random.PCG64(seed))
     coordinates = scattered(n, towns, region, rng)
     hours = Words(rng.integers(len(SHOP_HOURS), size=n).astype(np.int32), SHOP_HOURS)
@@ -180,11 +181,12 @@ def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Co
         Attribute("on duty", AttributeKind.FLAG, live=True): _flags(n, rng),
     }
     source = f"SIMULATED pharmacies around real {towns.source}"
-    return _collection("pharmacies", source, coordinates, _names(["Pharmacy"] * n, rng), columns)
+    names = _names(["Pharmacy"] * n, rng)
+    return _collection("pharmacies", source, coordinates, names, columns)
 
 
 def _names(last: list[str], rng: np.random.Generator) -> list[str]:
-    """Make names up with these last words; some repeat, as names do."""
+    """Made-up names with these last words; some repeat, as names do."""
     first = rng.integers(len(FIRST_WORDS), size=len(last)).tolist()
     second = rng.integers(len(SECOND_WORDS), size=len(last)).tolist()
     return [
@@ -205,11 +207,19 @@ def _collection(
     columns: Mapping[Attribute, Column],
 ) -> Collection:
     attributes, values = tuple(columns), tuple(columns.values())
-    collection = collection_of(
-        name, attributes, coordinates, Titles.of(names), values, source=source, simulated=True
+    made = collection_of(
+        name,
+        attributes,
+        coordinates,
+        Titles.of(names),
+        values,
+        source=source,
+        simulated=True,
+        number=NUMBERS[name],
     )
-    card = replace(collection.card, wants=default_wants(collection.card.attributes, values))
-    return replace(collection, card=card)
+    wants = default_wants(made.card.attributes, values)
+    card = replace(made.card, wants=wants)
+    return replace(made, card=card)
 
 
 GERMANY: Final = Region(47.1, 5.5, 55.4, 15.4)
@@ -218,20 +228,18 @@ LARGE = 5_000  # people: what the server knows of who lives where is coarser tha
 
 
 def places_model() -> MetricModel:
-    """Simulate the demo's collections. Deterministic; the cards say that nobody can eat there."""
+    """Deterministic; the cards say that nobody can eat there."""
     towns = german_towns()
     density = towns.of_at_least(LARGE).towns
-    collections = (
+    made = (
         places_to_eat(N_TO_EAT, towns.towns, GERMANY),
         pharmacies(N_PHARMACIES, towns.towns, GERMANY),
     )
     card = MetricCard(
         space=MapSpace(GERMANY),
-        collections=tuple([collection.card for collection in collections]),
+        collections=tuple([each.card for each in made]),
         max_slate_size=MAX_SLATE,
         rule=MetricRuleKind.POSTERIOR,
         density=density.source,
     )
-    return MetricModel(
-        card, {collection.card.name: collection for collection in collections}, density
-    )
+    return MetricModel(card, {each.card.name: each for each in made}, density)
