@@ -16,6 +16,7 @@ matter are looked at cell by cell, with one block in memory at a time.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -112,6 +113,7 @@ def columns_of(
 
 TOP = 0  # the key of the class that holds the top k alone
 _RARE = 40.0
+_SMALL = 64  # of whose binomial coefficients several take less time than one draw a rank
 
 
 @dataclass(frozen=True)
@@ -253,13 +255,14 @@ class CanonicalClasses:
         above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
         scores = -above - self._down * self.columns.below[starts]
         at_most = r * (1 - np.log(r) + np.log(self.columns.lasts[ends].astype(np.float64))) + scores
-        keep = at_most > -depth - log(scores.size)
-        rows, blocks = np.nonzero(keep)
-        log_sizes = self._log_blocks(rows, blocks)
-        worst = log_sizes - above[rows, 0] - self._down * self.columns.below[ends[blocks]]
-        least = max(float(worst.max(initial=0.0)), 0.0)
-        best = log_sizes + scores[rows, blocks]
-        keep[rows, blocks] = best > least - depth - log(scores.size)
+        least, keep = 0.0, at_most == at_most.max()
+        for _ in range(2):  # first of the block that may be the heaviest, then of all beside it
+            rows, blocks = np.nonzero(keep)
+            best = self._log_blocks(rows, blocks) + scores[rows, blocks]
+            rest = self._down * (self.columns.below[ends] - self.columns.below[starts])[blocks]
+            least = float((best - rest).max(initial=least))
+            keep = at_most > least - depth - log(scores.size)
+        keep[rows, blocks] &= best > least - depth - log(scores.size)
         return keep, scores, least
 
     def _log_blocks(self, rows: Integers, blocks: Integers) -> Floats:
@@ -453,16 +456,22 @@ def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
 
 
 def _lowest_rank(cell: SubsetClass, skip: int, left: int, draws: Draws) -> int:
-    """t in first..last with probability proportional to C(t - 1 - skip, left - 1)."""
-    if cell.first == cell.last:
+    """Draw t in first..last with probability proportional to C(t - 1 - skip, left - 1)."""
+    size, whole = cell.last - cell.first + 1, cell.last - skip
+    if size == 1:
         return cell.first
-    before = comb(max(cell.first - 1 - skip, 0), left)
-    mark = before + draws.below(comb(cell.last - skip, left) - before)
-    low, high = cell.first, cell.last  # the least t with C(t - skip, left) > mark
-    while low < high:
-        middle = (low + high) // 2
-        if comb(middle - skip, left) > mark:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    if left < _SMALL:
+        before = comb(max(cell.first - 1 - skip, 0), left)
+        mark = before + draws.below(comb(whole, left) - before)
+        ranks = range(cell.first, cell.last)
+        return cell.first + bisect_right(ranks, mark, key=lambda t: comb(t - skip, left))
+    # Rank t is the highest of `left` among the t - skip up to it with probability left / (t - skip).
+    # From the last rank down, the first that is; if none is, the subset is of another class, and
+    # all begins again.
+    start, step = 0, 2 * whole // left + 16
+    while True:
+        behind = np.arange(start, start + step) % size
+        hits = np.flatnonzero(np.array(draws.below_each(whole - behind)) < left)
+        if len(hits):
+            return cell.last - int(behind[hits[0]])
+        start += step

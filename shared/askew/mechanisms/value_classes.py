@@ -94,10 +94,10 @@ def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[i
     tries = draws.below_each(np.full(_TRIES * len(lowest), len(tally)))
     items = np.array(tries, dtype=np.int64).reshape(-1, _TRIES)
     fits = tally.counts[items] >= lowest[:, None]
-    for least, some, among in zip(lowest.tolist(), items, fits, strict=True):
-        fresh = [item for item in some[among].tolist() if item not in taken]
-        item = fresh[0] if fresh else draws.below(len(tally))
-        while item in taken or tally.counts[item] < least:
+    for least, some, fit in zip(lowest.tolist(), items.tolist(), fits.tolist(), strict=True):
+        fresh = (item for item, high in zip(some, fit, strict=True) if high and item not in taken)
+        item = next(fresh, -1)
+        while item < 0 or item in taken or tally.counts[item] < least:
             item = draws.below(len(tally))
         taken.add(item)
         chosen.append(item)
@@ -109,8 +109,8 @@ def subset(size: int, count: int, draws: Draws) -> list[int]:
     return Urn().take_each([size] * count, draws)
 
 
-# Classes that win with probability below exp(-24) are drawn as one; the law does not depend on it.
-_RARE = 24.0
+# Classes that win with probability below exp(-14) are drawn as one; the law does not depend on it.
+_RARE = 14.0
 
 
 class ValueClasses:
