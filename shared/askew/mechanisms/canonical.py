@@ -465,9 +465,9 @@ def _lowest_rank(cell: SubsetClass, skip: int, left: int, draws: Draws) -> int:
         mark = before + draws.below(comb(whole, left) - before)
         ranks = range(cell.first, cell.last)
         return cell.first + bisect_right(ranks, mark, key=lambda t: comb(t - skip, left))
-    # Rank t is the highest of `left` among the t - skip up to it with probability left / (t - skip).
-    # From the last rank down, the first that is; if none is, the subset is of another class, and
-    # all begins again.
+    # Of the t - skip ranks up to t, t is the highest that is in with probability left / (t - skip).
+    # So the first hit from the last rank down; where there is none, the subset is of another
+    # class, and all begins again.
     start, step = 0, 2 * whole // left + 16
     while True:
         behind = np.arange(start, start + step) % size
