@@ -71,17 +71,17 @@ class RankColumns:
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:
-        """The first and the last column of each block of a row."""
+        """Return the first and the last column of each block of a row."""
         starts = np.arange(0, len(self), self.width)
         return starts, np.append(starts[1:], len(self)) - 1
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """The row, first column and last column of a block."""
+        """Return the row, first column and last column of a block."""
         row, block = divmod(number, -(-len(self) // self.width))
         return row, block * self.width, min((block + 1) * self.width, len(self)) - 1
 
     def cells(self, blocks: Integers) -> tuple[Integers, Integers]:
-        """The rows and columns of all cells in blocks that are given as (row, place in it)."""
+        """Return the rows and columns of all cells in blocks (row, place in it)."""
         columns = (blocks[:, 1, None] * self.width + np.arange(self.width)).ravel()
         rows = np.repeat(blocks[:, 0], self.width)
         real = columns < len(self)
@@ -91,7 +91,7 @@ class RankColumns:
 def columns_of(
     tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]
 ) -> RankColumns:
-    """Each run of equal counts beyond rank k, the count x_k being `edge`.
+    """Return each run of equal counts beyond rank k, the count x_k being `edge`.
 
     `splits` are ranks after which a run ends although its count goes on.
     """
@@ -161,13 +161,13 @@ class CanonicalClasses:
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
     def cell(self, key: int) -> SubsetClass:
-        """What the subsets of a class other than the top have in common."""
+        """Return what the subsets of a class other than the top have in common."""
         row, column = divmod(key - 1, len(self.columns))
         h = row if self._seen else None
         return SubsetClass(h, int(self.columns.firsts[column]), int(self.columns.lasts[column]))
 
     def size(self, key: int) -> int:
-        """How many subsets a class holds."""
+        """Return how many subsets a class holds."""
         if key == TOP:
             return 1
         row, column = divmod(key - 1, len(self.columns))
@@ -182,7 +182,7 @@ class CanonicalClasses:
         )
 
     def exponent(self, key: int) -> Fraction:
-        """rate * loss, relative to the loss of the top."""
+        """Return rate * loss, relative to the loss of the top."""
         if key == TOP:
             return Fraction(0)
         row, column = divmod(key - 1, len(self.columns))
@@ -190,15 +190,15 @@ class CanonicalClasses:
         return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Integer bounds of size * exp(-exponent)."""
+        """Return integer bounds of size * exp(-exponent)."""
         return enclose(self.size(key), self.exponent(key), shift)
 
     def exact(self, key: int) -> tuple[Fraction, int]:
-        """Score and size of a class."""
+        """Return the score and the size of a class."""
         return -self.exponent(key), self.size(key)
 
     def table(self, depth: float) -> WeightTable:
-        """All classes but some that weigh below exp(-depth) of all, together."""
+        """Return all classes but some that weigh below exp(-depth) of all, together."""
         top = np.array([TOP]), np.zeros(1)
         parts: list[Callable[[], WeightBlock]] = [partial(WeightBlock, *top)]
         if not len(self.columns):
@@ -206,7 +206,7 @@ class CanonicalClasses:
         keep, _, least = self._near(depth)
         pairs, dropped = self._pairs(keep), -inf if keep.all() else least - depth + 2.0**-20
         magnitude = self._magnitude(self._choose[keep.any(axis=1)])
-        parts += [partial(self._block, each) for each in pairs]
+        parts += [partial(self._block, cells) for cells in pairs]
         error = LOG_ERROR * (magnitude + 40) + 2.0**-48 * (magnitude + abs(depth) + 40)
         return WeightTable(parts, error if depth < inf else 2.0**-20, dropped)
 
@@ -303,7 +303,7 @@ class CanonicalClasses:
         return log_runs(high, low, r.astype(np.float64))
 
     def log_inside(self, must: int, within: int) -> float:
-        """ln of the weight of all subsets that hold ranks 1..must and none beyond `within`.
+        """Return ln of the weight of all subsets with ranks 1..must and none beyond `within`.
 
         `within` must be a split. Complexity: all classes.
         """
@@ -388,22 +388,22 @@ class Canonical:
         return Shortfall(formula, self.rate)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon for the whole set."""
+        """Return epsilon for the whole set."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """One bounded-range round, for Gumbel noise. Raises ParameterError for others."""
+        """Return one bounded-range round, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, ascending."""
+        """Return the selected item ids, ascending."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         classes = self._classes(tally)
         if self.noise == "gumbel":
             key = draws.choose(classes)
@@ -419,7 +419,7 @@ class Canonical:
         return CanonicalClasses(tally, Loss(self.k, gamma, self.rate, self.clipped), splits)
 
     def probability_of_top(self, counts: Counts) -> float:
-        """The probability of the k highest ranks, ties to the lower id; error below 1e-9 of it.
+        """Return the probability of the k highest ranks, within 1e-9 of it; ties to the lower id.
 
         Under a tie at rank k it is that of one of several equally good sets. Private: it describes
         the counts. Gumbel noise only; raises ParameterError for others.
@@ -429,7 +429,7 @@ class Canonical:
         return exp(-log_total(classes.table(60.0)))
 
     def probability_of(self, quality: Quality, counts: Counts) -> float:
-        """The probability of TOP, GREAT, GOOD or another `Quality`; as `probability_of_top`."""
+        """Return the probability of TOP, GREAT, GOOD or another; as `probability_of_top`."""
         self._needs_gumbel()
         if not isinstance(quality, Quality):
             raise ParameterError("quality", type(quality), "TOP, GREAT, GOOD or another Quality")

@@ -95,16 +95,16 @@ class Lipschitz:
         return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon * k / kappa, which is epsilon unless kappa was given."""
+        """Return epsilon * k / kappa, which is epsilon unless kappa was given."""
         kappa = Fraction(self.k if self.kappa is None else self.kappa)
         return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
 
     def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, ascending; the order of their scores is not released."""
+        """Return the selected item ids, ascending; the order of their scores is not released."""
         return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         if self.noise == "gumbel":
             return tuple(sorted(peeled_gumbel(tally, self.rate, self.k, draws)))
         return tuple(sorted(highest(tally, self.rate, self.noise, self.k, draws)))
@@ -172,22 +172,22 @@ class Peeling:
         return None if formula is None else Shortfall(formula, self.rate)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon for all k rounds."""
+        """Return epsilon for all k rounds."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
+        """Return k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
 
     def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         if self.noise == "gumbel":
             return peeled_gumbel(tally, self.rate, self.k, draws)
         classes = ValueClasses(tally, self.rate)
@@ -250,15 +250,15 @@ class ConcentratedPeeling:
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
-        """(epsilon, delta)."""
+        """Return (epsilon, delta)."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """k bounded-range rounds of epsilon'."""
+        """Return k bounded-range rounds of epsilon'."""
         return self._peeling().ranged_loss()
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self._peeling().select(counts, bits=bits)
 
     def _peeling(self) -> Peeling:
@@ -304,13 +304,13 @@ class LaplaceCounts:
         return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon, whatever k."""
+        """Return epsilon, whatever k."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         return highest(tally, self.rate, "laplace", self.k, draws)

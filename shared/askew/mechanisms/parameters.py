@@ -24,12 +24,12 @@ _SIZE = 2**256
 
 
 def check_k(k: object) -> None:
-    """Raises ParameterError unless k is an int of at least 1."""
+    """Raise ParameterError unless k is an int of at least 1."""
     check_positive_int("k", k)
 
 
 def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
-    """Raises ParameterError unless value is an int from 1 to `most`."""
+    """Raise ParameterError unless value is an int from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ParameterError(name, value, "an int of at least 1")
     if value > most:
@@ -45,23 +45,23 @@ def check_positive(name: str, value: object) -> None:
 
 
 def check_probability(name: str, value: object) -> None:
-    """Raises ParameterError unless value is a Fraction strictly between 0 and 1."""
+    """Raise ParameterError unless value is a Fraction strictly between 0 and 1."""
     if not 0 < exact_rational(name, value) < 1:
         raise ParameterError(name, value, "strictly between 0 and 1")
 
 
 def ln(x: Fraction | int) -> float:
-    """ln x, also where x is beyond float64's range."""
+    """Return ln x, also where x is beyond float64's range."""
     return log(x.numerator) - log(x.denominator)
 
 
 def one_way(neighbors: NeighboringRelation) -> bool:
-    """Whether all counts that change between neighbors move the same way, so a shift is free."""
+    """Return True if all counts that change move the same way, so that a shift is free."""
     return neighbors is ADD_OR_REMOVE_ONE
 
 
 def halved(epsilon: Fraction | int, neighbors: NeighboringRelation) -> Fraction:
-    """epsilon where counts move one way, half of it where they may move both ways."""
+    """Return epsilon where counts move one way, half of it where they may move both ways."""
     return Fraction(epsilon) if one_way(neighbors) else Fraction(epsilon) / 2
 
 
@@ -95,7 +95,7 @@ class Scored(Protocol):
 
 
 def check_scored(mechanism: Scored) -> None:
-    """Raises ParameterError unless all parameters are in range."""
+    """Raise ParameterError unless all parameters are in range."""
     check_k(mechanism.k)
     check_positive("epsilon", mechanism.epsilon)
     check_neighbors(mechanism.neighbors)
@@ -106,7 +106,7 @@ def check_scored(mechanism: Scored) -> None:
 
 
 def rate_of(mechanism: Scored) -> Fraction:
-    """epsilon per unit of score, halved where scores may move both ways."""
+    """Return epsilon per unit of score, halved where scores may move both ways."""
     counts = mechanism.linf_sensitivity is None
     monotone = counts if mechanism.monotone is None else mechanism.monotone
     sensitivity = Fraction(1 if mechanism.linf_sensitivity is None else mechanism.linf_sensitivity)
@@ -115,6 +115,6 @@ def rate_of(mechanism: Scored) -> Fraction:
 
 
 def tally_for(mechanism: Scored, scores: Scores) -> Tally:
-    """A validated view of counts or scores. Raises ParameterError."""
+    """Return a validated view of counts or scores. Raises ParameterError."""
     stated = mechanism.linf_sensitivity is not None
     return tally_of_scores(scores, mechanism.k, stated=stated)

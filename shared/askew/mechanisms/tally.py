@@ -76,7 +76,7 @@ class Tally:
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
-        """The groups of at least this value, and perhaps more; a second bound brings them all."""
+        """Return the groups of at least this value; after a second bound, all of them."""
         if max(low, self.lowest) < self._bound:
             some = low > self.lowest and self._bound > self.highest
             counts = self.counts[self.counts >= low] if some else self.counts
@@ -85,22 +85,22 @@ class Tally:
         return self._seen
 
     def down_to_group(self, last: int) -> ValueGroups:
-        """The groups down to one whose index is known; ranks and groups count from the highest."""
+        """Return the groups down to one by its index; they count from the highest."""
         return self._seen if last < len(self._seen.values) else self.down_to(self.lowest)
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def value_at(self, rank: int) -> int:
-        """The count of the item at a rank."""
+        """Return the count of the item at a rank."""
         return int(self.values[self.group_of(rank)])
 
     def group_of(self, rank: int) -> int:
-        """The index in `values` of the count of the item at a rank."""
+        """Return the index in `values` of the count of the item at a rank."""
         return int(np.searchsorted(self.ends, rank, side="right"))
 
     def top(self, count: int) -> Integers:
-        """The `count` highest counts, in descending order."""
+        """Return the `count` highest counts, in descending order."""
         ranks = np.arange(count)
         return self.values[np.searchsorted(self.ends, ranks, side="right")]
 
@@ -133,7 +133,7 @@ class Tally:
 
 
 def tally(counts: Counts, least: int) -> Tally:
-    """A validated count vector with at least `least` items. Raises ParameterError.
+    """Return a validated count vector with at least `least` items. Raises ParameterError.
 
     Complexity: O(d), or one sort of d integers when the counts are spread widely.
     """
@@ -141,7 +141,7 @@ def tally(counts: Counts, least: int) -> Tally:
 
 
 def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
-    """As `tally`, for ints or Fractions: brought to integers over their common denominator.
+    """Tally ints or Fractions, brought to integers over their common denominator.
 
     stated: whether their sensitivity is. Fractions are no counts, so theirs must be.
     """
@@ -216,8 +216,8 @@ def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
         behind = np.flatnonzero(frequencies)
         sizes = frequencies[behind]
         return ValueGroups(high - behind, sizes, np.cumsum(sizes))
-    narrow = max(high, -low) < 1 << 31  # half as wide, they are sorted in half the time
-    ordered = np.sort(counts.astype(np.int32 if narrow else np.int64))
+    is_short = max(high, -low) < 1 << 31  # half as wide, they are sorted in half the time
+    ordered = np.sort(counts.astype(np.int32 if is_short else np.int64))
     firsts = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)[::-1]
     ends = len(ordered) - firsts
     sizes = ends.copy()
@@ -236,11 +236,11 @@ class Quality:
     within_percent: int
 
     def ranks(self, k: int) -> tuple[int, int]:
-        """How many of the best must be selected, and the lowest rank that may be."""
+        """Return how many of the best must be selected, and the lowest rank that may be."""
         return ceil(self.must_percent * k / 100), floor(self.within_percent * k / 100)
 
     def holds(self, selected: Sequence[int], counts: Counts) -> bool:
-        """Whether a selection is of this quality; ties in its favor."""
+        """Return True if a selection is of this quality; ties in its favor."""
         must, within = self.ranks(len(selected))
         values = _values(selected, counts)
         best = tally(counts, 1).top(within)
@@ -253,17 +253,17 @@ GOOD = Quality(1, 150)
 
 
 def linf_error(selected: Sequence[int], counts: Counts) -> int:
-    """max over ranks r of x_r - count of the r-th selected item, in the order given; 0 at best."""
+    """Return max over ranks r of x_r - count of the r-th selected item; 0 at best."""
     return int(_shortfalls(selected, counts).max())
 
 
 def l1_error(selected: Sequence[int], counts: Counts) -> int:
-    """Sum over ranks r of |x_r - count of the r-th selected item|, in the order given."""
+    """Return sum over ranks r of |x_r - count of the r-th selected item|, in the order given."""
     return int(np.abs(_shortfalls(selected, counts)).sum())
 
 
 def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
-    """x_k - the lowest selected count; 0 exactly for a true top k."""
+    """Return x_k - the lowest selected count; 0 exactly for a true top k."""
     return int(tally(counts, 1).value_at(len(selected) - 1) - _values(selected, counts)[-1])
 
 

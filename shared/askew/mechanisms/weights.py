@@ -71,10 +71,10 @@ class Classes(Protocol):
     """Weighted classes: a float view to decide quickly, integer enclosures to decide surely."""
 
     def table(self, depth: float) -> WeightTable:
-        """All classes but some whose total weight is below about exp(-depth) of all of it."""
+        """List all classes but some that weigh below about exp(-depth) of all, together."""
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Integers low <= weight * 2**shift <= high, with high - low at most about 2**-60 of T."""
+        """Enclose weight * 2**shift by integers, at most about 2**-60 of T apart."""
 
 
 class Draws:
@@ -88,15 +88,15 @@ class Draws:
         self.bits = bits
 
     def below(self, limit: int) -> int:
-        """A uniform integer in [0, limit), exactly."""
+        """Draw a uniform integer in [0, limit), exactly."""
         return self.bits.below(limit)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """`count` uniform 64-bit words, shape (count,)."""
+        """Return `count` uniform 64-bit words, shape (count,)."""
         return np.frombuffer(self.bits.read(8 * count), dtype=">u8").astype(np.uint64)
 
     def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
-        """Independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
+        """Draw independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
 
         A word modulo the limit. The 2**64 mod limit lowest words would be more than a multiple of
         the limit, and are drawn again.
@@ -112,7 +112,7 @@ class Draws:
         return drawn
 
     def choose(self, classes: Classes) -> int:
-        """The key of one class, with probability exactly proportional to its weight."""
+        """Draw the key of one class, with probability exactly proportional to its weight."""
         word = int.from_bytes(self.bits.read(8))
         for depth in _DEPTHS:
             key = _filtered(classes.table(depth), word)
@@ -122,7 +122,7 @@ class Draws:
 
 
 def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:
-    """Integers low <= multiplicity * exp(-exponent) * 2**shift <= high, within 2**-60 or 1 unit.
+    """Enclose multiplicity * exp(-exponent) * 2**shift by integers, within 2**-60 or 1 unit.
 
     exponent may be negative. exp(-x) = 2**-n exp(-r) with n near x / ln 2 and r in [0, 1).
     """
@@ -150,7 +150,7 @@ def blocks_of(
 
 
 def log_total(table: WeightTable) -> float:
-    """ln of the sum of the weights listed, by float64."""
+    """Return ln of the sum of the weights listed, by float64."""
     top, sums, *_ = _sums(table)
     return top + log(float(sums[-1]))
 
@@ -199,10 +199,10 @@ def _filtered(table: WeightTable, word: int) -> int | None:
 
 def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
     """The same U as `word` began, with as many more bits as it takes."""
-    known, precision = 64, 128
+    length, precision = 64, 128
     while True:
-        word = (word << (precision - known)) | int.from_bytes(bits.read((precision - known) // 8))
-        known = precision
+        word = (word << (precision - length)) | int.from_bytes(bits.read((precision - length) // 8))
+        length = precision
         key = _enclosed(classes, word, precision)
         if key is not None:
             return key

@@ -74,15 +74,15 @@ def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names
             raise ParameterError("items", None, _PUBLIC)
         return _own(names, values)
     public = in_order(listed, "items")
-    found: dict[_Key | None, int | None] = {_key(name): None for name in public}
+    counted: dict[_Key | None, int | None] = {_key(name): None for name in public}
     for name, value in zip(names, map(_whole, values), strict=True):
         key = _key(name)
-        if key not in found:
+        if key not in counted:
             continue
-        if found[key] is not None:
+        if counted[key] is not None:
             raise ParameterError("the names of counts", "one twice", _DISTINCT)
-        found[key] = value
-    return public, [count or 0 for count in found.values()]
+        counted[key] = value
+    return public, [count or 0 for count in counted.values()]
 
 
 def _own(names: Sequence[Any], values: Sequence[Any]) -> tuple[Names, Counts]:
@@ -176,7 +176,7 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
             return None, list(getattr(counts, read)())
     if not isinstance(counts, Sequence) or isinstance(counts, _NO_SEQUENCES):
         raise ParameterError("counts", type(counts).__name__, _FORMS)
-    if all(isinstance(each, tuple) and len(each) == 2 for each in counts):
+    if all(isinstance(row, tuple) and len(row) == 2 for row in counts):
         return [name for name, _ in counts], [value for _, value in counts]
     return None, list(counts)
 
