@@ -99,7 +99,6 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
 
 @lru_cache(maxsize=64)  # a filter asks again and again for its own
 def _conversion(order: Fraction, slack: Fraction) -> Fraction:
-    """What the conversion at this order adds to rho a."""
     return _log_up(1 / (order * slack)) / (order - 1) + _log_up(1 - 1 / order)
 
 

@@ -174,7 +174,6 @@ class CanonicalClasses:
         return self._subsets(row, column, column)
 
     def _subsets(self, row: int, first: int, last: int) -> int:
-        """How many subsets a run of columns holds in one row."""
         offset, r = int(self._offset[row]), int(self._choose[row])
         below = int(self.columns.firsts[first]) - 1 - offset
         return comb(int(self.columns.lasts[last]) - offset, r) - (
@@ -239,7 +238,6 @@ class CanonicalClasses:
             contest.enter_groups(ClassGroups(keys, best, sizes, log_error, self._group, opened))
 
     def _group(self, key: int) -> tuple[Fraction, int]:
-        """The best score of a block, and how many subsets it holds."""
         row, first, last = self.columns.block(key)
         best = -self.exponent(1 + row * len(self.columns) + first)
         return best, self._subsets(row, first, last)
@@ -266,7 +264,6 @@ class CanonicalClasses:
         return keep, scores, least
 
     def _log_blocks(self, rows: Integers, blocks: Integers) -> Floats:
-        """ln of how many subsets some blocks hold."""
         starts, ends = self.columns.borders()
         first, last = self.columns.firsts[starts[blocks]], self.columns.lasts[ends[blocks]]
         return self._log_runs(self._offset[rows], self._choose[rows], first, last)
@@ -279,7 +276,6 @@ class CanonicalClasses:
         )
 
     def _pairs(self, keep: NDArray[np.bool_]) -> list[Integers]:
-        """The blocks to keep as rows (row, block), in blocks of about BLOCK cells."""
         pairs, step = np.argwhere(keep), max(1, BLOCK // self.columns.width)
         return [pairs[i : i + step] for i in range(0, len(pairs), step)]
 
@@ -446,7 +442,6 @@ class Canonical:
 
 
 def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
-    """The ranks, from 0, of a uniform subset of a class."""
     skip = 0 if cell.h is None else cell.h + 1  # ranks 1..h are in, h + 1 is out
     left = k if cell.h is None else k - cell.h
     lowest = _lowest_rank(cell, skip, left, draws)

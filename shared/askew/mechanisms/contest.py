@@ -118,7 +118,12 @@ class Noisy:
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
         """Enclose the value times 2**precision; None where it is unbounded."""
-        work = precision + 64 + max(_bits(m) for _, m in self.links)
+        work = (
+            precision
+            + 64
+            + max((m.numerator * m.denominator).bit_length() for _, m in self.links)
+            + 1
+        )
         low: int = 0
         high: int | None = 0
         for uniform, m in self.links:
@@ -138,10 +143,6 @@ class Noisy:
         """Know more of every uniform."""
         for uniform, _ in self.links:
             uniform.extend(bits)
-
-
-def _bits(m: Fraction) -> int:
-    return m.numerator.bit_length() + m.denominator.bit_length()
 
 
 def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | None:

@@ -83,7 +83,6 @@ class SequenceLosses:
         self.log_all = _log_product(np.arange(self.items - k + 1, self.items + 1))
 
     def _reached(self, e: int) -> Integers:
-        """For every position, how many of the distinct counts lose at most e there."""
         return len(self._values) - np.searchsorted(self._ascending, self.tops - e, side="left")
 
     def choices(self, e: int) -> Integers:
@@ -150,7 +149,7 @@ class SequenceLosses:
     def _rises(
         self, low: int, high: int, first: Integers, last: Integers
     ) -> tuple[Integers, Floats]:
-        """Distinct e in [low, high) where N rises, ascending, and the rise of ln N at segment.
+        """Distinct e in [low, high) where N rises, ascending, and the rise of ln N at each.
 
         The groups first..last-1 are those that a position comes to hold there.
         """
@@ -348,7 +347,6 @@ class JointClasses:
         return max(from_low - to_high, 0) >> 8, -(-(from_high - to_low) >> 8)
 
     def _block(self, segment: Segment) -> WeightBlock:
-        """The steps of a segment; some are kept, as the one that is drawn is asked for again."""
         begin = segment.low.at
         if begin not in self._kept:
             if sum(len(block.keys) for block in self._kept.values()) > _KEPT:
@@ -396,7 +394,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
 def _groups(
     segments: list[Segment], losses: SequenceLosses, rate: Fraction, contest: Contest
 ) -> ClassGroups:
-    """The sequences whose loss lies in a segment, as one group for segment."""
+    """The sequences whose loss lies in a segment, a group for each segment."""
 
     def exact(index: int) -> tuple[Fraction, int]:
         low, high = segments[index].low.at, segments[index].high.at

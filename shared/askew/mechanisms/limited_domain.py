@@ -406,7 +406,6 @@ class OptimalThreshold:
         check_domain(self.domain)
         if self.dbar <= self.k:
             raise ParameterError("dbar", self.dbar, "above k")
-        check_domain(self.domain)
 
     def privacy_loss(self) -> ApproximateDP:
         """Return ((k + 1) * epsilon, delta)."""

@@ -32,11 +32,11 @@ from askew.dp.privacy import (
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest, NoiseFamily, check_family
 from askew.mechanisms.parameters import (
+    Scored,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
-    check_scored,
     one_way,
     rate_of,
     tally_for,
@@ -49,7 +49,7 @@ from askew.noise.randomness import KERNEL, RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lipschitz:
+class Lipschitz(Scored):
     """The k items with the highest noisy scores, as a sorted tuple of item ids.
 
         noisy score of item i = epsilon * x_i / kappa + Z_i,    Z_i independent, of one family
@@ -60,7 +60,7 @@ class Lipschitz:
     Privacy unit: one person's whole history. A unit changes each count by at most 1, or each score
     by at most `linf_sensitivity`; scores are taken to move both ways unless `monotone` is set.
     Under REPLACE_ONE the neighbor has another unit instead, and scores that move both ways may move
-    by twice what one that comes would move them: state that (see `Scored.linf_sensitivity`).
+    by twice what one that comes would move them: state that (see `Scored`).
     Guarantee: (epsilon * k / kappa)-DP, pure, with no slack; kappa = k unless given.
 
     Proof. Fix the noise of the items outside a set S of size k, let T be the highest of their noisy
@@ -75,16 +75,12 @@ class Lipschitz:
     Source: Shekelyan, Loukides 2022, Definition 2.1 and Theorem 4.1 (the set only, not its order).
     """
 
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     k: int = 1
     noise: NoiseFamily = "gumbel"
     kappa: Fraction | int | None = None
-    linf_sensitivity: Fraction | int | None = None
-    monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        check_scored(self)
+        super().__post_init__()
         check_family(self.noise)
         if self.kappa is not None:
             check_positive("kappa", self.kappa)
@@ -132,7 +128,7 @@ class OneShot(Lipschitz):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Peeling:
+class Peeling(Scored):
     """k rounds, each selecting one of the items left with epsilon / k; item ids in rank order.
 
         round j: argmax over the items left of epsilon * count_i / k + Z_ij
@@ -149,15 +145,10 @@ class Peeling:
     range); Cesar, Rogers 2021 (zCDP).
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     noise: NoiseFamily = "gumbel"
-    linf_sensitivity: Fraction | int | None = None
-    monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        check_scored(self)
+        super().__post_init__()
         check_family(self.noise)
 
     @property

@@ -5,9 +5,9 @@ What the mechanisms over scores of a stated sensitivity share; without one, scor
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import log
-from typing import Protocol
 
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
@@ -65,44 +65,31 @@ def halved(epsilon: Fraction | int, neighbors: NeighboringRelation) -> Fraction:
     return Fraction(epsilon) if one_way(neighbors) else Fraction(epsilon) / 2
 
 
-class Scored(Protocol):
-    """A mechanism over counts, or over scores of a stated sensitivity."""
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """A mechanism over counts, or over scores of a stated sensitivity.
 
-    @property
-    def k(self) -> int:
-        """How many items to select."""
+    linf_sensitivity: how far a score can move; None for counts, which a unit moves by at most 1. Of
+    scores that move both ways: between neighbors, so under REPLACE_ONE when one unit's events
+    become another's, up to twice what a unit moves that comes. Of monotone ones: when a unit comes;
+    under REPLACE_ONE that is as far as a score moves, up or down.
+    monotone: whether a unit that comes moves no score down; None: counts yes, scores no.
+    """
 
-    @property
-    def epsilon(self) -> Fraction | int:
-        """The total."""
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
 
-    @property
-    def neighbors(self) -> NeighboringRelation:
-        """Which data sets must look alike."""
-
-    @property
-    def linf_sensitivity(self) -> Fraction | int | None:
-        """How far a score can move; None for counts, which a unit moves by at most 1.
-
-        Of scores that move both ways: between neighbors, so under REPLACE_ONE when one unit's
-        events become another's, up to twice what a unit moves that comes. Of monotone ones: when a
-        unit comes; under REPLACE_ONE that is as far as a score moves, up or down.
-        """
-
-    @property
-    def monotone(self) -> bool | None:
-        """Whether a unit that comes moves no score down; None: counts yes, scores no."""
-
-
-def check_scored(mechanism: Scored) -> None:
-    """Raise ParameterError unless all parameters are in range."""
-    check_k(mechanism.k)
-    check_positive("epsilon", mechanism.epsilon)
-    check_neighbors(mechanism.neighbors)
-    if mechanism.linf_sensitivity is not None:
-        check_positive("linf_sensitivity", mechanism.linf_sensitivity)
-    if mechanism.monotone is not None and not isinstance(mechanism.monotone, bool):
-        raise ParameterError("monotone", mechanism.monotone, "True, False or None")
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_neighbors(self.neighbors)
+        if self.linf_sensitivity is not None:
+            check_positive("linf_sensitivity", self.linf_sensitivity)
+        if self.monotone is not None and not isinstance(self.monotone, bool):
+            raise ParameterError("monotone", self.monotone, "True, False or None")
 
 
 def rate_of(mechanism: Scored) -> Fraction:

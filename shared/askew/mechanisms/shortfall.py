@@ -206,7 +206,6 @@ def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
 
 
 def _log_subsets(worst: Worst, left_out: int) -> float:
-    """ln(C(d, k) - left_out)."""
     whole = float(log_binomials(np.array([worst.k + worst.m + 0.0]), np.array([worst.k + 0.0]))[0])
     return whole + log1p(-left_out * exp(-whole))
 

@@ -199,7 +199,6 @@ def _check_range(name: str, lowest: int, highest: int) -> None:
 
 
 def _kinds(name: str, counts: object) -> set[type]:
-    """The types of what a sequence holds."""
     if not isinstance(counts, Sequence) or isinstance(counts, (str, bytes, bytearray, memoryview)):
         raise ParameterError(name, type(counts), _ADVICE)
     return set(map(type, counts))
@@ -268,7 +267,6 @@ def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
 
 
 def _values(selected: Sequence[int], counts: Counts) -> Integers:
-    """Selected counts in descending order."""
     return np.sort(tally(counts, 1).counts[np.asarray(selected)])[::-1]
 
 

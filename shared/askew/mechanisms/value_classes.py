@@ -185,7 +185,6 @@ class ValueClasses:
         return ClassGroups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
 
     def _log_sizes(self, keys: slice | Integers) -> Floats:
-        """ln of how many items are left in some classes; -inf where none is."""
         with np.errstate(divide="ignore"):
             logs: Floats = np.log(self.sizes[keys].astype(np.float64))
         return logs

@@ -23,7 +23,7 @@ probability about 6 * error * (classes that matter), near 1e-9 for a hundred cla
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -216,12 +216,15 @@ def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
     shift = precision + 64 - int(top / _LN2)
     floor = -shift * _LN2 - 1.0 - table.log_error
     keys, lows, highs = [], [], []
-    for key, weight in _pairs(table):
-        low, high = (0, 1) if weight < floor else classes.enclose(key, shift)
-        keys.append(key)
-        lows.append(low)
-        highs.append(high)
-    rest = 0 if table.log_rest == -inf else _ceil_exp(table.log_rest + shift * _LN2)
+    for part in table.parts:
+        block = part()
+        for key, weight in zip(block.keys.tolist(), block.logs.tolist(), strict=True):
+            low, high = (0, 1) if weight < floor else classes.enclose(key, shift)
+            keys.append(key)
+            lows.append(low)
+            highs.append(high)
+    # An integer that is at least its share, with room for the error of log_rest.
+    rest = 0 if table.log_rest == -inf else 1 << max(0, int(table.log_rest / _LN2 + shift) + 2)
     low_edges, high_edges = list(accumulate(lows)), list(accumulate(highs))
     total_low, total_high = low_edges[-1], high_edges[-1] + rest
     least, most = word * total_low >> precision, -(-(word + 1) * total_high >> precision)
@@ -229,15 +232,3 @@ def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
     before = high_edges[place - 1] + rest if place else rest
     sure = before <= least and (most <= low_edges[place] or (place == len(keys) - 1 and not rest))
     return keys[place] if sure else None
-
-
-def _pairs(table: WeightTable) -> Iterator[tuple[int, float]]:
-    for part in table.parts:
-        block = part()
-        yield from zip(block.keys.tolist(), block.logs.tolist(), strict=True)
-
-
-def _ceil_exp(x: float) -> int:
-    """An integer at least exp(x), with room for the error of x."""
-    power = max(0, int(x / _LN2) + 2)
-    return 1 << power

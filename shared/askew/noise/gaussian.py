@@ -103,7 +103,6 @@ class DiscreteGaussian(Parameters):
         return drawn
 
     def _tried(self, size: int, bits: RandomBits) -> Integers:
-        """What stays of so many tries."""
         words = np.frombuffer(bits.read(24 * size), "<u8").reshape(3, size)
         high = self._high(words[0] >> np.uint64(64 - _FIRST_BITS), bits)
         low = words[1] & np.uint64((1 << self.low_bits) - 1)
@@ -114,7 +113,6 @@ class DiscreteGaussian(Parameters):
         return drawn
 
     def _high(self, words: Words, bits: RandomBits) -> Integers:
-        """The h of uniform reals whose first 63 bits are these."""
         surely_below, surely_from = self._edges
         high = np.searchsorted(surely_below, words, side="right")
         for place in np.flatnonzero(words < surely_from[high]):

@@ -196,5 +196,4 @@ def _mean_along(start: tuple[float, float], end: tuple[float, float]) -> float:
 
 
 def _area(t: float, height: float) -> float:
-    """The integral of sqrt(height**2 + t**2)."""
     return (t * hypot(t, height) + height**2 * asinh(t / height)) / 2

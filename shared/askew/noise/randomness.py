@@ -96,7 +96,6 @@ class RandomBits(ABC):
         return rows
 
     def _row(self, coins: Coins, data: bytes) -> list[bool]:
-        """How a row falls, by whole words."""
         words = [
             int.from_bytes(data[i : i + _WORD_BYTES]) for i in range(0, len(data), _WORD_BYTES)
         ]

@@ -226,7 +226,6 @@ def _length(vectors: Points, norm: Norm) -> NDArray[np.float32]:
 
 
 def _mean_cost(samples: Points, points: Points, norm: Norm, slope: Slope | None) -> float:
-    """The mean distance; with a slope, in the metric that its weights stand for at this point."""
     far = assign(samples, points, norm)[1]
     weights = 1.0 if slope is None else slope(far)
     return float(np.mean(far * weights, dtype=np.float64))
@@ -334,7 +333,6 @@ def slope_of(h: Disutility) -> Slope:
 
 
 def _nearest_shipped(law: Law) -> Points | None:
-    """The largest shipped codebook of at most k points for the same law, to start from."""
     sizes = [k for k in shipped_sizes(*law[:3]) if k <= law.k]
     if not sizes:
         return None

@@ -122,7 +122,6 @@ def nearest_first(points: Points | Array) -> Array:
 
 
 def _book(k: int, h: Disutility, *, on_demand: bool) -> Codebook:
-    """At unit epsilon."""
     plain = isinstance(h, Identity)
     if on_demand and k > 1 and not (plain and k <= LARGEST):
         return _fitted(k, h)

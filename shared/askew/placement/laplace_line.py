@@ -312,7 +312,6 @@ def _panel_integrals(h: Increasing, edges: Array, sign: float) -> Array:
 
 
 def _refined(h: Increasing) -> Array:
-    """Panel edges fine enough for both integrals."""
     edges = _EDGES
     total = abs(float(np.nansum(_panel_integrals(h, edges, -1.0))))
     for _ in range(_SPLITS):
@@ -381,7 +380,9 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
 def _by_recurrence(
     steps: Recurrence, epsilon: float, factor: float, k: int, fixed: float
 ) -> Placement:
-    taken = _walk(steps, k // 2)
+    taken: list[Step] = []
+    for _ in range(k // 2):
+        taken.append(steps.step(taken[-1].beyond if taken else steps.total))
     halves = np.array([step.sigma for step in reversed(taken)])
     if k % 2:
         cost = taken[-1].beyond if taken else steps.total
@@ -397,16 +398,6 @@ def _by_recurrence(
     residual = _residual(taken, outward) * factor * epsilon
     certificate = Certificate(total, residual, _UNIQUE)
     return Placement(offsets / epsilon, total, "recurrence of monotone roots, exact", certificate)
-
-
-def _walk(steps: Recurrence, count: int) -> list[Step]:
-    """The first `count` steps of the recurrence."""
-    taken: list[Step] = []
-    cost = steps.total
-    for _ in range(count):
-        taken.append(steps.step(cost))
-        cost = taken[-1].beyond
-    return taken
 
 
 def _residual(taken: list[Step], outward: Array) -> float:

@@ -166,7 +166,6 @@ def volume_bound(d: int, shrink: float, h: Disutility) -> float:
 def _options(
     law: Law, h: Disutility, *, on_demand: bool, progress: Progress | None
 ) -> Iterator[Placement]:
-    """Candidates at unit epsilon, each with its own cost."""
     if law.k == 1:
         yield _measured(law, np.zeros((1, law.dimension)), h, "one point at 0")
         return

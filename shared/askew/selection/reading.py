@@ -159,7 +159,6 @@ def _listed(items: Any) -> list[Any]:
 
 
 def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
-    """Return names, None where places are all there are, and as many counts."""
     if isinstance(counts, Mapping):
         return [*counts.keys()], [*counts.values()]
     if isinstance(counts, np.ndarray):
@@ -182,7 +181,6 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
 
 
 def _series(series: Any) -> tuple[list[Any], list[Any]]:
-    """Return the index and the values of a pandas Series."""
     if type(series.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
         limit = "a pandas Series with names as its index, as .value_counts() makes it"
         raise ParameterError("counts", "one without names", limit)
@@ -190,7 +188,6 @@ def _series(series: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:
-    """Return the names and the counts of a frame of pandas or polars, or of an arrow table."""
     if frame.shape[1] != 2:
         got = f"{frame.shape[1]} columns"
         limit = "a frame of two columns, names and then counts; .reset_index() makes an index one"
@@ -216,7 +213,6 @@ def _whole(value: object) -> int:
 
 
 def _whole_array(values: Any) -> Counts:
-    """The counts of an array, without a walk through them in Python where numpy can tell."""
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
         return [_whole(value) for value in values]
     if len(values) and (values.min() < 0 or values.max() >= _LIMIT):

@@ -297,12 +297,10 @@ class _Plan:
 
 
 def _plain(number: Any) -> Any:
-    """Return an int of Python's for one of numpy's, which pandas gives."""
     return int(number) if isinstance(number, np.integer) else number
 
 
 def _delta(delta: Number | None, *, unknown: bool) -> Fraction:
-    """Return the chance that the guarantee fails. Raises ParameterError."""
     if delta is None and unknown:
         limit = "given with unknown=True: far below one in the number of people, such as 1e-6"
         raise ParameterError("delta", None, limit)
@@ -310,7 +308,6 @@ def _delta(delta: Number | None, *, unknown: bool) -> Fraction:
 
 
 def _share(with_counts: object) -> Fraction:
-    """Which share of epsilon the counts get."""
     if isinstance(with_counts, bool):
         return Fraction(with_counts, 2)
     share = exact("with_counts", with_counts)
