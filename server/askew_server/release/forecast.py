@@ -13,18 +13,21 @@ import csv
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from hashlib import sha256
-from math import log, log2
+from math import floor, log, log2, log10
 from pathlib import Path
 
 import numpy as np
 
-from askew.dp.privacy import BoundedRange
+from askew.dp.composition import PrivacyFilter, RunningLoss
+from askew.dp.privacy import ApproximateDP, BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
 from askew.errors import BudgetExceeded, DataError, ParameterError, shown
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
+from askew_server.counting import EventSource
 from askew_server.ledger import Dataset
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import (
@@ -48,7 +51,8 @@ _TOO_MANY = 40.0  # log2 of more users than there are people
 _LONGEST_COUNT = 40  # digits, beyond what is accepted
 _TRIES = 7  # halvings of the range in which the users needed lie
 _DRAWS, _FEWER, _LEAST = 32, 12, 2  # of a mechanism from made-up counts
-_PLANNED = 1000  # releases of one data set
+PLANNED = 1000
+"""Releases of one data set, as far as anybody plans."""
 _WORK = 600_000  # items and places that all draws of a simulation may look at
 
 
@@ -205,22 +209,77 @@ def forecasts(
     expectation: Expectation | None = None,
     *,
     needs: bool = True,
+    lists: int = 1,
 ) -> list[Forecast]:
-    """Of every mechanism that domain, delta and neighboring relation allow, the best first.
+    """Forecast every mechanism that domain, delta and neighboring relation allow, the best first.
 
     One that needs no delta is asked without; one that needs a delta only where there is one: a pure
-    epsilon is not traded for a delta that nobody offered.
+    epsilon is not traded for a delta that nobody offered. lists: so many pay with `asked`.
     """
-    found = []
+    allowed = []
     for name, spec in specs().items():
         takes_delta = spec.needs_delta or asked.share
         own = asked if takes_delta else replace(asked, delta=asked.delta * 0)
-        try:
+        with suppress(ParameterError):
             own = with_default_bound(name, own)
-            found.append(forecast(name, own, n_items, expectation, needs=needs))
-        except ParameterError:
-            continue
-    return sorted(found, key=lambda each: _worst_last(each, asked))
+            if lists > 1:
+                own, _, _ = one_of_many(lists, asked, name, n_items)
+            allowed.append(forecast(name, own, n_items, expectation, needs=needs))
+    return sorted(allowed, key=lambda row: _worst_last(row, asked))
+
+
+def one_of_many(
+    lists: int, budget: MechanismRequest, mechanism: str, n_items: int | None
+) -> tuple[MechanismRequest, PrivacyFilter, ApproximateDP]:
+    """Return the request of a list, where a budget pays for so many alike, the cap to open their
+    data set with, and what all of them spend.
+
+    budget: epsilon and delta of all lists together. Bounded-range mechanisms compose by zCDP, for
+    which the delta that the lists do not need is the slack; others add up. The epsilon of a list is
+    the largest of three digits that the cap pays for, by the arithmetic of the ledger.
+    Raises ParameterError.
+    """
+    if not 1 <= lists <= PLANNED:
+        raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
+    spec = specs().get(mechanism)
+    takes_delta = bool(budget.share) or (spec is not None and spec.needs_delta)
+    delta = budget.delta / (2 * lists) if takes_delta else Fraction(0)
+    cap = PrivacyFilter(
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        slack=budget.delta - delta * lists,
+        neighbors=budget.neighbors,
+    )
+    source = EventSource(events="events", catalog=None if n_items is None else "catalog")
+    share = budget.epsilon / lists
+    digit = Fraction(10) ** (floor(log10(share)) - 2)
+
+    def requested(digits: int) -> MechanismRequest:
+        return with_default_bound(mechanism, replace(budget, epsilon=digits * digit, delta=delta))
+
+    def spent(digits: int) -> ApproximateDP | None:
+        plan = ReleasePlan(
+            dataset="lists",
+            version="1",
+            source=source,
+            mechanism=mechanism,
+            asked=requested(digits),
+        )
+        loss, running = plan.charge_request(ranged=cap.slack > 0).loss, RunningLoss()
+        with suppress(BudgetExceeded):
+            for _ in range(lists):
+                running = cap.after(running, loss)
+            return cap.loss(running)
+        return None
+
+    low, high = int(share / digit), int(budget.epsilon / digit) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if spent(middle) else (low, middle)
+    total = spent(low)
+    if total is None:
+        raise ParameterError("lists", lists, "fewer, or a larger delta")
+    return requested(low), cap, total
 
 
 def best_of(found: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
@@ -368,6 +427,22 @@ def explained_in_words(
     return [*lines, ("noise", noise), ("accuracy", accuracy)]
 
 
+def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
+    """Say what each of so many lists may cost, how good it will be, and what is left then."""
+    own, cap, spent = one_of_many(lists, budget, chosen.mechanism, chosen.n_items)
+    opened = " ".join(
+        f"--{name} {number(getattr(cap, name))}" for name in ("epsilon", "delta", "slack")
+    )
+    hits = ""
+    if chosen.expected_hits is not None:
+        hits = f", {chosen.expected_hits} of {own.k} right expected"
+    return [
+        ("lists", f"{lists}, each by {chosen.mechanism} at {losses(own.epsilon, own.delta)}{hits}"),
+        ("opened by", f"ledger open {opened}, which stay as they are"),
+        ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
+    ]
+
+
 def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
     """Headings and their text, in the order in which they are shown."""
     numbers = [("numbers", counts_in_words(foreseen))] if plan.asked.share else []
@@ -449,9 +524,9 @@ def _left(plan: ReleasePlan, dataset: Dataset) -> str:
     loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
     running, number = dataset.running, 0
     with suppress(BudgetExceeded):
-        while number < _PLANNED:
+        while number < PLANNED:
             running, number = dataset.cap.after(running, loss), number + 1
-    return f"{number:,}" if number < _PLANNED else f"{_PLANNED:,} or more"
+    return f"{number:,}" if number < PLANNED else f"{PLANNED:,} or more"
 
 
 def _cap(dataset: Dataset) -> str:

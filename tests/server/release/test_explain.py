@@ -271,6 +271,34 @@ def test_where_no_mechanism_finds_half_nothing_is_proposed(run: Run, capsys: Cap
     assert "proposed  none: no mechanism is expected to find half" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("mechanism", "slack", "share"),
+    [("canonical", "1e-6", "2669/10000"), ("one-shot", "0", "961/10000")],
+)
+def test_a_year_of_lists_costs_what_its_budget_pays_for(
+    run: Run, capsys: Captured, mechanism: str, slack: str, share: str
+) -> None:
+    """In the ledger too, and not one list more. 5 / 52 = .09615; by zCDP with slack 1e-6 at the
+    cap's order, .2669 is the last of four decimals. Planted bug: one list too few is counted.
+    """
+    asked = ("--epsilon", 5, "--delta", "1e-6", "--catalog-size", 50, "--mechanism", mechanism)
+    assert run("explain", *asked, "--lists", 52, "--json") == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert row["epsilon"] == share
+    cap = ("--epsilon", 5, "--delta", "1e-6", "--slack", slack)
+    assert run("ledger", "open", "--dataset", "films", *cap) == 0
+    one = (*KNOWN[:5], "-k", 3, "--mechanism", mechanism, "--epsilon", share, "--dry-run")
+    assert run(*one) == 0
+    assert "52 such releases, with this one" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("lists", [0, 1001])
+def test_lists_that_nobody_plans_are_refused(run: Run, capsys: Captured, lists: int) -> None:
+    assert run("explain", "--catalog-size", 50, "--lists", lists) == USAGE
+    assert "--lists" in capsys.readouterr().err
+
+
 def test_an_earlier_list_with_its_counts_says_more_than_one_number(tmp_path: Path) -> None:
     """Rows in any order. Where the top is flat, canonical needs more users at place k."""
     counts = [1600 - n for n in range(40)]
