@@ -86,13 +86,6 @@ def test_what_explain_says_is_what_the_core_proves(
     assert found["max_items_per_unit"] is None
 
 
-def test_words_say_the_bound(run: Run, capsys: Captured) -> None:
-    assert run("explain", "--catalog-size", 417, "-k", 5, "--mechanism", "canonical") == 0
-    shown = capsys.readouterr().out
-    assert "no item listed is more than 53 people below place 5\n" in shown
-    assert shown.splitlines()[-1].split()[-2:] == ["53", "none"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
