@@ -93,12 +93,12 @@ class MetricManifest(SignedManifest, frozen=True, kw_only=True):
 
 
 def collection_file(number: int) -> str:
-    """The name of the file of a collection, by its place in the card."""
+    """Return the name of the file of a collection, by its place in the card."""
     return f"collection-{number}.safetensors"
 
 
 def keys_file(number: int) -> str:
-    """The name of the file of its keys."""
+    """Return the name of the file of its keys."""
     return f"keys-{number}.safetensors"
 
 
@@ -130,7 +130,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
-    """What devices may hold of a model: nothing where it proposes that for no collection."""
+    """Return what devices may hold of a model: nothing where it proposes that for no collection."""
     proposed = any(each.mode is not ServingMode.QUERY for each in model.card.collections)
     if model.files or not proposed or sum(map(len, model.collections.values())) > MOST_HELD:
         return model.files
@@ -156,12 +156,12 @@ def load(directory: Path) -> MetricModel:
 
 
 def read_card(directory: Path) -> MetricCard:
-    """The card of a model. Raises ArtifactError."""
+    """Read the card of a model. Raises ArtifactError."""
     return _card(directory, _manifest(directory))
 
 
 def read_keys(directory: Path, number: int) -> Keys | None:
-    """The keys of a collection, by its place in the card; None where it was made without."""
+    """Read the keys of a collection, by its place in the card; None where it was made without."""
     manifest = _manifest(directory)
     name = keys_file(number)
     if name not in manifest.files:
@@ -244,12 +244,12 @@ _OWN: dict[str, ArrayKind] = {
 
 
 def live_path(directory: Path, number: int) -> Path:
-    """The file of a collection, by its place in the card."""
+    """Return the file of a collection, by its place in the card."""
     return directory / f"{LIVE}{number}.safetensors"
 
 
 def mark_of(path: Path) -> Mark:
-    """The file's mark now."""
+    """Return the file's mark now."""
     try:
         found = path.stat()
     except OSError:
@@ -258,7 +258,7 @@ def mark_of(path: Path) -> Mark:
 
 
 def read_live(path: Path, collection: Collection) -> LiveColumns:
-    """The live values of a file. Raises ArtifactError, which names no value, for any other file."""
+    """Read live values. Raises ArtifactError, which names no value, for any other file."""
     data = folder.read(path, LIMIT)
     kinds, live = dict(_OWN), _live(collection)
     for at, each in live:
@@ -284,7 +284,7 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
 
 
 def write_live(path: Path, collection: Collection) -> None:
-    """Replaces the file by the live values that a collection has. Raises ArtifactError."""
+    """Replace the file by the live values that a collection has. Raises ArtifactError."""
     columns = dict(zip(collection.card.attributes, collection.columns, strict=True))
     arrays: dict[str, NDArray[Any]] = {}
     for at, each in _live(collection):
@@ -304,7 +304,7 @@ def write_live(path: Path, collection: Collection) -> None:
 
 @contextmanager
 def one_writer(directory: Path) -> Iterator[None]:
-    """Only one process at a time changes live values of a model; another one waits."""
+    """Let one process at a time change live values of a model; another one waits."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -317,7 +317,7 @@ def one_writer(directory: Path) -> Iterator[None]:
 
 
 def _live(collection: Collection) -> list[tuple[str, Attribute]]:
-    """The live attributes, each with its place among all."""
+    """Return the live attributes, each with its place among all."""
     attributes = enumerate(collection.card.attributes)
     return [(str(at), each) for at, each in attributes if each.live]
 

@@ -42,14 +42,14 @@ class _AxesFile(Strict, frozen=True):
 
 
 def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
-    """The names that the column of each coordinate may have."""
+    """Return the names that the column of each coordinate may have."""
     if isinstance(space, MapSpace):
         return LATITUDE, LONGITUDE
     return tuple([(axis.name,) for axis in space.axes])
 
 
 def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Which of these points, (n, d), lie in the space; NaN lies nowhere."""
+    """Return which of these points, (n, d), lie in the space; NaN lies nowhere."""
     if isinstance(space, MapSpace):
         return _in_area(space.area, coordinates)
     low, high = np.array([(axis.low, axis.high) for axis in space.axes]).T
@@ -58,21 +58,21 @@ def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
 
 
 def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Which points outside would lie in the space if latitude and longitude were swapped."""
+    """Return which points outside would lie in the space if latitude and longitude were swapped."""
     if isinstance(space, MapSpace):
         return ~inside(space, coordinates) & inside(space, coordinates[:, ::-1])
     return np.zeros(len(coordinates), np.bool_)
 
 
 def words_of(space: MetricSpace) -> str:
-    """The space, for an operator."""
+    """Return the space in words, for an operator."""
     if isinstance(space, MapSpace):
         return f"the region {space.area.words}"
     return ", ".join(f"{a.name} from {a.low:g} to {a.high:g} {a.unit}" for a in space.axes)
 
 
 def space_of_region(text: str) -> MapSpace:
-    """The map of "south/west/north/east". Raises ParameterError."""
+    """Return the map of "south/west/north/east". Raises ParameterError."""
     try:
         south, west, north, east = map(float, text.split("/"))
     except ValueError:
@@ -82,7 +82,7 @@ def space_of_region(text: str) -> MapSpace:
 
 
 def space_of_axes(path: Path) -> AxisSpace:
-    """The axes of a TOML file. Raises DataError."""
+    """Return the axes of a TOML file. Raises DataError."""
     try:
         fields = msgspec.toml.decode(path.read_bytes(), type=_AxesFile)
         return AxisSpace(tuple([Axis(**msgspec.structs.asdict(each)) for each in fields.axes]))
@@ -129,12 +129,12 @@ class MetricModel:
 
     @property
     def words(self) -> str:
-        """What it is, for an operator."""
+        """Return what it is, for an operator."""
         n_items = sum(map(len, self.collections.values()))
         return f"{n_items} items, {', '.join(self.collections)}"
 
     def with_live(self, columns: Mapping[str, Mapping[str, Column]]) -> MetricModel:
-        """The same with other live values, by collection and attribute; nothing else is copied."""
+        """Return it with other live values, by collection and attribute; no other is copied."""
         changed = {
             name: self.collections[name].with_live(each) for name, each in columns.items() if each
         }
@@ -148,7 +148,7 @@ def model_of(
     rule: MetricRuleKind | None = None,
     largest: int = MAX_SLATE,
 ) -> MetricModel:
-    """A model of collections over one space, that answers `largest` items, or as many as there
+    """Make a model of collections over one space, that answers `largest` items, or as many as there
     are. rule: else `posterior` with towns and `items` without.
 
     Raises OutOfRange for two collections of one name, and ParameterError for a rule that needs

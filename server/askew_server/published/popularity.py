@@ -20,8 +20,8 @@ from askew.protocol.model_card import ModelCard
 def with_popularity(
     card: ModelCard, catalog: Catalog, release: Release
 ) -> tuple[ModelCard, Catalog, int]:
-    """The catalog with the release's items first in its shared slate, its card, and how many items
-    of the release it does not have.
+    """Return the catalog with the release's items first in its shared slate, its card, and how many
+    items of the release it does not have.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
     articles, case and accents do not matter (`askew.catalog.titles`). Default items are left out:

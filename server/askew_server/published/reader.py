@@ -30,7 +30,7 @@ _STORED = (
 
 
 def part_of_model(payload: bytes) -> str | None:
-    """What of a model a charge paid for, a noisy matrix of likes; None of a list."""
+    """Return what of a model a charge paid for, a noisy matrix of likes; None of a list."""
     kind = "noisy matrix of likes"
     return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
 
@@ -53,12 +53,12 @@ class ReleaseReader:
         self._path = path
 
     def check(self) -> None:
-        """Whether the file is there and a ledger, as far as its first page says."""
+        """Raise LedgerError unless the file is a ledger, as far as its first page says."""
         with self._database():
             pass
 
     def document(self, charge: int) -> bytes:
-        """A release as it was stored. Raises NotFound."""
+        """Return a release as it was stored. Raises NotFound."""
         with self._database() as database:
             row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()
         payload = b"" if row is None else bytes(row[1])
@@ -68,7 +68,7 @@ class ReleaseReader:
         return payload
 
     def named(self, charge: int) -> bytes:
-        """`document` for an operator. Raises LedgerError, which names the releases there are."""
+        """Return `document`. Raises LedgerError, which names the releases that there are."""
         try:
             return self.document(charge)
         except NotFound:
@@ -78,7 +78,7 @@ class ReleaseReader:
         raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
     def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
-        """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""
+        """Return at most `limit` releases after a charge, of one data set or, if empty, of all."""
         with self._database() as database:
             rows = database.execute(
                 f"{_STORED} AND charges.sequence > ? AND ? IN ('', charges.dataset)"

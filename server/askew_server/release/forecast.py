@@ -63,7 +63,7 @@ class SimulatedBits(RandomBits):
         self._rng = np.random.default_rng(seed)
 
     def read(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Return the next `count` bytes."""
         return self._rng.bytes(count)
 
 
@@ -80,7 +80,7 @@ class Expectation:
 
     @classmethod
     def of(cls, text: str, k: int) -> Expectation:
-        """A number of users at place k, or a csv file with a column `count`, an item a row.
+        """Read a number of users at place k, or a csv file with a column `count`, an item a row.
 
         Raises DataError for a file that has no k counts, ParameterError for a number below 1.
         """
@@ -104,7 +104,7 @@ class Expectation:
         return cls(counts, f"{counts[k - 1]} users at place {k}, of {name} (sha256 {digest})")
 
     def users(self, k: int) -> int:
-        """At place k."""
+        """Return how many users are expected at place k."""
         return self.counts[0] if len(self.counts) == 1 else self.counts[k - 1]
 
 
@@ -134,12 +134,12 @@ class Forecast:
 
     @property
     def finds_half(self) -> bool:
-        """Whether it is expected to."""
+        """Return True if at least half of the items are expected to be right."""
         k = self.asked.k
         return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """As JSON has it: epsilon, delta and chance are exact rationals, as text."""
+        """Return it as JSON has it: epsilon, delta and chance are exact rationals, as text."""
         asked = self.asked
         return {
             "mechanism": self.mechanism,
@@ -161,7 +161,7 @@ class Forecast:
         }
 
     def row(self) -> Row:
-        """As a table has it: "none" where there is none, or none is known."""
+        """Return it as a table has it: "none" where there is none, or none is known."""
         return {name: _cell(value) for name, value in self.named().items()}
 
 
@@ -173,7 +173,7 @@ def forecast(
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Of a mechanism on a request. Raises ParameterError where the two do not fit together.
+    """Foresee a mechanism on a request. Raises ParameterError where the two do not fit together.
 
     needs: whether the users needed are looked for, which takes as long as the hits.
     """
@@ -283,8 +283,8 @@ def one_of_many(
 
 
 def best_of(found: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
-    """The one to propose: the most hits; of those that are as good, the one that bears it best
-    if there are fewer users. None without an expectation.
+    """Return the one to propose: the most hits; of those that are as good, the one that bears it
+    best if there are fewer users. None without an expectation.
 
     Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
     """
@@ -299,7 +299,7 @@ def best_of(found: Sequence[Forecast], asked: MechanismRequest) -> Forecast | No
 
 
 def with_default_bound(mechanism: str, asked: MechanismRequest) -> MechanismRequest:
-    """A request with the mechanism's usual contribution bound, unless it names one."""
+    """Return a request with the mechanism's usual contribution bound, unless it names one."""
     bound = asked.max_items_per_unit or default_bound(mechanism)
     return replace(asked, max_items_per_unit=bound)
 
@@ -322,7 +322,7 @@ class _Simulation:
         self._rate = float(asked.epsilon)
 
     def hits(self, share: float, draws: int) -> float:
-        """Of the k listed, how many are right where counts are `share` of the expected."""
+        """Count how many of the k listed are right where counts are `share` of the expected."""
         falling = np.minimum(np.round(share * self._shape()), 2.0 ** (_TOO_MANY + 8))
         counts: Integers = falling.astype(np.int64)
         work = len(counts) + 100 * self._k  # long lists need fewer draws, and take longer
@@ -333,7 +333,7 @@ class _Simulation:
         return sum(right) / times
 
     def users_needed(self) -> int | None:
-        """At place k, rounded to two digits: by bisection of their logarithm."""
+        """Find the users needed at place k, to two digits, by bisection of their logarithm."""
         unit = float(self._shape()[min(self._k, self._n_items) - 1])
         enough = RIGHT * min(self._k, self._n_items)
         if self._n_items <= self._k and self._known:
@@ -350,7 +350,7 @@ class _Simulation:
         return _two_digits(2**high)
 
     def _shape(self) -> Floats:
-        """The expected counts, continued by the law from the last that is known."""
+        """Return the expected counts, continued by the law from the last that is known."""
         known = self._first[: self._n_items]
         last, steep = (self._k, _STEEP) if len(known) == 1 else (len(known), _steepness(known))
         ranks = np.arange(1, self._n_items + 1) / last
@@ -361,14 +361,14 @@ class _Simulation:
 
 
 def _steepness(known: Floats) -> float:
-    """By how many percent counts fall where the rank grows by one, over the lower half of them."""
+    """Return by how many percent counts fall where the rank grows by one, over their lower half."""
     half = len(known) // 2
     fall = log(max(known[half - 1], 1) / max(known[-1], 1)) / log(len(known) / half)
     return min(max(fall, _FLATTEST), _STEEPEST)
 
 
 def _loses_events(each: Forecast, asked: MechanismRequest) -> bool:
-    """Whether it has a bound that nobody asked for, where others need none."""
+    """Return True if it has a bound that nobody asked for, where others need none."""
     unasked = each.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
     return unasked and each.n_items is not None
 
@@ -379,7 +379,7 @@ def _worst_last(each: Forecast, asked: MechanismRequest) -> tuple[bool, float, f
 
 
 def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
-    """The column `count` of a csv, falling. Raises DataError."""
+    """Return the column `count` of a csv, falling. Raises DataError."""
     try:
         rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
         counts = [int(row["count"]) for row in rows]
@@ -404,7 +404,7 @@ def _cell(value: str | float | None) -> str | int:
 def explained_in_words(
     asked: MechanismRequest, n_items: int | None, found: Sequence[Forecast]
 ) -> list[tuple[str, str]]:
-    """What is asked, the proposal, and what holds whatever the counts are."""
+    """Say what is asked, the proposal, and what holds whatever the counts are."""
     domain = (
         "of an unknown domain" if n_items is None else f"of the {n_items:,} of a public catalog"
     )
@@ -444,7 +444,7 @@ def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> li
 
 
 def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
-    """Headings and their text, in the order in which they are shown."""
+    """Return headings and their text, in the order in which they are shown."""
     numbers = [("numbers", counts_in_words(foreseen))] if plan.asked.share else []
     return [
         ("will spend", _spend(plan, dataset)),
@@ -463,14 +463,14 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
 
 
 def counts_in_words(foreseen: Forecast) -> str:
-    """What the counts beside the items will be worth, whatever they are."""
+    """Say what the counts beside the items will be worth, whatever they are."""
     asked = foreseen.asked
     spent = f"for epsilon {number(asked.epsilon * asked.share)} of the total"
     return f"noisy counts beside the items, {spent}: {within_in_words(foreseen)}"
 
 
 def needs_in_words(foreseen: Forecast) -> str:
-    """How many users it takes for a list worth having."""
+    """Say how many users it takes for a list worth having."""
     if foreseen.users_needed is None:
         return "more users than there are, for 19 of 20 items to be right"
     users = f"about {foreseen.users_needed:,} users at place {foreseen.asked.k}"
@@ -478,14 +478,14 @@ def needs_in_words(foreseen: Forecast) -> str:
 
 
 def expected_in_words(found: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
-    """The expected hits of every mechanism, and which to take."""
+    """Say the expected hits of every mechanism, and which to take."""
     hits = ", ".join(f"{each.mechanism} {each.expected_hits}" for each in found)
     lines = [("expected", f"of {found[0].asked.k} right: {hits}")]
     return lines if best is None else [*lines, ("proposed", proposal_in_words(best))]
 
 
 def proposal_in_words(best: Forecast) -> str:
-    """What is expected of the best, also of a wrong expectation."""
+    """Say what is expected of the best, also of a wrong expectation."""
     if not best.finds_half:
         return "none: no mechanism is expected to find half; take a larger epsilon or a smaller k"
     hits = f"{best.mechanism}: {best.expected_hits} of {best.asked.k} right"
@@ -493,7 +493,7 @@ def proposal_in_words(best: Forecast) -> str:
 
 
 def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> str:
-    """Why a release is refused that would be mostly noise."""
+    """Say why a release is refused that would be mostly noise."""
     instead = ""
     if best is not None and best.finds_half:
         instead = f"--mechanism {best.mechanism} is expected to find {best.expected_hits}; "
@@ -505,7 +505,7 @@ def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> st
 
 
 def accuracy_in_words(people: str, k: int) -> str:
-    """What holds before anybody is counted."""
+    """Say what holds before anybody is counted."""
     return (
         f"at least {number(100 * CHANCE)} % sure, whatever the counts:"
         f" no item listed is more than {people} people below place {k}"
@@ -520,7 +520,7 @@ def _spend(plan: ReleasePlan, dataset: Dataset) -> str:
 
 
 def _left(plan: ReleasePlan, dataset: Dataset) -> str:
-    """How many of them the budget pays for, as far as anybody plans."""
+    """Return how many of them the budget pays for, as far as anybody plans."""
     loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
     running, number = dataset.running, 0
     with suppress(BudgetExceeded):

@@ -36,7 +36,7 @@ from askew_server.tables import (
 
 
 def duckdb_failures(where: str) -> AbstractContextManager[None]:
-    """DuckDB's failure as a DataError that quotes no row."""
+    """Raise DuckDB's failure as a DataError that quotes no row."""
     return failures_named(where, duckdb.Error, _reason)
 
 
@@ -98,8 +98,8 @@ class DuckDBEngine:
             self._statements = of_duckdb(self._connection, self._progress)
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
-        """The identifiers of a table; a file is given a temporary view, each time anew: a copy that
-        the last one read may be gone.
+        """Return the identifiers of a table; a file gets a temporary view, each time anew: a copy
+        that the last one read may be gone.
         """
         if not is_file(name):
             return self._known(name)
@@ -115,7 +115,7 @@ class DuckDBEngine:
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """The columns of a table with their types."""
+        """Return the columns of a table with their types."""
         with duckdb_failures(".".join(table)):
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}
@@ -123,7 +123,7 @@ class DuckDBEngine:
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
-        """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it.
+        """Return the rows of a statement. Ctrl-C and SIGTERM end it, and no copy outlives it.
 
         Files are read as they are now, or as they were looked through: text from a copy, and
         parquet again where it was replaced meanwhile. Raises DataError where it never is still.
@@ -162,7 +162,7 @@ class DuckDBEngine:
             require_still(states)
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
-        """Lines of a file of text that are no rows."""
+        """Count the lines of a file of text that are no rows."""
         if not is_text_file(name):
             return 0
         known = self._looked_through.get(name)
@@ -172,7 +172,7 @@ class DuckDBEngine:
             return copy.broken
 
     def close(self) -> None:
-        """Stops what is asked, by whatever thread, and closes the connection."""
+        """Stop what is asked, by whatever thread, and close the connection."""
         self._closed = True
         self._statements.stop()
         self._connection.close()
@@ -181,8 +181,8 @@ class DuckDBEngine:
         self._folder.close()
 
     def _known(self, name: str) -> tuple[str, ...]:
-        """The identifiers of a table that is there. Others DuckDB takes for names of files, whose
-        separators and types it guesses from their first rows.
+        """Return the identifiers of a table that is there. Others DuckDB takes for names of files,
+        whose separators and types it guesses from their first rows.
         """
         parts = table_parts(name)
         sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"
@@ -235,7 +235,7 @@ class DuckDBEngine:
     def _mended(
         self, name: str, states: tuple[State, ...], counts: Callable[[str], bool]
     ) -> _Copy | None:
-        """A copy of the columns of parquet files that count, without texts that are no UTF-8, which
+        """Copy the columns of parquet files that count, without texts that are no UTF-8, which
         DuckDB reads no further than; None where there are none, as everywhere but for mistakes.
         """
         paths = tuple(each.path for each in states)
@@ -262,7 +262,7 @@ class DuckDBEngine:
             known.close()
 
     def _go_on(self, _: float) -> None:
-        """Raises DataError where the engine is closed: who stops does not wait for a whole log."""
+        """Raise DataError where the engine is closed: who stops does not wait for a whole log."""
         if self._closed:
             raise DataError("DuckDB: the engine was closed while a log was read")
 
@@ -271,16 +271,15 @@ class DuckDBEngine:
         self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {self._views[name]} AS {query}")
 
     def _parquet(self, name: str, files: tuple[str, ...]) -> str:
-        """The rows of parquet files."""
         alike = [duckdb.ColumnExpression(column) for column in self._alike(name, files)]
         paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
         rows = self._connection.read_parquet(paths, hive_partitioning=False).select(*alike)
         return rows.sql_query()
 
     def _alike(self, name: str, files: tuple[str, ...]) -> dict[str, str]:
-        """The columns that all parquet files have, of one type, with their types. DuckDB would take
-        the first file's for everybody's: a value of another file then fails the count after the
-        charge, is rounded, or becomes one with others ("01" and 1).
+        """Return the columns that all parquet files have, of one type, with their types. DuckDB
+        would take the first file's for everybody's: a value of another file then fails the count
+        after the charge, is rounded, or becomes one with others ("01" and 1).
         """
         if not files:
             raise DataError(f"{name}: there is no such file")
@@ -328,5 +327,5 @@ class _Copy:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Stop what is asked, by whatever thread, and close the connection."""
         self._file.close()
