@@ -445,20 +445,39 @@ def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> li
 
 def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
     """Return headings and their text, in the order in which they are shown."""
-    numbers = [("numbers", counts_in_words(foreseen))] if plan.asked.share else []
+    asked, cap, bound = plan.asked, dataset.cap, plan.asked.max_items_per_unit
+    loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
+    spends = losses(asked.epsilon, asked.delta)
+    if isinstance(loss, BoundedRange):
+        slack = f"which takes delta {number(cap.slack)} once for all"
+        spends = f"at most {spends}, by zCDP with the others, {slack}"
+    running, left = dataset.running, 0
+    with suppress(BudgetExceeded):
+        while left < PLANNED:
+            running, left = cap.after(running, loss), left + 1
+    more = " or more" if left == PLANNED else ""
+    kept = "every item of a person, each once"
+    if bound is not None:
+        kept = f"at most {bound} items of one person, each once, by a keyed hash"
+    if plan.source.catalog is None:
+        domain = "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
+    else:
+        domain = f"public: every item of {Path(plan.source.catalog).name}"
+    form = "best first" if plan.spec.ranked else "as a set, in the order of their names"
+    spent = losses(dataset.spent.epsilon, dataset.spent.delta)
     return [
-        ("will spend", _spend(plan, dataset)),
-        ("so far", f"{losses(dataset.spent.epsilon, dataset.spent.delta)} of {_cap(dataset)}"),
-        ("left", f"{_left(plan, dataset)} such releases, with this one"),
+        ("will spend", f"{spends}, once and for good, also if the job then fails"),
+        ("so far", f"{spent} of {losses(cap.epsilon, cap.delta)}"),
+        ("left", f"{left:,}{more} such releases, with this one"),
         ("data set", f"{plan.dataset}, version {plan.version}"),
-        ("protects", f"{PRIVACY_UNIT}; neighbors: {plan.asked.neighbors.value}"),
-        ("counts", _counts(plan)),
-        ("domain", _domain(plan)),
-        ("selects", _selects(plan)),
-        ("noise", plan.spec.noise(plan.selector, plan.asked.max_items_per_unit)),
-        *numbers,
+        ("protects", f"{PRIVACY_UNIT}; neighbors: {asked.neighbors.value}"),
+        ("counts", f"people per item; {kept}"),
+        ("domain", domain),
+        ("selects", f"{asked.k} items, {form}, by {plan.mechanism}"),
+        ("noise", plan.spec.noise(plan.selector, bound)),
+        *([("numbers", counts_in_words(foreseen))] if asked.share else []),
         ("needs", needs_in_words(foreseen)),
-        ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", plan.asked.k)),
+        ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", asked.k)),
     ]
 
 
@@ -510,42 +529,3 @@ def accuracy_in_words(people: str, k: int) -> str:
         f"at least {number(100 * CHANCE)} % sure, whatever the counts:"
         f" no item listed is more than {people} people below place {k}"
     )
-
-
-def _spend(plan: ReleasePlan, dataset: Dataset) -> str:
-    most, slack = losses(plan.asked.epsilon, plan.asked.delta), number(dataset.cap.slack)
-    if isinstance(plan.charge_request(ranged=dataset.cap.slack > 0).loss, BoundedRange):
-        most = f"at most {most}, by zCDP with the others, which takes delta {slack} once for all"
-    return f"{most}, once and for good, also if the job then fails"
-
-
-def _left(plan: ReleasePlan, dataset: Dataset) -> str:
-    """Return how many of them the budget pays for, as far as anybody plans."""
-    loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
-    running, number = dataset.running, 0
-    with suppress(BudgetExceeded):
-        while number < PLANNED:
-            running, number = dataset.cap.after(running, loss), number + 1
-    return f"{number:,}" if number < PLANNED else f"{PLANNED:,} or more"
-
-
-def _cap(dataset: Dataset) -> str:
-    return losses(dataset.cap.epsilon, dataset.cap.delta)
-
-
-def _counts(plan: ReleasePlan) -> str:
-    bound = plan.asked.max_items_per_unit
-    if bound is None:
-        return "people per item; every item of a person, each once"
-    return f"people per item; at most {bound} items of one person, each once, by a keyed hash"
-
-
-def _domain(plan: ReleasePlan) -> str:
-    if plan.source.catalog is None:
-        return "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
-    return f"public: every item of {Path(plan.source.catalog).name}"
-
-
-def _selects(plan: ReleasePlan) -> str:
-    form = "best first" if plan.spec.ranked else "as a set, in the order of their names"
-    return f"{plan.asked.k} items, {form}, by {plan.mechanism}"

@@ -111,14 +111,17 @@ class ReleasePlan:
         """Run the mechanism on private counts; what comes back is public."""
         items, stopped, exact = draw(self.selector, counts, bits)
         noisy: dict[str, Any] = {}
+        parameters = parameters_of(self.selector)
+        if self.expected is not None:  # no part of the request, since no answer depends on it
+            parameters["expected"] = self.expected
         if self.noise is not None:
+            law = "geometric" if isinstance(self.noise.privacy_loss(), PureDP) else "Gaussian"
+            parameters["counts"] = f"{self.asked.share} of epsilon, {law} noise"
             noisy = {
                 "counts": self.noise.perturb(exact, bits=bits),
                 "each_within": self.noise.error_bound(),
                 "all_within": self.noise.error_bound(of=self.asked.k),
             }
-        # No part of the request, since no answer depends on it.
-        expected = {} if self.expected is None else {"expected": self.expected}
         return Release(
             charge=charge,
             dataset=self.dataset,
@@ -129,16 +132,9 @@ class ReleasePlan:
             stopped=stopped,
             loss=self.loss,
             max_items_per_unit=self.asked.max_items_per_unit,
-            parameters=parameters_of(self.selector) | expected | self._share,
+            parameters=parameters,
             **noisy,
         )
-
-    @property
-    def _share(self) -> dict[str, str]:
-        if self.noise is None:
-            return {}
-        law = "geometric" if isinstance(self.noise.privacy_loss(), PureDP) else "Gaussian"
-        return {"counts": f"{self.asked.share} of epsilon, {law} noise"}
 
     @property
     def _ranged_loss(self) -> BoundedRange | None:
