@@ -66,8 +66,8 @@ def read_private(path: Path) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
         with os.fdopen(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or found.st_mode & _exposed(found.st_uid):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_mode & _exposed(status.st_uid):
                 raise AccessError(f"the key file {path} must be a regular file of mode 0600")
             return file.read(_MOST_BYTES)
     except OSError as error:
@@ -75,8 +75,8 @@ def read_private(path: Path) -> bytes:
 
 
 def _exposed(owner: int) -> int:
-    given = owner == 0 and os.geteuid() != 0
-    return 0o037 if given else 0o077
+    is_mounted = owner == 0 and os.geteuid() != 0
+    return 0o037 if is_mounted else 0o077
 
 
 def write_new(files: dict[Path, bytes]) -> None:

@@ -200,8 +200,8 @@ def require_public(catalog: str, events: str) -> None:
 
 def _same_table(one: str, other: str) -> bool:
     parts, others = (table_parts(name.casefold()) for name in (one, other))
-    known = min(len(parts), len(others))
-    return parts[-known:] == others[-known:]
+    named = min(len(parts), len(others))
+    return parts[-named:] == others[-named:]
 
 
 def _same_files(one: str, other: str) -> bool:
@@ -210,8 +210,8 @@ def _same_files(one: str, other: str) -> bool:
 
 def _identities(name: str) -> Iterator[tuple[int, int]]:
     """Yield device and inode of every file that a name or a pattern stands for, in folders too."""
-    found = [name] if Path(name).exists() else glob.glob(name, recursive=True)  # noqa: PTH207
-    for path in map(Path, found):
+    names = [name] if Path(name).exists() else glob.glob(name, recursive=True)  # noqa: PTH207
+    for path in map(Path, names):
         for file in path.rglob("*") if path.is_dir() else (path,):
             status = file.stat()
             yield status.st_dev, status.st_ino

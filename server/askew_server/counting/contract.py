@@ -55,8 +55,8 @@ class EventSource:
     def __post_init__(self) -> None:
         for field_name, name in (("events", self.events), ("catalog", self.catalog or "")):
             if name.lower().endswith(_UNREAD):
-                known = "a file of parquet, csv, tsv or txt, or a table"
-                raise ParameterError(field_name, name, known)
+                limit = "a file of parquet, csv, tsv or txt, or a table"
+                raise ParameterError(field_name, name, limit)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,12 +52,12 @@ def require_likes(engine: Engine, task: LikesTask) -> list[str]:
     _names(engine, task)
     types = engine.columns(engine.table(task.events))
     keys = dict.fromkeys(task.keys, 1)
-    found = remarks(task, keys, types[task.item_column], engine.dialect)
+    warnings = remarks(task, keys, types[task.item_column], engine.dialect)
     counting = carried(statements.COUNT_PLACES, Names({}, {}, frozenset()), engine.dialect)
     [[listed]] = engine.execute(counting, {"keys": _listed(task)})
     if int(str(listed)) != len(task.keys):
         raise DataError(f"{engine.dialect} has another catalog than it was given")
-    return found
+    return warnings
 
 
 def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
@@ -125,7 +125,7 @@ def _names(engine: Engine, task: LikesTask) -> Names:
         raise DataError(f"{task.events}: there is no column {column!r}")
     dialect = DIALECTS[engine.dialect]
     if not dialect.has_ratings(types[column]):
-        found = f"column {column!r} has the type {types[column]}"
-        raise DataError(f"{task.events}: {found}; ratings must be numbers")
+        typed = f"column {column!r} has the type {types[column]}"
+        raise DataError(f"{task.events}: {typed}; ratings must be numbers")
     texts = names.texts | ({"rating_column"} if dialect.has_text(types[column]) else set())
     return Names(names.tables, {**names.columns, "rating_column": column}, texts)

@@ -34,11 +34,11 @@ def with_popularity(
         Counter(title_key(item.label) for item in catalog.items),
     )
     clear = (key for key in map(title_key, release.items) if labels[key] < 2)
-    found = [item for item in map(index.get, clear) if item is not None]
-    popular = dict.fromkeys(item for item in found if item >= card.n_held)
+    matched = [item for item in map(index.get, clear) if item is not None]
+    popular = dict.fromkeys(item for item in matched if item >= card.n_held)
     rest = [item for item in catalog.shared_slate if item not in popular]
     slate = (*popular, *rest)[: len(catalog.shared_slate)]
     popular_first = replace(catalog, shared_slate=slate)
     source = f"{card.source}; newcomers see release {release.charge} of {release.dataset} first"
     served = replace(card, catalog_version=popular_first.version, source=source)
-    return served, popular_first, len(release.items) - len(found)
+    return served, popular_first, len(release.items) - len(matched)

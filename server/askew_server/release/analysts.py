@@ -133,7 +133,7 @@ class AnalystDesk:
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
         """Return what is left. Raises NotFound where nothing was granted: denied by default."""
         granted = self._ledger.budgets(dataset) if dataset in self._offered else ()
-        own = [each for each in granted if each.principal == principal]
+        own = [grant for grant in granted if grant.principal == principal]
         if not own:
             raise NotFound("budget")
         newest = own[-1]

@@ -282,20 +282,20 @@ def one_of_many(
     return requested(low), cap, total
 
 
-def best_of(found: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
+def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
     """Return the one to propose: the most hits; of those that are as good, the one that bears it
     best if there are fewer users. None without an expectation.
 
     Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
     """
-    known = [
-        each for each in found if each.expected_hits is not None and not _loses_events(each, asked)
+    likely = [
+        row for row in candidates if row.expected_hits is not None and not _loses_events(row, asked)
     ]
-    if not known:
+    if not likely:
         return None
-    most = max(each.expected_hits or 0 for each in known)
-    near = [each for each in known if (each.expected_hits or 0) >= most - _NEAR * each.asked.k]
-    return max(near, key=lambda each: each.hits_if_half or 0)
+    most = max(row.expected_hits or 0 for row in likely)
+    near = [row for row in likely if (row.expected_hits or 0) >= most - _NEAR * row.asked.k]
+    return max(near, key=lambda row: row.hits_if_half or 0)
 
 
 def with_default_bound(mechanism: str, asked: MechanismRequest) -> MechanismRequest:
@@ -329,7 +329,7 @@ class _Simulation:
         times = min(draws, max(_LEAST, _WORK // work))
         bits = SimulatedBits(7)
         lists = (self._selector.select(counts, bits=bits) for _ in range(times))
-        right = (item < self._k for each in lists for item in each)  # counts fall with the item
+        right = (item < self._k for chosen in lists for item in chosen)  # counts fall with the item
         return sum(right) / times
 
     def users_needed(self) -> int | None:
@@ -351,31 +351,31 @@ class _Simulation:
 
     def _shape(self) -> Floats:
         """Return the expected counts, continued by the law from the last that is known."""
-        known = self._first[: self._n_items]
-        last, steep = (self._k, _STEEP) if len(known) == 1 else (len(known), _steepness(known))
+        counts = self._first[: self._n_items]
+        last, steep = (self._k, _STEEP) if len(counts) == 1 else (len(counts), _steepness(counts))
         ranks = np.arange(1, self._n_items + 1) / last
-        shape: Floats = known[-1] * np.exp(steep / _BEND * (1 - ranks**_BEND))
-        if len(known) > 1:
-            shape[: len(known)] = known
+        shape: Floats = counts[-1] * np.exp(steep / _BEND * (1 - ranks**_BEND))
+        if len(counts) > 1:
+            shape[: len(counts)] = counts
         return shape
 
 
-def _steepness(known: Floats) -> float:
+def _steepness(counts: Floats) -> float:
     """Return by how many percent counts fall where the rank grows by one, over their lower half."""
-    half = len(known) // 2
-    fall = log(max(known[half - 1], 1) / max(known[-1], 1)) / log(len(known) / half)
+    half = len(counts) // 2
+    fall = log(max(counts[half - 1], 1) / max(counts[-1], 1)) / log(len(counts) / half)
     return min(max(fall, _FLATTEST), _STEEPEST)
 
 
-def _loses_events(each: Forecast, asked: MechanismRequest) -> bool:
+def _loses_events(row: Forecast, asked: MechanismRequest) -> bool:
     """Return True if it has a bound that nobody asked for, where others need none."""
-    unasked = each.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
-    return unasked and each.n_items is not None
+    unasked = row.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
+    return unasked and row.n_items is not None
 
 
-def _worst_last(each: Forecast, asked: MechanismRequest) -> tuple[bool, float, float, int]:
-    needed = float("inf") if each.users_needed is None else each.users_needed
-    return _loses_events(each, asked), -(each.expected_hits or 0), needed, each.error_bound
+def _worst_last(row: Forecast, asked: MechanismRequest) -> tuple[bool, float, float, int]:
+    needed = float("inf") if row.users_needed is None else row.users_needed
+    return _loses_events(row, asked), -(row.expected_hits or 0), needed, row.error_bound
 
 
 def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
@@ -385,7 +385,7 @@ def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
         counts = [int(row["count"]) for row in rows]
     except (UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError):
         raise DataError(f"{name}: it is no csv with a whole number in a column 'count'") from None
-    if any(not 0 <= each < 1 << int(_TOO_MANY) for each in counts):
+    if any(not 0 <= count < 1 << int(_TOO_MANY) for count in counts):
         raise DataError(f"{name}: a count is below 0 or above {1 << int(_TOO_MANY):,}")
     return tuple(sorted(counts, reverse=True))
 
@@ -402,7 +402,7 @@ def _cell(value: str | float | None) -> str | int:
 
 
 def explained_in_words(
-    asked: MechanismRequest, n_items: int | None, found: Sequence[Forecast]
+    asked: MechanismRequest, n_items: int | None, rows: Sequence[Forecast]
 ) -> list[tuple[str, str]]:
     """Say what is asked, the proposal, and what holds whatever the counts are."""
     domain = (
@@ -413,13 +413,13 @@ def explained_in_words(
         ("spends", f"{losses(asked.epsilon, asked.delta)}; neighbors: {asked.neighbors.value}"),
     ]
     if asked.share:
-        lines.append(("numbers", counts_in_words(found[0])))
-    best = best_of(found, asked)
+        lines.append(("numbers", counts_in_words(rows[0])))
+    best = best_of(rows, asked)
     if best is not None:
         lines.append(("proposed", proposal_in_words(best)))
-    if len(found) > 1:
+    if len(rows) > 1:
         return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
-    [only] = found
+    [only] = rows
     spec = specs()[only.mechanism]
     selected, _ = parts_of(only.asked, spec)
     noise = spec.noise(spec.build(selected), only.asked.max_items_per_unit)
@@ -496,10 +496,10 @@ def needs_in_words(foreseen: Forecast) -> str:
     return f"{users} for 19 of 20 items to be right"
 
 
-def expected_in_words(found: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
+def expected_in_words(rows: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
     """Say the expected hits of every mechanism, and which to take."""
-    hits = ", ".join(f"{each.mechanism} {each.expected_hits}" for each in found)
-    lines = [("expected", f"of {found[0].asked.k} right: {hits}")]
+    hits = ", ".join(f"{row.mechanism} {row.expected_hits}" for row in rows)
+    lines = [("expected", f"of {rows[0].asked.k} right: {hits}")]
     return lines if best is None else [*lines, ("proposed", proposal_in_words(best))]
 
 

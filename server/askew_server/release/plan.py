@@ -49,10 +49,10 @@ class ReleasePlan:
     @cached_property
     def spec(self) -> MechanismSpec:
         """Return the mechanism's row in the table of `selectors`."""
-        known, asked = self.source.catalog is not None, self.asked
+        has_catalog, asked = self.source.catalog is not None, self.asked
         with_counts = bool(asked.share)
         return spec_of(
-            self.mechanism, known_domain=known, delta=asked.delta, with_counts=with_counts
+            self.mechanism, known_domain=has_catalog, delta=asked.delta, with_counts=with_counts
         )
 
     @cached_property

@@ -201,7 +201,7 @@ def spec_of(
         raise ParameterError("mechanism", name, "one of " + ", ".join(table))
     spec = table[name]
     if spec.needs_catalog and not known_domain:
-        others = " or ".join(each for each, row in table.items() if not row.needs_catalog)
+        others = " or ".join(other for other, row in table.items() if not row.needs_catalog)
         limit = (
             f"{others} where no --catalog makes the items public: an item "
             "that one person alone brought in would show that this person is in the data"

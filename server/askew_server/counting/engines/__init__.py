@@ -72,11 +72,11 @@ def public_address(address: str) -> str:
         return "spark:" + ("local" if master.startswith("local[") else _without_name(master))
     if scheme == "duckdb":
         return address
-    found = _SERVER.fullmatch(rest)
-    if found is None:
+    parts = _SERVER.fullmatch(rest)
+    if parts is None:
         return f"{scheme}:"
     scheme = "postgresql" if scheme == "postgres" else scheme
-    host, base, options = found.groups()
+    host, base, options = parts.groups()
     host = host.lower().removesuffix(_USUAL_PORT)
     asked = sorted(pair for pair in parse_qsl(options) if pair[0] in _PLACES)
     query = "?" + "&".join(f"{name}={value}" for name, value in asked) if asked else ""

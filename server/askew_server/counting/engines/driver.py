@@ -96,5 +96,5 @@ def no_connection(error: Exception) -> str:
     the host, and that is half of the password where one has an unescaped "@".
     """
     words = str(error).lower()
-    found = [why for why in _WHY if why in words] or [type(error).__name__]
-    return f"no connection ({', '.join(found)})"
+    reasons = [why for why in _WHY if why in words] or [type(error).__name__]
+    return f"no connection ({', '.join(reasons)})"

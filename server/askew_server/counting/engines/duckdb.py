@@ -133,7 +133,7 @@ class DuckDBEngine:
         for look in range(_LOOKS):
             with duckdb_failures(", ".join(self._views) or "DuckDB"), ExitStack() as stack:
                 still = [state for name in asked for state in self._settle(name, sql, stack)]
-                found = self._statements.result(
+                rows = self._statements.result(
                     lambda: self._connection.execute(sql, values).fetchall()
                 )
                 try:
@@ -143,7 +143,7 @@ class DuckDBEngine:
                         raise
                     continue
                 self._progress(1.0)
-                return found
+                return rows
         raise AssertionError("the last look returns or raises")
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
@@ -165,9 +165,9 @@ class DuckDBEngine:
         """Count the lines of a file of text that are no rows."""
         if not is_text_file(name):
             return 0
-        known = self._looked_through.get(name)
-        if isinstance(known, _Copy):
-            return known.broken
+        looked = self._looked_through.get(name)
+        if isinstance(looked, _Copy):
+            return looked.broken
         with self._copied(name, columns) as copy:
             return copy.broken
 
@@ -199,23 +199,23 @@ class DuckDBEngine:
         """Have the view of files read them; return the files that must keep still until it is
         read. When rows are asked for, and not when the view is made: that is before the charge.
         """
-        known = self._looked_through.get(name)
+        looked = self._looked_through.get(name)
         if is_text_file(name):
-            copy = known if isinstance(known, _Copy) else None
+            copy = looked if isinstance(looked, _Copy) else None
             if copy is None:
                 copy = stack.enter_context(self._copied(name, None))
             self._view(name, copy.query)
             return ()
-        if isinstance(known, _Copy):
-            self._view(name, known.query)
+        if isinstance(looked, _Copy):
+            self._view(name, looked.query)
             return ()
-        states = known or states_of(files_of(name))
-        if not known:
+        states = looked or states_of(files_of(name))
+        if not looked:
             mended = self._mended(name, states, lambda column: _SQL.quoted(column) in sql)
             if mended is not None:
                 self._view(name, stack.enter_context(mended).query)
                 return states
-        self._view(name, self._parquet(name, tuple(each.path for each in states)))
+        self._view(name, self._parquet(name, tuple(state.path for state in states)))
         return states
 
     def _text(self, name: str) -> Table:
@@ -227,7 +227,7 @@ class DuckDBEngine:
     def _copied(self, name: str, columns: Collection[str] | None) -> _Copy:
         table = self._text(name)
         own = sorted(columns or table.columns)
-        texts = ", ".join(f"NULLIF({each}, '') AS {each}" for each in map(_SQL.quoted, own))
+        texts = ", ".join(f"NULLIF({column}, '') AS {column}" for column in map(_SQL.quoted, own))
         return _Copy(
             name, self._folder.path, texts, lambda file: copy_text(table, own, file, self._go_on)
         )
@@ -238,7 +238,7 @@ class DuckDBEngine:
         """Copy the columns of parquet files that count, without texts that are no UTF-8, which
         DuckDB reads no further than; None where there are none, as everywhere but for mistakes.
         """
-        paths = tuple(each.path for each in states)
+        paths = tuple(state.path for state in states)
         types = {
             column: kind for column, kind in self._alike(name, paths).items() if counts(column)
         }
@@ -257,9 +257,9 @@ class DuckDBEngine:
         )
 
     def _forget(self, name: str) -> None:
-        known = self._looked_through.pop(name, ())
-        if isinstance(known, _Copy):
-            known.close()
+        looked = self._looked_through.pop(name, ())
+        if isinstance(looked, _Copy):
+            looked.close()
 
     def _go_on(self, _: float) -> None:
         """Raise DataError where the engine is closed: who stops does not wait for a whole log."""

@@ -115,13 +115,13 @@ class SparkEngine:
         asked = [name for name, view in self._views.items() if view in sql]
         seen = {name: self._states(name) for name in asked}
         with self._failures_named("Spark"):
-            found = self._statements.result(
+            rows = self._statements.result(
                 lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
             )
             self._session.sql("SELECT 1")
         for states in seen.values():
             require_still(states)
-        return found
+        return rows
 
     def look_through(self, name: str, _columns: Collection[str] | None = None, /) -> None:
         """Note how this machine's files are: what changes after it is not counted."""
