@@ -2,7 +2,8 @@
 
     manifest.json             SHA-256 of each file
     card.binpb                the card: the very bytes that devices get
-    collection-N.safetensors  coordinates (n, d), titles end to end, and the arrays of each column
+    collection-N.safetensors  of the collection of number N: coordinates (n, d), titles end to end,
+                              and the arrays of each column
     keys-N.safetensors        digests of the items' keys in their order, by which live values find
                               their items; never loaded to serve
     towns.safetensors         where people are expected, if the model knows
@@ -88,12 +89,12 @@ class MetricManifest(SignedManifest, frozen=True, kw_only=True):
     """What a server knows of a metric model beside its card. towns: where they come from."""
 
     kind: Literal["metric"]
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     towns: str | None
 
 
 def collection_file(number: int) -> str:
-    """Return the name of the file of a collection, by its place in the card."""
+    """Return the name of the file of the collection of a number."""
     return f"collection-{number}.safetensors"
 
 
@@ -109,12 +110,13 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
     already there, or cannot be written.
     """
     files: dict[str, bytes] = {}
-    for number, each in enumerate(model.card.collections):
-        files[collection_file(number)] = encode_arrays(_arrays_of(model.collections[each.name]))
+    for each in model.card.collections:
+        arrays = _arrays_of(model.collections[each.name])
+        files[collection_file(each.number)] = encode_arrays(arrays)
         if keys and each.name in keys:
             halves = keys[each.name]
             encoded = encode_arrays({"upper": halves.upper, "lower": halves.lower})
-            files[keys_file(number)] = encoded
+            files[keys_file(each.number)] = encoded
     files |= {_FILES[part]: file for part, file in files_of(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
@@ -122,7 +124,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
     files[CARD] = metric_card_to_bytes(model.card)
     files[MANIFEST] = MetricManifest(
         kind="metric",
-        schema_version=2,
+        schema_version=3,
         towns=None if model.towns is None else model.towns.source,
         files={name: folder.describe(data) for name, data in files.items()},
     ).encoded()
@@ -130,7 +132,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
-    """Return what devices may hold of a model: nothing where it proposes that for no collection."""
+    """What devices may hold of a model: nothing where it proposes that for no collection."""
     proposed = any(each.mode is not ServingMode.QUERY for each in model.card.collections)
     if model.files or not proposed or sum(map(len, model.collections.values())) > MOST_HELD:
         return model.files
@@ -143,8 +145,10 @@ def load(directory: Path) -> MetricModel:
     card = _card(directory, manifest)
     try:
         collections = {
-            each.name: _collection(each, card.space, _read(directory, collection_file(n), manifest))
-            for n, each in enumerate(card.collections)
+            each.name: _collection(
+                each, card.space, _read(directory, collection_file(each.number), manifest)
+            )
+            for each in card.collections
         }
         there = {part: name for part, name in _FILES.items() if name in manifest.files}
         held = {part: _read(directory, name, manifest) for part, name in there.items()}
@@ -156,19 +160,19 @@ def load(directory: Path) -> MetricModel:
 
 
 def read_card(directory: Path) -> MetricCard:
-    """Read the card of a model. Raises ArtifactError."""
+    """The card of a model. Raises ArtifactError."""
     return _card(directory, _manifest(directory))
 
 
 def read_keys(directory: Path, number: int) -> Keys | None:
-    """Read the keys of a collection, by its place in the card; None where it was made without."""
+    """Return the keys of the collection of a number; None where it was made without."""
     manifest = _manifest(directory)
     name = keys_file(number)
     if name not in manifest.files:
         return None
     kinds = {"upper": _HALF_KEY, "lower": _HALF_KEY}
     arrays = decode_arrays(name, _read(directory, name, manifest), kinds)
-    n_items = _card(directory, manifest).collections[number].n_items
+    n_items = _card(directory, manifest).collection(number).n_items
     if {len(each) for each in arrays.values()} != {n_items}:
         raise ArtifactError(f"{name} does not have a key for each item")
     return Keys(arrays["upper"], arrays["lower"])
@@ -244,12 +248,12 @@ _OWN: dict[str, ArrayKind] = {
 
 
 def live_path(directory: Path, number: int) -> Path:
-    """Return the file of a collection, by its place in the card."""
+    """Return the file of the live values of the collection of a number."""
     return directory / f"{LIVE}{number}.safetensors"
 
 
 def mark_of(path: Path) -> Mark:
-    """Return the file's mark now."""
+    """The file's mark now."""
     try:
         found = path.stat()
     except OSError:
@@ -258,7 +262,7 @@ def mark_of(path: Path) -> Mark:
 
 
 def read_live(path: Path, collection: Collection) -> LiveColumns:
-    """Read live values. Raises ArtifactError, which names no value, for any other file."""
+    """The live values of a file. Raises ArtifactError, which names no value, for any other file."""
     data = folder.read(path, LIMIT)
     kinds, live = dict(_OWN), _live(collection)
     for at, each in live:
@@ -284,7 +288,7 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
 
 
 def write_live(path: Path, collection: Collection) -> None:
-    """Replace the file by the live values that a collection has. Raises ArtifactError."""
+    """Replaces the file by the live values that a collection has. Raises ArtifactError."""
     columns = dict(zip(collection.card.attributes, collection.columns, strict=True))
     arrays: dict[str, NDArray[Any]] = {}
     for at, each in _live(collection):
@@ -304,7 +308,7 @@ def write_live(path: Path, collection: Collection) -> None:
 
 @contextmanager
 def one_writer(directory: Path) -> Iterator[None]:
-    """Let one process at a time change live values of a model; another one waits."""
+    """Only one process at a time changes live values of a model; another one waits."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -317,7 +321,7 @@ def one_writer(directory: Path) -> Iterator[None]:
 
 
 def _live(collection: Collection) -> list[tuple[str, Attribute]]:
-    """Return the live attributes, each with its place among all."""
+    """The live attributes, each with its place among all."""
     attributes = enumerate(collection.card.attributes)
     return [(str(at), each) for at, each in attributes if each.live]
 

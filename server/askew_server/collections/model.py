@@ -20,6 +20,7 @@ from askew.catalog.catalog_file import Part
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind
+from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.taste.model.directory import Strict
@@ -42,14 +43,14 @@ class _AxesFile(Strict, frozen=True):
 
 
 def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
-    """Return the names that the column of each coordinate may have."""
+    """The names that the column of each coordinate may have."""
     if isinstance(space, MapSpace):
         return LATITUDE, LONGITUDE
     return tuple([(axis.name,) for axis in space.axes])
 
 
 def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Return which of these points, (n, d), lie in the space; NaN lies nowhere."""
+    """Which of these points, (n, d), lie in the space; NaN lies nowhere."""
     if isinstance(space, MapSpace):
         return _in_area(space.area, coordinates)
     low, high = np.array([(axis.low, axis.high) for axis in space.axes]).T
@@ -58,21 +59,21 @@ def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
 
 
 def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Return which points outside would lie in the space if latitude and longitude were swapped."""
+    """Which points outside would lie in the space if latitude and longitude were swapped."""
     if isinstance(space, MapSpace):
         return ~inside(space, coordinates) & inside(space, coordinates[:, ::-1])
     return np.zeros(len(coordinates), np.bool_)
 
 
 def words_of(space: MetricSpace) -> str:
-    """Return the space in words, for an operator."""
+    """The space, for an operator."""
     if isinstance(space, MapSpace):
         return f"the region {space.area.words}"
     return ", ".join(f"{a.name} from {a.low:g} to {a.high:g} {a.unit}" for a in space.axes)
 
 
 def space_of_region(text: str) -> MapSpace:
-    """Return the map of "south/west/north/east". Raises ParameterError."""
+    """The map of "south/west/north/east". Raises ParameterError."""
     try:
         south, west, north, east = map(float, text.split("/"))
     except ValueError:
@@ -82,7 +83,7 @@ def space_of_region(text: str) -> MapSpace:
 
 
 def space_of_axes(path: Path) -> AxisSpace:
-    """Return the axes of a TOML file. Raises DataError."""
+    """The axes of a TOML file. Raises DataError."""
     try:
         fields = msgspec.toml.decode(path.read_bytes(), type=_AxesFile)
         return AxisSpace(tuple([Axis(**msgspec.structs.asdict(each)) for each in fields.axes]))
@@ -129,12 +130,16 @@ class MetricModel:
 
     @property
     def words(self) -> str:
-        """Return what it is, for an operator."""
+        """What it is, for an operator."""
         n_items = sum(map(len, self.collections.values()))
         return f"{n_items} items, {', '.join(self.collections)}"
 
+    def asked(self, query: Query) -> Collection:
+        """Return the collection that a question names. Raises NotFound."""
+        return self.collections[self.card.collection(query.collection).name]
+
     def with_live(self, columns: Mapping[str, Mapping[str, Column]]) -> MetricModel:
-        """Return it with other live values, by collection and attribute; no other is copied."""
+        """The same with other live values, by collection and attribute; nothing else is copied."""
         changed = {
             name: self.collections[name].with_live(each) for name, each in columns.items() if each
         }
@@ -148,11 +153,11 @@ def model_of(
     rule: MetricRuleKind | None = None,
     largest: int = MAX_SLATE,
 ) -> MetricModel:
-    """Make a model of collections over one space, that answers `largest` items, or as many as there
-    are. rule: else `posterior` with towns and `items` without.
+    """Return a model of collections over one space, that answers at most `largest` items. rule:
+    else `posterior` with towns and `items` without.
 
-    Raises OutOfRange for two collections of one name, and ParameterError for a rule that needs
-    towns where there are none.
+    Raises OutOfRange for two collections of one name or number, and ParameterError for a rule that
+    needs towns where there are none.
     """
     if rule is None:
         rule = MetricRuleKind.ITEMS if towns is None else MetricRuleKind.POSTERIOR
@@ -161,6 +166,5 @@ def model_of(
     uses = towns is not None and rule is MetricRuleKind.POSTERIOR
     density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else "none"
     cards = tuple([each.card for each in collections])
-    size = min(largest, max(map(len, collections)))
-    card = MetricCard(space, cards, size, rule, density)
+    card = MetricCard(space, cards, largest, rule, density)
     return MetricModel(card, {each.card.name: each for each in collections}, towns)
