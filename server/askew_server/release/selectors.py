@@ -39,10 +39,10 @@ class Selector(Bounded, Protocol):
     """A mechanism with its public parameters: safe to print."""
 
     def privacy_loss(self) -> PrivacyLoss:
-        """What one run costs."""
+        """Return what one run costs."""
 
     def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
-        """Places in the vector of counts."""
+        """Return places in the vector of counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class MechanismRequest:
 
     @property
     def kbar(self) -> int:
-        """How deep a limited domain looks. Deeper is never worse once it is above the bound."""
+        """Return how deep a limited domain looks: deeper is never worse above the bound."""
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
 
@@ -128,7 +128,7 @@ def _built(kind: Kind, asked: MechanismRequest) -> Selector:
 def parts_of(
     asked: MechanismRequest, spec: MechanismSpec
 ) -> tuple[MechanismRequest, NoisyCounts | None]:
-    """What the mechanism gets of a request, and the noise of the counts, if they are asked for.
+    """Return what the mechanism gets of a request, and the noise of the counts, or None.
 
     Counts may spend all of the delta of a mechanism that needs none, and half of the others'; what
     they do not need is the mechanism's, or is not spent. The losses of both parts add up to no more
@@ -149,28 +149,28 @@ def parts_of(
 
 
 def default_bound(name: str) -> int | None:
-    """The contribution bound of a mechanism where nobody names one: none, unless it needs one."""
+    """Return the contribution bound where nobody names one: none, unless it is needed."""
     spec = specs().get(name)
     return USUAL_BOUND if spec and spec.needs_bound else None
 
 
 def default_mechanism(*, known_domain: bool) -> str:
-    """The mechanism where nobody names one."""
+    """Return the mechanism where nobody names one."""
     return "canonical" if known_domain else "limited-domain"
 
 
 def spec_of(
     name: str, *, known_domain: bool, delta: Fraction, with_counts: bool = False
 ) -> MechanismSpec:
-    """The row of a name, if the domain and the delta allow it: where there are counts, they may
-    spend a delta that the mechanism does not need. Raises ParameterError.
+    """Return the row of a name, if the domain and the delta allow it: where there are counts, they
+    may spend a delta that the mechanism does not need. Raises ParameterError.
     """
     table = specs()
     if name not in table:
         raise ParameterError("mechanism", name, "one of " + ", ".join(table))
     spec = table[name]
     if spec.needs_catalog and not known_domain:
-        others = " or ".join(each for each, row in table.items() if not row.needs_catalog)
+        others = " or ".join(other for other, row in table.items() if not row.needs_catalog)
         limit = (
             f"{others} where no --catalog makes the items public: an item "
             "that one person alone brought in would show that this person is in the data"
