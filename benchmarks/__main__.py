@@ -53,13 +53,13 @@ PARTS = {
     "search": Part("device_search", "a key press in a search; titles", usual=True),
     "private_model": Part("private_model", "what privacy costs a model, 10 min; ratings, items"),
     "proposals": Part("proposals", "the proposed mechanism, 10 min; files of counts"),
+    "recall": Part("recall", "top 20 beside peers, a picture, 1 min; a file of counts"),
     "serving": Part("server_speed", "answers beside an echo; scenes", True, ("every",)),
     "cryptographic": Part("cryptographic", "a question's cost beside published ones", usual=True),
     "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
     "overload": Part("overload", "ten times what a server can answer", usual=True),
     "start": Part("server_start", "what a server takes to start; numbers of items"),
     "tastes": Part("tastes", "what a signal of tastes is worth, 3 min; ratings"),
-    "places": Part("places.report", "rules of maps and lines; --quick"),
 }
 
 

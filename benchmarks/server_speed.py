@@ -38,7 +38,11 @@ from benchmarks.serving.windows import (
     rotations,
 )
 
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.metric_card import MetricCard
+from askew.protocol.signal import Query, Signal
+from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.tastes import card_from_bytes, slate_from_bytes
 
@@ -105,7 +109,10 @@ def measured(scene: str, model: str, asks: Sequence[Ask]) -> Iterator[str]:
             replies = ask_once(host.port, RETRIEVE, asked)
             for reply in replies:  # exactly k whole items, as a device would look
                 if isinstance(card, MetricCard):
-                    places_from_bytes(reply, card, ask.k, card.collections[0].name)
+                    noise = MapNoise(HexagonalLattice(0, 8), LEAST_COSINE)  # of any question
+                    signal = Signal(ANY_SPACE, noise, (0, 0))
+                    number = card.collections[0].number
+                    places_from_bytes(reply, card, Query(signal, ask.k, number))
                 else:
                     slate_from_bytes(reply, card, ask.k)
             calls[ask.name] = list(zip(asked, replies, strict=True))

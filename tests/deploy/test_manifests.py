@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from askew_server.serving.admission import Admission
 from askew_server.serving.metrics import Observer
-from askew_server.serving.settings import QueueLimits, configuration_of, read_file
+from askew_server.serving.settings import SETTINGS, QueueLimits, configuration_of, read_file
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
@@ -29,9 +29,7 @@ TOML = (DEPLOY / "server.toml").read_text(encoding="utf-8")
 
 
 def configuration() -> Any:
-    found = read_file(DEPLOY / "server.toml")
-    assert found.problems == ()
-    return configuration_of(found.values)
+    return configuration_of(SETTINGS.read({}, {}, read_file(DEPLOY / "server.toml")))
 
 
 def replaced(text: str, shipped: str, planted: str) -> str:

@@ -50,8 +50,9 @@ def ask(
 ) -> None:
     """Find what is best for you, ranked in private; a signal is sent only where that pays.
 
-    Where this device holds the whole catalog, it ranks that and sends nothing. Else it asks if the
-    server says that a signal is worth it, by your settings. --mode takes another mode.
+    It fetches the catalog's file first, if it holds none: the same for everybody. Where that is
+    the whole catalog, it ranks it and sends no signal. Else it asks if the server says that a
+    signal is worth it, by your settings. --mode takes another mode.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. The command

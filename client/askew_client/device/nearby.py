@@ -28,6 +28,7 @@ from askew.errors import (
 )
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import ALL, CollectionCard, MetricCard, PlaceSlate
+from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
@@ -96,6 +97,7 @@ class NearService:
         self._library, self._today, self._now = library, today, now
         self._quotes = Quotes(server)
         self._card: MetricCard | None = None
+        self._monday = 0  # of the card
         self._held: CachedRows | None = None
         self._no_rows = False  # this server has none within the byte budget
 
@@ -270,7 +272,8 @@ class NearService:
         if shown is not None:  # nothing is fetched between showing and asking
             raise QuoteVoid("what the server says of itself must be fetched anew")
         with self._network.public_work():
-            self._card = await self._library.metric_card(self._today())
+            kept = await self._library.metric_card(self._today())
+        self._card, self._monday = kept.card, kept.catalog_date
         return self._card
 
     async def _mode(
@@ -279,15 +282,19 @@ class NearService:
         """How a question is answered, with the rows of this server where they are wanted; and the
         card, which is that of the rows.
         """
-        card = self._card or await self._fetch(shown)
+        card = self._card
+        if card is None or not usable(self._monday, (self._today() - date_of(0)).days):
+            card = await self._fetch(shown)
         try:
             card.asked(collection)
         except NotFound:
             return card, ASKED  # the question is refused for it
         wanted = wants_rows(card, collection, self._settings)
         held = await self._rows(shown) if wanted else None
-        card = card if held is None else held.card
-        return card, mode_of(card, collection, self._settings, held)
+        card, monday = (card, self._monday) if held is None else (held.card, held.catalog_date)
+        mode = mode_of(card, collection, self._settings, held)
+        names_it = mode.rows or isinstance(card.space, AxisSpace)
+        return card, replace(mode, catalog_date=monday if names_it else 0)
 
     async def _rows(self, shown: Terms | None) -> CachedRows | None:
         """What is held, fetched first where nothing usable is. None where this server has none
@@ -379,7 +386,12 @@ class NearService:
 
         with self._network.guard.private():
             question = draw() if isinstance(place, str) else self._awaited(source, place, draw)
-            query = replace(question.query, catalog_date=mode.catalog_date)
+            query = replace(
+                question.query,
+                collection=card.asked_number(source.collection),
+                catalog_date=mode.catalog_date,
+                holds_rows=bool(mode.rows),
+            )
         asked = replace(question, query=query)
         return _Prepared(card, source, asked, self._network.encoded(query), mode)
 

@@ -27,7 +27,7 @@ _VALUES = "one signal for live values: the rows are held"
 @dataclass(frozen=True, eq=False)
 class NearMode:
     """A mode, and the rows that it uses: ranked here, or, for a signal, joined with the live values
-    that come. catalog_date: of those.
+    that come. catalog_date: the Monday that a question names, or 0.
     """
 
     mode: ServingMode

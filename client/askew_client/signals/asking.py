@@ -60,10 +60,6 @@ class SignalSource(Protocol):
     def k(self) -> int:
         """Results to ask for; public."""
 
-    @property
-    def collection(self) -> str:
-        """What is asked; public."""
-
     def perturb(self, bits: RandomBits) -> Signal:
         """A fresh signal, neither charged nor stored."""
 
@@ -108,7 +104,7 @@ def ask(  # noqa: PLR0913  # who asks, when, and on which terms
         source.check(signal)
     except WireError:
         raise LedgerError("the stored signal does not fit its space; it is not sent") from None
-    return Question(Query(signal, source.k, source.collection), price)
+    return Question(Query(signal, source.k), price)
 
 
 IN_PROCESS: Final = "in-process"  # the name of a server without an address

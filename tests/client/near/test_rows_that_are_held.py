@@ -23,7 +23,7 @@ from askew.catalog.attributes import Words
 from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import OtherKind, ParameterError, QuoteVoid
-from askew.protocol.metric_card import ALL
+from askew.protocol.metric_card import ALL, ALL_NUMBER
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -215,7 +215,7 @@ async def test_all_are_asked_for_live_values_where_one_has_them(
 ) -> None:
     found = await device_at(server, tmp_path).nearby.ask_all(BERLIN)
     assert server.methods == [*FETCH, "Retrieve"]
-    assert pb.RetrieveRequest.FromString(server.calls[-1][1]).collection == ALL
+    assert pb.RetrieveRequest.FromString(server.calls[-1][1]).collection == ALL_NUMBER
     assert [each.collection for each in found] == ["posts", "cafes"]
 
 

@@ -46,8 +46,9 @@ class AskScreen(FrameScreen):
     MODE = "ask"
     TITLE = "Ask"
     PURPOSE = (
-        "One key asks. What this device holds whole is ranked here, and nothing leaves; nor does "
-        "it where a signal is not worth its price. Else your profile is bent by noise, and only "
+        "One key asks. The app fetches what this device holds when it starts, the same file as "
+        "everybody. What is held whole is ranked here, and no signal leaves; nor does it where "
+        "one is not worth its price. Else your profile is bent by noise, and only "
         "the bent copy leaves: the signal. The server answers with results for it; this device "
         "ranks them (◇) by your true profile, beside what it holds, and picks. Neither the ranking "
         "nor the pick is ever sent. The signal is drawn and paid for once a month; asking again "
