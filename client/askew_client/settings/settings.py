@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from askew.spaces.map import MapNoise, Region
 
 Level = Literal["district", "town", "county"]
-ModeName = Literal["auto", "local", "cached", "query"]
+ModeName = Literal["auto", "held", "ask"]
 
 # Epsilon per straight-line kilometer, rounded down: odds change at most 4 times within 1, 5 and 20
 # km. A public setting, and never derived from where a place is: the public epsilon would tell it.
@@ -66,7 +66,7 @@ _KINDS: Mapping[str, tuple[ValueKind, str]] = {
     ),
     "mode": (
         OneOf(get_args(ModeName)),
-        "How this device is served; auto asks if not all is held and the server says that it pays.",
+        "held ranks what this device holds; ask sends a signal too; auto asks if rows do not fit.",
     ),
     "byte_budget": (_COUNT, "The most bytes that a held catalog may take."),
     "held_from": (
@@ -161,9 +161,10 @@ class ClientSettings:
     timeout: seconds for one call, with all its retries. authority: a file of certificates in PEM,
     which are trusted in place of the public authorities, and then on this machine too; "" trusts
     those.
-    mode: how this device is served: "auto" is by what it holds and what a card says
-    (`taste.choice`); else this mode. byte_budget: what a catalog may take
-    that is held whole. held_from: the address of a static host that has what devices hold
+    mode: "held" ranks what this device holds, all or the first items, and sends nothing; "ask"
+    sends a signal and ranks what comes beside that. "auto" holds titles, and places where all rows
+    fit and none of their values is live; else it asks. byte_budget: what a catalog may take that is
+    held whole. held_from: the address of a static host that has what devices hold
     region: where places lie, a country or edges in degrees (`settings.regions`); level: how far
     apart two places may be for the odds between them to change at most 4 times, 1 km in a district,
     5 km in a town, 20 km in a county. Both are of positions that are yet to be drawn.

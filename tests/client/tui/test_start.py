@@ -24,8 +24,8 @@ from textual.worker import WorkerState
 
 from askew.errors import LedgerError, NotReady, Unreachable
 from askew_client.device.device import Device
-from askew_client.device.nearby import NearService
-from askew_client.device.queries import QueryService
+from askew_client.device.nearby import Nearby
+from askew_client.device.titles import Titles
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
@@ -134,12 +134,12 @@ async def test_before_a_key_the_app_fetches_what_its_page_says_and_nothing_else(
 async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
     home: Path,
 ) -> None:
-    async with simulated_device(ClientSettings(mode="query")) as companion:
+    async with simulated_device(ClientSettings(mode="ask")) as companion:
         connection = await companion.titles.connect()
         assert getattr(connection, "simulated", None) is True
         assert len(companion.profile.ratings()) == 10
         assert all(rated.known for rated in companion.profile.ratings())
-        assert getattr(await companion.titles.ask(), "simulated", None) is True
+        assert getattr(await companion.asker.ask(companion.titles), "simulated", None) is True
         assert len(companion.budget().lines) == 2  # home, and the question
     assert files_in(home) == []
 
@@ -180,7 +180,7 @@ async def test_what_questions_need_is_loaded_in_a_thread(
     """Planted bug: the first question imports numpy on the loop, where keys wait for it."""
     made_on: list[threading.Thread] = []
 
-    def watched(service: type[QueryService | NearService]) -> None:
+    def watched(service: type[Titles | Nearby]) -> None:
         made = service.__init__
 
         def init(self: object, *parts: object, **named: object) -> None:
@@ -189,8 +189,8 @@ async def test_what_questions_need_is_loaded_in_a_thread(
 
         monkeypatch.setattr(service, "__init__", init)
 
-    watched(QueryService)
-    watched(NearService)
+    watched(Titles)
+    watched(Nearby)
     async with device.opened():
         assert len(made_on) == 2
         assert threading.current_thread() not in made_on
@@ -308,15 +308,15 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
 ) -> None:
     """Planted bug: a timer that ends with the first failure."""
     looked = asyncio.Event()
-    times: list[QueryService] = []
+    times: list[Titles] = []
 
-    async def refresh(service: QueryService) -> Refreshed:
+    async def refresh(service: Titles) -> Refreshed:
         times.append(service)
         if len(times) > 1:
             looked.set()
         raise Unreachable("no connection")
 
-    monkeypatch.setattr(QueryService, "refresh", refresh)
+    monkeypatch.setattr(Titles, "refresh", refresh)
     monkeypatch.setattr(app, "REFRESH_EVERY", 0.01)
     async with device.opened():
         async with asyncio.timeout(20):
@@ -326,10 +326,10 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
 async def test_nothing_that_a_person_does_looks(
     rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refresh(_: QueryService) -> Refreshed:
+    async def refresh(_: Titles) -> Refreshed:
         pytest.fail("a key looked for what is held")
 
-    monkeypatch.setattr(QueryService, "refresh", refresh)
+    monkeypatch.setattr(Titles, "refresh", refresh)
     async with rated.opened() as person:
         for key in ("2", "3", "4", "1"):
             await person.press(key)
@@ -345,7 +345,7 @@ async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_no
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Device]:
-        settings = ClientSettings(mode="query")
+        settings = ClientSettings(mode="ask")
         async with open_device(settings, server=address, directory=tmp_path) as companion:
             yield companion
 

@@ -22,8 +22,8 @@ from askew_client.tui.widgets.controls import Slider
 from askew_client.tui.widgets.header import Notice
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
+from askew_client.views.cost import at_most
 from askew_client.views.problems import Problem
-from askew_client.views.quote import at_most
 
 EPSILONS: Final = tuple(
     Fraction(each)
@@ -160,9 +160,8 @@ def ledger_text(budget: Budget) -> Text:
     if refused is not None:
         text.append("Nothing is spent. ", "bold")
         text.append(f"{refused}. Settings (F7) can continue here, too.\n\n")
-    if budget.mode is not None:
-        text.append(f"{budget.mode.name}: ", "bold")
-        text.append(f"{budget.mode.reason}.\n\n")
+    if budget.mode:
+        text.append(f"{budget.mode}.\n\n")
     for entry, words in reversed(budget.lines):
         text.append(f"{entry.month}  ", "bold")
         space = f" (space {entry.space_version[:8]})" if entry.space_version else ""
