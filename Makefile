@@ -6,7 +6,7 @@
 # make mutants   plants bugs, one at a time, and runs the tests that claim to see each
 # make engines   also installs drivers of Spark and PostgreSQL, and peers such as OpenDP and pandas
 # make bench     our speed beside the peers' and the floor; NAME=list names the measurements
-# make report    measures every figure of docs/utility.md and docs/places.md, and writes them there
+# make report    measures the figures of README, docs/utility.md and docs/places.md, 15 min
 # make towns     the tables of towns and regions from GeoNames, 35 MB; CHECK=1 compares them
 # make docs      the documentation site, into build/docs/
 # make papers    the main figures of four papers, into docs/papers; some minutes
@@ -90,7 +90,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)
 
 # What is worth what, into the documents; ARGS="--only render" writes them without measuring.
-report: $(STAMP)
+report: $(if $(findstring render,$(ARGS)),,build/geonames/.installed) $(STAMP)
 	@$(BIN)/python -m benchmarks.report $(ARGS)
 
 # Made-up counts in the papers' shapes; ARGS="--counts FOLDER --ratings FILE" adds real ones.

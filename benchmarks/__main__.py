@@ -53,6 +53,7 @@ PARTS = {
     "search": Part("device_search", "a key press in a search; titles", usual=True),
     "private_model": Part("private_model", "what privacy costs a model, 10 min; ratings, items"),
     "proposals": Part("proposals", "the proposed mechanism, 10 min; files of counts"),
+    "recall": Part("recall", "top 20 beside peers, a picture, 1 min; a file of counts"),
     "observing": Part("observing_cost", "counts, logs and metrics, 90 s"),
     "serving": Part("server_speed", "answers beside an echo; rows", True, ("every",)),
     "http": Part("http_door", "CPU of a call by HTTP beside gRPC's", usual=True),
@@ -63,7 +64,6 @@ PARTS = {
     "http_abuse": Part("http_abuse", "the same by HTTP: slow, many and oversized, 30 s"),
     "start": Part("server_start", "what a server takes to start; numbers of items"),
     "tastes": Part("tastes", "what a signal of tastes is worth, 3 min; ratings"),
-    "places": Part("places.report", "rules of maps and lines; --quick"),
 }
 
 

@@ -201,7 +201,7 @@ class Judges:
 
 def imported(vectors: Path, items: Path, out: Path, *more: str) -> ItemModel:
     """The model that the command makes of them."""
-    given = ["--item-vectors", str(vectors), "--items", str(items), "--out", str(out)]
+    given = [str(vectors), "--items", str(items), "--out", str(out)]
     cli(["import", *given, *more], standalone_mode=False)
     return artifact.load(out)
 

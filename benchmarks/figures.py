@@ -1,114 +1,140 @@
 """Draws the pictures of the documents. Needs the extra `plots`.
 
-    python -m benchmarks.figures places
-    python -m benchmarks.figures selection [counts.npy ...]
-
-places       docs/places-offsets.png: 20 query points of a map, 5 results around a day
-selection    docs/selection-error.svg: median k-relative error against k, one line a mechanism
+`make report` draws docs/answer.svg, the map of an answer, and docs/distance.svg, how far a pick is
+against k; `make bench NAME=recall` draws docs/recall.svg. They have no background, and colors that
+can be read on white and on black; letters are large enough for 360 pixels of width.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
+from math import cos, pi, radians, sin
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+from scipy.special import gammaincinv
 
-from askew.dp.privacy import ADD_OR_REMOVE_ONE
-from askew.mechanisms import Canonical, Joint, LaplaceCounts, OneShot, Peeling, PermuteAndFlip
-from askew.mechanisms.tally import Integers, k_relative_error
-from askew.noise.randomness import SystemBits
-from askew.placement import Identity, Laplace, place
-from askew.placement.hexagonal import place_on_map, sample
+from askew.noise.hexagonal import GAUGE
+from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE
 
 DOCS = Path("docs")
-INK = "#1b1b1b"
-COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8d6a9f", "#c98b2b", "#555555")
+INK = "#737b85"  # each has a contrast of at least 3.5 with white and with #0d1117
+COLORS = ("#2f81d6", "#dc4a4a", "#2e9a57", "#9a63d0", "#c4771a", INK)
+_WIDTH = 4.7  # inches: of a picture that a phone shows in 360 pixels
 
 
 @contextmanager
-def figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """A picture that is written in the end; the same content makes the same bytes."""
-    with mpl.rc_context({"svg.hashsalt": "askew", "svg.fonttype": "none", "font.size": 9}):
+def figure(path: Path, size: tuple[float, float], letters: float = 9) -> Iterator[Figure]:
+    """Write a picture in the end; the same content makes the same bytes. letters: in points."""
+    style: dict[Any, Any] = {"svg.hashsalt": "askew", "svg.fonttype": "none", "font.size": letters}
+    inks = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    with mpl.rc_context(style | dict.fromkeys(inks, INK)):
         made = Figure(figsize=size, layout="constrained")
         yield made
-        made.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-def draw_places(_: list[str]) -> None:
-    """A codebook over draws of the hexagonal law, and offsets on a line over its density."""
-    with figure(DOCS / "places-offsets.png", (9.4, 4.2)) as drawn:
-        place_axes, line_axes = drawn.subplots(1, 2)
-        town = place_on_map(0.277, 20)
-        draws = sample(3000, np.random.default_rng(1)) / 0.277
-        place_axes.plot(*draws.T, ".", color=COLORS[0], alpha=0.12, markersize=3)
-        place_axes.plot(*town.offsets.T, "o", color=COLORS[1], markersize=5)
-        place_axes.plot(0, 0, "+", color=INK, markersize=11)
-        place_axes.set(xlim=(-24, 24), ylim=(-24, 24), aspect="equal")
-        title = f"town, k = 20: {town.cost:.2f} km instead of {place_on_map(0.277, 1).cost:.2f}"
-        plain(place_axes, title, "km east of the signal", "km north")
-        draw_line(line_axes)
+        made.savefig(path, transparent=True, metadata={"Date": None})
 
 
 def plain(axes: Axes, title: str, x: str, y: str) -> None:
     """No frame, no grid lines: the curves carry the picture."""
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
+    axes.set_title(title, loc="left", fontsize="medium")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_line(axes: Axes) -> None:
-    """Five results on a line at epsilon 1/4 a kilometer."""
-    t = np.linspace(-16, 16, 481)
-    axes.fill_between(t, np.exp(-np.abs(t) / 4) / 8, color=COLORS[0], alpha=0.25)
-    five, one = (place(Laplace(0.25), Identity(), k) for k in (5, 1))
-    axes.plot(five.offsets, np.zeros(5), "o", color=COLORS[1], clip_on=False)
-    title = f"a line, ε = 1/4 per km, k = 5: {five.cost:.2f} km instead of {one.cost:.2f}"
-    plain(axes, title, "km from the signal", "density")
+def draw_report(report: Mapping[str, Any]) -> None:
+    """Draw what README shows of places."""
+    draw_answer(report["example"])
+    draw_distance(report["worth"])
 
 
-KS, RUNS, EPSILON = (5, 10, 20, 50, 100, 200, 500, 1000), 9, Fraction(1, 10)
-FAMILY = (Canonical, Joint, PermuteAndFlip, OneShot, Peeling)
+def draw_answer(example: Mapping[str, Any]) -> None:
+    """Draw home, what was sent, how far around it a server must look, and what came back."""
+    north, middle = float(KM_OF_LATITUDE), cos(radians(example["home"][0]))
+    east = float(KM_OF_LONGITUDE) * middle
+    scale = np.array([east, north])
+
+    def kilometers(degrees: Sequence[float]) -> Any:
+        return (np.array(degrees) - example["home"])[..., ::-1] * scale
+
+    sent, results = kilometers(example["sent"]), kilometers(example["results"])
+    corners = np.array([[cos(n * pi / 3), sin(n * pi / 3)] for n in range(6)])
+    # The plane of the device is narrower than the country at home.
+    corners *= float(GAUGE) / example["epsilon"] * np.array([middle / example["cosine"], 1])
+    with figure(DOCS / "answer.svg", (_WIDTH, 4.4), letters=11.5) as drawn:
+        axes = drawn.subplots()
+        for share, depth in ((0.9, 0.10), (0.5, 0.14)):
+            edge = sent + gammaincinv(2.0, share) * corners
+            axes.fill(*edge.T, color=COLORS[0], alpha=depth, linewidth=0)
+            name = f"you, {10 * share:.0f} times in 10"
+            axes.annotate(name, (sent[0], edge[1, 1] - 0.5), ha="center", va="top", color=COLORS[0])
+        axes.plot(*results[1:].T, "o", color=COLORS[2], markersize=5)
+        axes.plot(*sent, "D", color=COLORS[0], markersize=9)
+        axes.plot(*results[0], "*", color=COLORS[4], markersize=15)
+        axes.plot(0, 0, "o", color=COLORS[1], markersize=9)
+        legend = (
+            ("you, never sent", COLORS[1], "o"),
+            ("your pick, never sent", COLORS[4], "*"),
+            ("what is sent", COLORS[0], "D"),
+            (f"{len(results)} results", COLORS[2], "o"),
+        )
+        marks = [
+            axes.plot([], [], mark, color=color, label=name)[0] for name, color, mark in legend
+        ]
+        drawn.legend(handles=marks, loc="outside lower center", ncols=2, frameon=False)
+        left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
+        axes.plot([left, left + 10], [bottom, bottom], color=INK, linewidth=2)
+        axes.annotate("10 km", (left, bottom + 0.4), va="bottom")
+        axes.set_aspect("equal")
+        axes.set_axis_off()
 
 
-def draw_selection(paths: list[str]) -> None:
-    """A panel for Zipf counts, and for each file of counts one more."""
-    panels: dict[str, Integers] = {
-        "Zipf, 10,000 items": (1e6 / np.arange(1, 10_001)).astype(np.int64)
-    }
-    for path in map(Path, paths):
-        panels[path.stem] = np.load(path, allow_pickle=False).astype(np.int64)
-    with figure(DOCS / "selection-error.svg", (5 * len(panels), 3.6)) as drawn:
-        row = drawn.subplots(1, len(panels), squeeze=False)[0]
-        for axes, (title, counts) in zip(row, panels.items(), strict=True):
-            for name, color in zip([*(each.__name__ for each in FAMILY), ""], COLORS, strict=True):
-                errors = [max(_error(name, k, counts), 0.5) for k in KS]  # 0 on a log scale
-                axes.loglog(KS, errors, color=color, label=name or "LaplaceCounts")
-            plain(axes, title, "k", "median error, .5 for none")
-        row[0].legend(frameon=False, fontsize=7)
+_LINES = {  # of a curve: its name, color and dashes
+    "signal, county": ("Askew, 4 times in 20 km", COLORS[3], "-"),
+    "signal, town": ("Askew, 4 times in 5 km", COLORS[0], "-"),
+    "signal, district": ("Askew, 4 times in 1 km", COLORS[2], "-"),
+    "cell most, spread": ("rounded to {most:.0f} km", COLORS[4], "--"),
+    "cell half, spread": ("rounded to {half:.0f} km", COLORS[1], "--"),
+}
 
 
-def _error(name: str, k: int, counts: Integers) -> float:
-    """Median over runs of x_k minus the lowest selected count; epsilon 1/10, add or remove one."""
-    bits, neighbors = SystemBits(), ADD_OR_REMOVE_ONE
-    family = {each.__name__: each for each in FAMILY}
-    mechanism = (
-        family[name](k=k, epsilon=EPSILON, neighbors=neighbors)
-        if name
-        else LaplaceCounts(k=k, epsilon=EPSILON, neighbors=neighbors, max_items_per_unit=100)
-    )
-    runs = [mechanism.select(counts, bits=bits) for _ in range(RUNS)]
-    return float(median(k_relative_error(chosen, counts) for chosen in runs))
+def draw_distance(worth: Mapping[str, Any]) -> None:
+    """Draw how much farther a pick is than the best place, against k."""
+    ks = [5, 10, 20, 40, 80, 160]
+    with figure(DOCS / "distance.svg", (_WIDTH, 4.0), letters=11.5) as drawn:
+        axes = drawn.subplots()
+        for way, (name, color, dashes) in _LINES.items():
+            line = worth["curve"][way]["extra"]
+            label = name.format(**worth["cells"])
+            axes.loglog(ks, line, dashes, marker="o", markersize=4, color=color, label=label)
+        plain(axes, "km farther than the best place", "number of results, k", "")
+        axes.xaxis.set_major_locator(FixedLocator(ks))
+        axes.yaxis.set_major_locator(FixedLocator([0.1, 0.3, 1, 3, 10]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        drawn.legend(loc="outside lower center", ncols=2, frameon=False)
 
 
-if __name__ == "__main__":
-    drawing = {"places": draw_places, "selection": draw_selection}
-    drawing[sys.argv[1]](sys.argv[2:])
+def draw_recall(
+    about: str, epsilons: Sequence[float], lines: Mapping[str, Sequence[float]]
+) -> None:
+    """Draw which share of the true top a release has, against epsilon."""
+    with figure(DOCS / "recall.svg", (_WIDTH, 4.0), letters=11.5) as drawn:
+        axes = drawn.subplots()
+        for number, (name, line) in enumerate(lines.items()):
+            color, dashes = COLORS[number], ("-", "--", ":", "-.")[number]
+            axes.semilogx(epsilons, line, dashes, marker="o", markersize=4, color=color, label=name)
+        plain(axes, "share of the true top 20 that is listed", f"epsilon\n{about}", "")
+        axes.set_ylim(-0.02, 1.03)
+        axes.xaxis.set_major_locator(FixedLocator([0.01, 0.03, 0.1, 0.3, 1]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        drawn.legend(loc="outside lower center", ncols=2, frameon=False)

@@ -13,9 +13,11 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil, log2, prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import yaml
@@ -25,7 +27,6 @@ from askew.settings import Setting
 from askew.wire.status import FIXED_TEXT, status_of
 from askew_client.cli import main as device
 from askew_client.settings.config import SETTINGS
-from askew_client.settings.settings import ClientSettings
 from askew_client.views.problems import hint_of
 from askew_server.cli import main as server
 from askew_server.cli.options import SERVE_PORT
@@ -38,6 +39,7 @@ from askew_server.serving.settings import KEYS
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs/reference"
+MARKS: Final = ROOT / "docs/marks.toml"
 MARK: Final = "<!-- generated: make report writes this page -->\n\n"
 
 
@@ -49,6 +51,7 @@ def pages() -> Mapping[str, str]:
         "metrics": _metrics,
         "errors": _errors,
         "sql": _sql,
+        "marks": _marks,
     }
     return {f"{name}.md": MARK + "\n".join(page()) + "\n" for name, page in made.items()}
 
@@ -71,10 +74,9 @@ def _helps(
     )
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
-        listed = getattr(command, "listed", {})
         for word in command.list_commands(context):
             below = command.get_command(context, word)
-            if below is not None and listed.get(word, word):
+            if below is not None:
                 yield from _helps(below, f"{name} {word}", context)
 
 
@@ -89,22 +91,20 @@ def _settings() -> Iterator[str]:
     yield (
         "The file is `config.toml` in the platform's place (`~/.config/askew` on Linux). "
         "`askew --config FILE` and `ASKEW_CONFIG` name another. A variable is `ASKEW_` and the "
-        "name: `ASKEW_PLACE_DRAW_CAP`."
+        "name: `ASKEW_PLACE_MONTHLY_CAP`."
     )
     yield ""
-    flags = dict(_flags(device.cli, click.Context(device.cli)))
-    defaults = vars(ClientSettings())
     yield from _table(
         ("Setting", "Meaning", "Default", "Accepted", "Flag"),
         (
             (
                 f"`{each.name}`",
                 each.help,
-                _shown(each.default if each.default is not None else defaults.get(each.name)),
-                each.words,
-                f"`{flags[each.name]}`" if each.name in flags else "",
+                _shown(each.default),
+                each.kind.words,
+                f"`{each.flag}`" if each.flag else "",
             )
-            for each in SETTINGS
+            for each in SETTINGS.settings
         ),
     )
     yield "\n## Server\n"
@@ -124,25 +124,14 @@ def _settings() -> Iterator[str]:
 def _of_server(key: Setting) -> Sequence[str]:
     # Only an object of Python takes a free port by itself; the commands have one of their own.
     default = SERVE_PORT if key.name == "server.port" else key.default
-    names = [*key.flags, *([key.shared] if key.shared else ())]
+    names = filter(None, (key.flag, key.shared))
     return (
         f"`{key.name}`",
         re.sub(r"\s*\[default: .*\]", "", key.help),
         _shown(default),
-        key.words,
+        key.kind.words,
         ", ".join(f"`{name}`" for name in names),
     )
-
-
-def _flags(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
-    for each in command.params:
-        if isinstance(each, click.Option) and each.name:
-            yield each.name, max(each.opts, key=len)
-    if isinstance(command, click.Group):
-        for word in command.list_commands(context):
-            below = command.get_command(context, word)
-            if below is not None:
-                yield from _flags(below, context)
 
 
 def _shown(value: object) -> str:
@@ -275,6 +264,51 @@ def _on_each_engine(task: CountingTask) -> Iterator[str]:
     for engine, dialect in _ENGINES.items():
         text = statements.carried(statements.counting(task, dialect), names, dialect)
         yield f"\n### {engine}{', with a catalog' if task.catalog else ''}\n\n```sql\n{text}\n```"
+
+
+KINDS: Final = ("titles", "places", "axes")
+
+
+def marks() -> list[dict[str, Any]]:
+    """Return the fields of docs/marks.toml."""
+    rows: list[dict[str, Any]] = tomllib.loads(MARKS.read_text(encoding="utf-8"))["field"]
+    return rows
+
+
+def bits_of(rows: Iterable[Mapping[str, Any]], kind: str) -> float:
+    """Return the bits of all these fields together, rounded up to a tenth."""
+    return ceil(10 * log2(prod(each["values"][kind] for each in rows))) / 10
+
+
+def _marks() -> Iterator[str]:
+    yield "# Marks"
+    yield ""
+    yield (
+        "A server may serve each device something else, to know it again by what it sends. Of each "
+        "field of each message that a device sends, this is how many values a server can choose "
+        "among. A device sends these messages and no others; "
+        "[guarantees](../guarantees.md#what-still-marks-a-device) say what else marks it."
+    )
+    yield ""
+    rows = marks()
+    yield from _table(
+        ("Message", "Field", *(f"Of {kind}" for kind in KINDS), "Why"),
+        (
+            (
+                f"`{each['message']}`" if each["message"].isalnum() else each["message"],
+                f"`{each['field']}`" if each["message"].isalnum() else each["field"],
+                *(str(each["values"][kind]) for kind in KINDS),
+                each["why"],
+            )
+            for each in rows
+        ),
+    )
+    of_files = [each for each in rows if not each["message"].isalnum()]
+    asked = [each for each in rows if each not in of_files]
+    yield ""
+    said = [f"{bits_of(asked, kind):g} of {kind}" for kind in KINDS]
+    weekly = bits_of(of_files, "titles")
+    yield f"Bits of one question together: {', '.join(said)}. Of files: {weekly:g} a week."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

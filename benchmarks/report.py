@@ -1,12 +1,15 @@
-"""The one report that the figures of docs/utility.md and docs/places.md are taken from.
+"""The report that the figures of README, docs/utility.md and docs/places.md are taken from.
 
-    python -m benchmarks.report                              simulated ratings, a made-up country
+    python -m benchmarks.report                              simulated ratings, a real map
     python -m benchmarks.report --ratings "MovieLens 1M=ratings.dat"     real ones beside them
     python -m benchmarks.report --only render                writes the documents anew
 
-Each part is measured, put into docs/report.json with its people, seeds and standard errors, and
-from there into the documents, between `<!-- report: NAME -->` and `<!-- end of report -->`. What is
-not measured stays as it was: nobody needs to have all the ratings. Claims are of docs/claims.toml.
+Parts: `worth`, a signal beside what one would do otherwise; `places` and `wants`, the rules of a
+server; `utility` and `private`, models of ratings; and, only where it is named, `example`, one
+question, whose noise is drawn anew. All take some 15 minutes of one core. What a part
+measures goes into docs/report.json with its people, seeds and standard errors, and from there into
+the documents, between `<!-- report: NAME -->` and `<!-- end of report -->`, and into pictures. What
+is not measured stays as it was: nobody needs to have all the ratings.
 """
 
 from __future__ import annotations
@@ -14,287 +17,335 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import private_model, reference, tastes
 from benchmarks.claims import claims_as_rows, deployments_as_rows
-from benchmarks.places import wants
-from benchmarks.places.grounds import Country
-from benchmarks.places.study import SERVED, PlaceCell, PlacesProtocol, studied
+from benchmarks.places import rules, wants, worth
+from benchmarks.places.country import CROWDS, Country, france
+from benchmarks.places.rules import rounded
 from threadpoolctl import threadpool_limits
 
-from askew_server.demo.places import german_towns
+from askew.spaces.map import Position
+from askew_server.demo.places import GERMANY, german_towns
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.taste.measures import Estimate
 
 DOCS: Final = Path("docs")
 REPORT: Final = DOCS / "report.json"
-PARTS: Final = ("utility", "places", "wants", "private", "render")
-_BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
+PARTS: Final = ("worth", "places", "wants", "utility", "private")
 SIMULATED: Final = "simulated films"
-_PEOPLE = {"all": "in towns", "rural": "in the country"}
+BERLIN: Final = Position(52.52, 13.405)
+_BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
+_PEOPLE = {"towns": "in towns", "country": "in the country"}
 Report = dict[str, Any]
 Rows = Iterable[Sequence[str]]
 
 
 def utility_of(table: RatingTable, seeds: Sequence[int]) -> Report:
-    """What every mode and rule is worth on these ratings."""
-    cells = tastes.measured(table, seeds=seeds, progress=lambda told: print(told, flush=True))
+    """Measure what every way and rule is worth on these ratings."""
+    cells = tastes.measured(table, seeds=seeds, progress=lambda line: print(line, flush=True))
     return {
         "people": table.n_people,
         "ratings": len(table),
         "seeds": list(seeds),
         "clients": cells[0].n_clients,
-        "cells": [_cell(cell) for cell in cells],
+        "cells": [_taste(cell) for cell in cells],
     }
 
 
-def _cell(cell: tastes.Cell) -> Report:
+def _taste(cell: tastes.Cell) -> Report:
     rule, k, epsilon = cell.label
     names = ("ndcg", "recall", "gain", *(() if isnan(cell.best.mean) else ("best",)))
-    estimates = {name: _pair(getattr(cell, name)) for name in names}
-    return {
-        "rule": rule,
-        "k": k,
-        "epsilon": epsilon,
-        "worse": cell.worse,
-        "better": cell.better,
-        **estimates,
-    }
-
-
-def places_of(protocol: PlacesProtocol) -> Report:
-    """What the rules of a map are worth."""
-    towns = german_towns().towns
-    cells = [cell for part in studied(protocol, towns, _told) for cell in part]
-    return {
-        "people": protocol.people,
-        "draws": protocol.draws,
-        "seed": protocol.seed,
-        "items": protocol.items[0],
-        "cells": [_place(cell) for cell in cells],
-    }
-
-
-def _place(cell: PlaceCell) -> Report:
-    return {
-        "crowd": cell.label.crowd,
-        "k": cell.label.k,
-        "rule": str(cell.label.rule),
-        "extra": _pair(cell.extra),
-        "over_codebook": _pair(cell.over_codebook),
-    }
-
-
-def wants_of(people: int, items: int, ks: Sequence[int], seed: int = 0) -> Report:
-    """What results are worth to people with preferences."""
-    fair = wants.Fair(Country.of(german_towns().towns, people, seed), items)
-    lines = wants.lines_of(fair, ks)
-    found = [
-        {
-            "crowd": line.crowd,
-            "k": line.k,
-            "rule": str(line.rule),
-            "wish": line.wish,
-            "extra": _pair(line.extra),
-            "none": float(line.none),
-        }
-        for line in lines
-    ]
-    return {"people": people, "items": items, "seed": seed, "cells": found}
+    label = {"rule": rule, "k": k, "epsilon": epsilon, "worse": cell.worse, "better": cell.better}
+    return label | {name: rounded(getattr(cell, name)) for name in names}
 
 
 def private_of(table: RatingTable, items: int) -> Report:
-    """What privacy costs a model of these ratings."""
+    """Measure what privacy costs a model of these ratings."""
     cells = [
         {
             "people": line.people,
             "copies": line.copies,
             "epsilon": line.epsilon,
-            "ndcg": _pair(line.ndcg),
-            "share": _pair(line.share),
-            "quarter": line.quarter and _pair(line.quarter[0]),
-            "als": line.als and _pair(line.als),
-            "popularity": _pair(line.popularity),
+            "ndcg": rounded(line.ndcg),
+            "share": rounded(line.share),
+            "quarter": line.quarter and rounded(line.quarter[0]),
+            "als": line.als and rounded(line.als),
+            "popularity": rounded(line.popularity),
         }
         for line in private_model.lines_of(table, items, list(private_model.CELLS))
     ]
-    return {
-        "people": table.n_people,
-        "items": items,
-        "seeds": list(private_model.SEEDS),
-        "cells": cells,
-    }
+    seeds = list(private_model.SEEDS)
+    return {"people": table.n_people, "items": items, "seeds": seeds, "cells": cells}
 
 
-def _pair(estimate: Estimate) -> list[float]:
-    return [round(float(estimate.mean), 4), round(float(estimate.error), 4)]
-
-
-def _told(doing: str, done: float) -> None:
-    print(f"{done:4.0%}  {doing}", flush=True)
+def measured(parts: Sequence[str], options: argparse.Namespace) -> Report:
+    """Measure these parts."""
+    report: Report = {}
+    paths = [text.partition("=")[::2] for text in options.ratings]
+    if "worth" in parts:
+        countries = [france(seed) for seed in options.seeds]
+        report["worth"] = worth.measured(countries, (20_000, 200_000), options.people)
+        report["worth"]["curve"] = worth.curve(countries[0], 200_000, options.people)
+    if "example" in parts:
+        country = Country(german_towns().towns, GERMANY)
+        report["example"] = worth.example(country, BERLIN, 30_000)
+    if "places" in parts:
+        report["places"] = rules.measured(france(0), 100_000, options.people)
+    if "wants" in parts:
+        report["wants"] = wants.measured(france(0), 100_000, options.people, (20, 64))
+    if "utility" in parts:
+        tables = {SIMULATED: simulated_table()}
+        tables |= {name: read_ratings(Path(path))[0] for name, path in paths}
+        report["utility"] = {
+            name: utility_of(table, options.seeds) for name, table in tables.items()
+        }
+    if "private" in parts and paths:
+        report["private"] = private_of(read_ratings(Path(paths[0][1]))[0], 1500)
+    return report
 
 
 # -- the documents ---------------------------------------------------------------------------------
 
 
 def blocks_of(report: Report) -> Mapping[str, str]:
-    """The text of each block that the report has figures for."""
-    made: dict[str, Callable[[Report], Rows]] = {
-        "utility-nothing-sent": _nothing_sent,
-        "utility-rules": _rules,
-        "utility-held": _held,
-        "utility-best": _best,
-        "places-rules": _places,
-        "places-wants": _wants,
-        "private-model": _private,
+    """Return the text of each block."""
+    tables: dict[str, Rows] = {
+        "worth": _worth(report["worth"]),
+        "worth-odds": _odds(report["worth"]),
+        "utility-nothing-sent": _nothing_sent(report),
+        "utility-rules": _rules(report),
+        "utility-held": _held(report),
+        "utility-best": _best(report),
+        "places-rules": _places(report),
+        "places-wants": _wants(report),
+        "private-model": _private(report),
+        "claims": claims_as_rows(),
+        "deployments": deployments_as_rows(),
     }
-    found = {name: _as_table(rows(report)) for name, rows in made.items()}
-    found["claims"] = _as_table(claims_as_rows())
-    found["deployments"] = _as_table(deployments_as_rows())
-    found["utility-people"] = "\n".join(
-        f"- **{name}**: {each['people']:,} people, {each['ratings']:,} ratings, seeds "
-        f"{', '.join(map(str, each['seeds']))}, {each['clients']:,} clients\n"
-        for name, each in report["utility"].items()
-    ).replace("\n\n", "\n")
-    at, of = report["places"], report["wants"]
-    found["places-people"] = (
-        f"Rules: {at['items']:,} items, {at['people']:,} people a crowd, {at['draws']} draws each, "
-        f"seed {at['seed']}. Preferences:\n{of['items']:,} items, {of['people']:,} people a crowd, "
-        f"seed {of['seed']}. All at level `town`.\n"
+    of_rules, of_wants = report["places"], report["wants"]
+    logs = report["utility"].items()
+    texts = {
+        "before-after": _before_after(report["example"]),
+        "why": _why(report["worth"]),
+        "worth-people": _worth_people(report["worth"]),
+        "utility-people": "".join(
+            f"- **{name}**: {log['people']:,} people, {log['ratings']:,} ratings, seeds "
+            f"{', '.join(map(str, log['seeds']))}, {log['clients']:,} clients\n"
+            for name, log in logs
+        ),
+        "places-people": (
+            f"Rules: {of_rules['items']:,} items, {of_rules['people']:,} people a crowd, seed "
+            f"{of_rules['seed']}. Preferences:\n{of_wants['items']:,} items, "
+            f"{of_wants['people']:,} people a crowd, seed {of_wants['seed']}. All at level "
+            "`town`.\n"
+        ),
+    }
+    return texts | {name: _as_table(rows) for name, rows in tables.items()}
+
+
+def _before_after(example: Report) -> str:
+    """Return the two lines that README begins with."""
+    home, sent = (", ".join(f"{each:.4f}" for each in example[name]) for name in ("home", "sent"))
+    return (
+        f"A usual app sends **{home}**: where you are.\\\n"
+        f"Askew sends **{sent}**, the same for ever.\n"
     )
-    return found
+
+
+WAYS: Final = {  # names of README and of docs/utility.md; README leaves out those without a first
+    "signal": ("**Askew**", "Askew's signal"),
+    "cell half, nearest": ("", "small cell, nearest"),
+    "cell half, spread": ("position rounded to {half:.0f} km", "small cell, spread"),
+    "cell most, nearest": ("", "large cell, nearest"),
+    "cell most, spread": ("position rounded to {most:.0f} km", "large cell, spread"),
+    "list": ("4 kB a day of a list, held", "list of the same bytes"),
+    "polled": ("", "list and values, polled"),
+    "fetched": ("the whole list, held; free tables fetched", "list and values, fetched"),
+    "true": ("the true position", "true position"),
+}
+
+
+def _why(of: Report) -> str:
+    """Return README's table, of the larger collection, and the two sentences below it."""
+    size = of["sizes"][-1]
+    ways = {row["way"]: row for row in size["ways"]}
+    near, far = of["apart"]
+    heading = ("", "km beyond the best: towns, country", "no pick", "a day", "homes 1, 10 km apart")
+    rows: list[Sequence[str]] = [heading]
+    told = {
+        "signal": f"odds change {near['odds']:.1f}, {far['odds']:.0f} times at most",
+        "list": "nothing",
+        "fetched": "nothing, but when you ask",
+        "true": "told apart for certain",
+    } | {
+        f"cell {cell}, spread": (
+            f"told apart for certain: {near['cells'][cell][0]:.0%}, {far['cells'][cell][0]:.0%}"
+        )
+        for cell in of["cells"]
+    }
+    for way, (name, _) in WAYS.items():
+        if name:
+            row = ways[way]
+            extra = ", ".join(f"{row[crowd]['extra'][0]:.1f}" for crowd in CROWDS)
+            none = max(row[crowd]["none"] for crowd in CROWDS)
+            rows.append(
+                [name.format(**of["cells"]), extra, f"{none:.0%}", _size(row["bytes"]), told[way]]
+            )
+    signal, fetched = ways["signal"]["bytes"], ways["fetched"]["bytes"]
+    return _as_table(rows) + (
+        f"\nA signal wins where the list, or what changes in it, is too large to hold: here "
+        f"{_size(signal)} a day, not {_size(fetched)}.\nHold the list wherever it fits: that is "
+        "exact, and tells nothing of you.\n"
+    )
+
+
+def _worth(of: Report) -> Rows:
+    yield ["places", "way", "in towns", "no pick", "in the country", "no pick", "bytes a day"]
+    for size in of["sizes"]:
+        for row in size["ways"]:
+            name = WAYS[row["way"]][1]
+            crowds = [
+                text
+                for crowd in CROWDS
+                for text in (_km(row[crowd]["extra"]), f"{row[crowd]['none']:.1%}")
+            ]
+            yield [f"{size['items']:,}", name, *crowds, f"{row['bytes']:,}"]
+
+
+def _odds(of: Report) -> Rows:
+    distances = [apart["km"] for apart in of["apart"]]
+    yield ["way", *(f"{km} km" for km in distances), *(f"{km} km, in a year" for km in distances)]
+    odds = [f"odds at most {apart['odds']:g} times, none certain" for apart in of["apart"]]
+    yield ["Askew's signal", *odds, "the same", "the same"]
+    for cell, name in (("half", "small cell"), ("most", "large cell")):
+        shares = [apart["cells"][cell][late] for late in (0, 1) for apart in of["apart"]]
+        yield [f"{name}, {of['cells'][cell]:g} km", *(f"{each:.1%} certain" for each in shares)]
+    yield ["lists", *["nothing"] * 4]
+    yield ["true position", *["100% certain"] * 4]
+
+
+def _worth_people(of: Report) -> str:
+    held = ", ".join(f"{size['held']:,} of {size['items']:,}" for size in of["sizes"])
+    return (
+        f"{len(of['seeds']) * of['people']:,} people a crowd, seeds "
+        f"{', '.join(map(str, of['seeds']))}, k = {of['k']}, level `town`; {of['source']}, all "
+        f"else SIMULATED. The list of the same bytes has {held} places.\n"
+    )
+
+
+def _size(n_bytes: float) -> str:
+    return f"{n_bytes / 1000:.0f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.1f} MB"
 
 
 def _nothing_sent(report: Report) -> Rows:
-    """NDCG@10 and recall@20 of each log, beside one another."""
+    """Yield NDCG@10 and recall@20 of each log, beside one another."""
     logs = report["utility"]
     yield ["nothing sent", *(f"{log}: {m}" for log in logs for m in ("NDCG@10", "recall@20"))]
-    cells = next(iter(logs.values()))["cells"]
-    names = [cell["rule"] for cell in cells if not cell["k"] and not _is_held(cell)]
-    for name in names:
+    first = next(iter(logs.values()))["cells"]
+    for name in [cell["rule"] for cell in first if not cell["k"] and not _is_held(cell)]:
         cells = [_only(log["cells"], rule=name, k=0) for log in logs.values()]
-        yield [
-            f"`{name}`",
-            *(_estimate(cell.get(m)) for cell in cells for m in ("ndcg", "recall")),
-        ]
+        estimates = [_estimate(cell.get(m)) for cell in cells for m in ("ndcg", "recall")]
+        yield [f"`{name}`", *estimates]
 
 
 def _rules(report: Report) -> Rows:
     """Of the last log, which is a real one where there is one: NDCG@10 and its gain for each k."""
-    log = list(report["utility"].values())[-1]
-    asked = [cell for cell in log["cells"] if cell["k"] and not _is_held(cell)]
+    asked = [cell for cell in _last(report) if cell["k"] and not _is_held(cell)]
     ks = sorted({cell["k"] for cell in asked})
     yield ["rule", "ε a rating", *(f"k = {k}" for k in ks), f"worse, better at k = {ks[-1]}"]
     for rule, epsilon in dict.fromkeys((cell["rule"], cell["epsilon"]) for cell in asked):
         cells = [_only(asked, rule=rule, epsilon=epsilon, k=k) for k in ks]
-        last = cells[-1]
+        gains = [f" {signed(Estimate(*cell['gain']))}" if epsilon else "" for cell in cells]
         yield [
             f"`{rule}`",
             f"{epsilon:g}" if epsilon else "",
-            *(
-                f"{short(cell['ndcg'][0])}"
-                + (f" {signed(Estimate(*cell['gain']))}" if epsilon else "")
-                for cell in cells
-            ),
-            f"{last['worse']}, {last['better']}" if epsilon else "",
+            *(short(cell["ndcg"][0]) + gain for cell, gain in zip(cells, gains, strict=True)),
+            f"{cells[-1]['worse']}, {cells[-1]['better']}" if epsilon else "",
         ]
-
-
-def _is_held(cell: Report) -> bool:
-    return str(cell["rule"]).startswith("held")
 
 
 def _held(report: Report) -> Rows:
     """Of the last log, what is asked beside what is held: NDCG@10, and its gain over the row before
     for everybody's slate, over that for what is asked.
     """
-    log = list(report["utility"].values())[-1]
-    held = [cell for cell in log["cells"] if _is_held(cell)]
-    rules = list(dict.fromkeys(cell["rule"] for cell in held))
-    yield ["k = 20, beside the first items", *(f"{rule}" for rule in rules)]
+    held = [cell for cell in _last(report) if _is_held(cell)]
+    names = list(dict.fromkeys(cell["rule"] for cell in held))
+    yield ["k = 20, beside the first items", *names]
     for k, epsilon in dict.fromkeys((cell["k"], cell["epsilon"]) for cell in held):
         name = f"asked at {epsilon:g} a rating" if epsilon else "the same for all"
-        cells = [_only(held, rule=rule, k=k, epsilon=epsilon) for rule in rules]
+        cells = [_only(held, rule=rule, k=k, epsilon=epsilon) for rule in names]
+        gains = [f" {signed(Estimate(*cell['gain']))}" if k else "" for cell in cells]
         yield [
             name if k else "nothing",
-            *(
-                short(cell["ndcg"][0]) + (f" {signed(Estimate(*cell['gain']))}" if k else "")
-                for cell in cells
-            ),
+            *(short(cell["ndcg"][0]) + gain for cell, gain in zip(cells, gains, strict=True)),
         ]
 
 
 def _best(report: Report) -> Rows:
     """Of the last log at 1 a rating: the best item's utility, as a share of the best of all."""
-    log = list(report["utility"].values())[-1]
-    asked = [
+    cells = [
         cell
-        for cell in log["cells"]
+        for cell in _last(report)
         if cell["k"] and cell["epsilon"] in {0, 1} and not _is_held(cell)
     ]
-    ks = sorted({cell["k"] for cell in asked})
+    ks = sorted({cell["k"] for cell in cells})
     yield ["rule", *(f"k = {k}" for k in ks)]
-    for rule in dict.fromkeys(cell["rule"] for cell in asked):
-        cells = [_only(asked, rule=rule, k=k) for k in ks]
-        yield [f"`{rule}`", *(_estimate(cell["best"]) for cell in cells)]
+    for rule in dict.fromkeys(cell["rule"] for cell in cells):
+        yield [f"`{rule}`", *(_estimate(_only(cells, rule=rule, k=k)["best"]) for k in ks)]
+
+
+def _last(report: Report) -> list[Report]:
+    log: list[Report] = list(report["utility"].values())[-1]["cells"]
+    return log
+
+
+def _is_held(cell: Report) -> bool:
+    return str(cell["rule"]).startswith("held")
 
 
 def _places(report: Report) -> Rows:
     cells = report["places"]["cells"]
-    rules = list(dict.fromkeys(cell["rule"] for cell in cells))
-    yield ["who", "k", *(f"`{rule}`" for rule in rules), f"`{SERVED}` less `codebook`"]
+    names = list(dict.fromkeys(cell["rule"] for cell in cells))
+    yield ["who", "k", *(f"`{name}`" for name in names[:-1]), f"`{rules.SERVED}` less `codebook`"]
     for crowd, k in dict.fromkeys((cell["crowd"], cell["k"]) for cell in cells):
-        found = [_only(cells, crowd=crowd, k=k, rule=rule) for rule in rules]
-        served = Estimate(*_only(cells, crowd=crowd, k=k, rule=SERVED)["over_codebook"])
-        yield [
-            _PEOPLE[crowd],
-            str(k),
-            *(f"{cell['extra'][0]:.2f} ± {cell['extra'][1]:.2f}" for cell in found),
-            f"{served.mean:+.3f} ± {served.error:.3f}",
-        ]
+        extra = [_only(cells, crowd=crowd, k=k, rule=name)["extra"] for name in names]
+        mean, error = extra.pop()
+        yield [_PEOPLE[crowd], str(k), *map(_km, extra), f"{mean:+.3f} ± {error:.3f}"]
 
 
 def _wants(report: Report) -> Rows:
     cells = report["wants"]["cells"]
-    rules = list(dict.fromkeys(cell["rule"] for cell in cells))
-    yield ["who", "k", "wish", *(f"`{rule}`" for rule in rules)]
+    names = list(dict.fromkeys(cell["rule"] for cell in cells))
+    yield ["who", "k", "wish", *(f"`{name}`" for name in names)]
     for crowd, k, wish in dict.fromkeys((c["crowd"], c["k"], c["wish"]) for c in cells):
-        found = [_only(cells, crowd=crowd, k=k, wish=wish, rule=rule) for rule in rules]
-        yield [_PEOPLE[crowd], str(k), wish, *map(_wished, found)]
+        row = [_only(cells, crowd=crowd, k=k, wish=wish, rule=name) for name in names]
+        none = [f", none {cell['none']:.1%}" if cell["none"] else "" for cell in row]
+        texts = [_km(cell["extra"]) + text for cell, text in zip(row, none, strict=True)]
+        yield [_PEOPLE[crowd], str(k), wish, *texts]
 
 
 def _private(report: Report) -> Rows:
-    yield [
-        "people",
-        "ε",
-        "NDCG@10",
-        "share of no noise",
-        "a quarter, four times",
-        "private ALS",
-        "a list",
-    ]
+    names = ("NDCG@10", "share of no noise", "a quarter, four times", "private ALS", "a list")
+    yield ["people", "ε", *names]
     for cell in report["private"]["cells"]:
         simulated = " SIMULATED" if cell["copies"] > 1 else ""
-        yield [
-            f"{cell['people']:,}{simulated}",
-            f"{cell['epsilon']}",
-            *(_estimate(cell[name]) for name in ("ndcg", "share", "quarter", "als", "popularity")),
-        ]
-
-
-def _wished(cell: Report) -> str:
-    extra, none = cell["extra"], cell["none"]
-    return f"{extra[0]:.2f} ± {extra[1]:.2f}" + (f", none {none:.1%}" if none else "")
+        estimates = [cell[name] for name in ("ndcg", "share", "quarter", "als", "popularity")]
+        yield [f"{cell['people']:,}{simulated}", f"{cell['epsilon']}", *map(_estimate, estimates)]
 
 
 def _only(cells: Iterable[Report], **fixed: object) -> Report:
-    """The cell with these values, or an empty one."""
+    """Return the cell with these values, or an empty one."""
     return next((c for c in cells if all(c[n] == v for n, v in fixed.items())), {})
+
+
+def _km(pair: Sequence[float]) -> str:
+    return f"{pair[0]:.2f} ± {pair[1]:.2f}"
 
 
 def _estimate(pair: Sequence[float] | None) -> str:
@@ -302,17 +353,17 @@ def _estimate(pair: Sequence[float] | None) -> str:
 
 
 def signed(estimate: Estimate) -> str:
-    """A difference with its standard error."""
+    """Return a difference with its standard error."""
     return f"{'-' if estimate.mean < 0 else '+'}{either_way(estimate)}"
 
 
 def either_way(estimate: Estimate) -> str:
-    """A mean without its sign, and its standard error."""
+    """Return a mean without its sign, and its standard error."""
     return f"{short(abs(estimate.mean))} ± {short(estimate.error)}"
 
 
 def short(value: float) -> str:
-    """Three digits, as shares are written."""
+    """Return three digits, as shares are written."""
     return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"
 
 
@@ -323,60 +374,35 @@ def _as_table(rows: Rows) -> str:
 
 
 def rendered(text: str, blocks: Mapping[str, str]) -> str:
-    """A document with these blocks. Raises KeyError for a block that the report does not have."""
+    """Return a document with these blocks. Raises KeyError for one that the report has not."""
     return _BLOCK.sub(lambda found: found[1] + blocks[found[2]] + found[3], text)
 
 
 def documents() -> list[Path]:
-    """Those that have a block."""
-    return [each for each in sorted(DOCS.glob("*.md")) if _BLOCK.search(each.read_text("utf-8"))]
+    """Return those that have a block."""
+    pages = [Path("README.md"), *sorted(DOCS.glob("*.md"))]
+    return [page for page in pages if _BLOCK.search(page.read_text("utf-8"))]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS, action="append")
+    parser.add_argument("--only", choices=(*PARTS, "example", "render"), action="append")
     parser.add_argument("--ratings", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--people", type=int, default=1000, help="of each crowd of a country")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     options = parser.parse_args()
-    parts = options.only or PARTS
-    found: Report = {}
     with threadpool_limits(1):
-        if "utility" in parts:
-            tables = {SIMULATED: simulated_table()}
-            for given in options.ratings:
-                name, _, path = given.partition("=")
-                tables[name], _ = read_ratings(Path(path))
-            found["utility"] = {
-                name: utility_of(table, options.seeds) for name, table in tables.items()
-            }
-        if "places" in parts:
-            rules = ("nearest", "codebook", "items", SERVED)
-            found["places"] = places_of(
-                PlacesProtocol(
-                    items=(100_000,),
-                    levels=("town",),
-                    axis_levels=(),
-                    ks=(5, 20, 64),
-                    beside_ks=(5, 20, 64),
-                    rules=rules,
-                    people=options.people,
-                    draws=2,
-                )
-            )
-        if "private" in parts and options.ratings:
-            path = options.ratings[0].partition("=")[2]
-            found["private"] = private_of(read_ratings(Path(path))[0], 1500)
-        if "wants" in parts:
-            found["wants"] = wants_of(options.people, 100_000, (20, 64))
+        fresh = measured(options.only or PARTS, options)
     report: Report = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}
-    logs = report.get("utility", {}) | found.get("utility", {})
-    report |= found | ({"utility": logs} if logs else {})
+    logs = report.get("utility", {}) | fresh.get("utility", {})
+    report |= fresh | ({"utility": logs} if logs else {})
     REPORT.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for path in documents():
-        text = rendered(path.read_text("utf-8"), blocks_of(report))
-        path.write_text(text, encoding="utf-8")
+    for page in documents():
+        page.write_text(rendered(page.read_text("utf-8"), blocks_of(report)), encoding="utf-8")
     reference.written()
+    from benchmarks import figures  # matplotlib takes a second, and tests of documents need none
+
+    figures.draw_report(report)
 
 
 if __name__ == "__main__":

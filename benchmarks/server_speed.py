@@ -51,8 +51,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from askew.dp.privacy import ANY_SPACE
+from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import ModelCard
+from askew.protocol.signal import Query, Signal
+from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.tastes import card_from_bytes, slate_from_bytes
 
@@ -127,7 +131,9 @@ def _check(replies: Sequence[bytes], card: ModelCard | MetricCard, k: int) -> No
     """As a device would: exactly k whole items."""
     for reply in replies:
         if isinstance(card, MetricCard):
-            places_from_bytes(reply, card, k, card.collections[0].name)
+            noise = MapNoise(HexagonalLattice(0, 8), LEAST_COSINE)  # of any question
+            query = Query(Signal(ANY_SPACE, noise, (0, 0)), k, card.collections[0].number)
+            places_from_bytes(reply, card, query)
         else:
             slate_from_bytes(reply, card, k)
 

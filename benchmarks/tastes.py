@@ -7,7 +7,7 @@ parameters of plain recommenders) and to clients (are measured, and nothing else
 liked of a part of their ratings that neither the model nor their device has seen. Without a file,
 ratings are SIMULATED. Nothing is sent, and a device ranks what it holds:
 
-local        all items; `cached N` the first N of what would be shown to anybody
+all          every item is held; `first N`, the first N of what would be shown to anybody
 popularity, popular-200, item-kNN, EASE
              plain recommenders (`benchmarks.baselines.recommenders`)
 
@@ -137,9 +137,9 @@ def _of_a_seed(
     likes, shared = draft.told.people.likes, draft.catalog.shared_slate
     met: dict[str, Met] = dict(met_by_baselines(likes, validation.profiles, clients.profiles))
     met["popular-200"] = clients.cached(most_liked(likes))
-    met["local"] = clients.local
+    met["all"] = clients.local
     order = order_for_everybody(draft)
-    met |= {f"cached {n}": clients.cached(order[:n]) for n in SHARED if n <= len(order)}
+    met |= {f"first {n}": clients.cached(order[:n]) for n in SHARED if n <= len(order)}
     for name, got in met.items():
         yield (name, 0, 0.0), Run(got, got)
     none = {k: clients.served(shared[:k]) for k in ks if k <= len(shared)}

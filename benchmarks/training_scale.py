@@ -95,7 +95,7 @@ def train(path: Path, out: Path, gigabytes: int) -> None:
     # The limit is of addresses: DuckDB and BLAS set some aside that they never touch.
     limit = (gigabytes + 4) << 30
     subprocess.run(
-        [*map(str, command), "--ranking-dimension", str(FACTORS)],
+        [*map(str, command)],
         check=True,
         stdout=subprocess.DEVNULL,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),

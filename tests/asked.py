@@ -62,4 +62,4 @@ async def near_cost(
 def query_of(exchange: Exchange, month: str, signals: SignalStore, bits: RandomBits) -> Query:
     """The question of a month by a taste."""
     signal, _ = draw(exchange, month, signals, bits)
-    return Query(signal, exchange.k, exchange.collection, exchange.catalog_date)
+    return Query(signal, exchange.k, catalog_date=exchange.catalog_date)

@@ -113,7 +113,9 @@ shift = int(os.environ["SESSION_SHIFT"])
 name = os.path.basename(sys.argv[0] if hasattr(sys, "argv") else "")
 import askew_client.settings.config as config
 config.DEFAULT_SERVER = f"127.0.0.1:{7571 + shift}"
-config.SETTINGS = (replace(config.SETTINGS[0], default=config.DEFAULT_SERVER), *config.SETTINGS[1:])
+server, *others = config.SETTINGS.settings
+moved = (replace(server, default=config.DEFAULT_SERVER), *others)
+config.SETTINGS = replace(config.SETTINGS, settings=moved)
 try:
     import askew_server.cli.options as options
 except ModuleNotFoundError:  # of another environment

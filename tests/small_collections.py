@@ -24,6 +24,9 @@ ATTRIBUTES = (
 )
 
 
+CAFES, POSTS = 0, 1  # their numbers
+
+
 def cafes(n: int = 30, seed: int = 7) -> Collection:
     """Cafés at random in Germany; of each fifth nothing is known."""
     rng = np.random.default_rng(seed)
@@ -52,7 +55,9 @@ def posts(space: MetricSpace = GERMANY, n: int = 12) -> Collection:
     if space.dimension == 2:
         coordinates = np.linspace((47.5, 6), (54.5, 15), n)
     titles = Titles.of([f"Post {i}" for i in range(n)])
-    return collection_of("posts", (), coordinates, titles, (), source="made up", simulated=True)
+    return collection_of(
+        "posts", (), coordinates, titles, (), source="made up", simulated=True, number=POSTS
+    )
 
 
 def small_map() -> MetricModel:

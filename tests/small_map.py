@@ -57,8 +57,8 @@ def made_items(space: MetricSpace, count: int = 120) -> tuple[Listing, ...]:
 def made_card(space: MetricSpace, n_items: int = 120, most: int = 50) -> MetricCard:
     """A card of one collection, "places", and one more over the same items, "shops"."""
     collections = tuple(
-        CollectionCard(name, VERSION, n_items, "SIMULATED", True, ATTRIBUTES)
-        for name in ("places", "shops")
+        CollectionCard(name, VERSION, n_items, "SIMULATED", True, ATTRIBUTES, number=number)
+        for number, name in enumerate(("places", "shops"))
     )
     return MetricCard(space, collections, most, MetricRuleKind.NEAREST)
 
@@ -94,7 +94,7 @@ class NearServer(InProcess):
         """Never of use here."""
         raise NotImplementedError
 
-    def card_for(self, collection: str) -> MetricCard:
+    def card_for(self, collection: int | None) -> MetricCard:
         """The card: there is one."""
         return self.card
 

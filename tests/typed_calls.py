@@ -7,13 +7,13 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
-from askew_client.transport.calls import METRIC_CARD, metric_card_of, places_of, slate_of
+from askew_client.transport.calls import card_request, metric_card_of, places_of, slate_of
 from askew_client.transport.protocol import Transport
 
 
 async def metric_card(network: Transport) -> MetricCard:
     """The card of a server of places."""
-    return metric_card_of(await network.call("GetModelCard", METRIC_CARD))
+    return metric_card_of(await network.call("GetModelCard", card_request(0)))
 
 
 async def retrieve(network: Transport, query: Query, card: ModelCard) -> Slate:

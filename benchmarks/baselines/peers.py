@@ -12,7 +12,7 @@ INSTALLED = find_spec("opendp") is not None
 MISSING = "opendp is not installed: no row of its own (pip install -r requirements-peers.lock)"
 
 
-def top_k(counts: NDArray[Any], k: int, epsilon: float) -> Callable[[], object]:
+def top_k(counts: NDArray[Any], k: int, epsilon: float) -> Callable[[], list[int]]:
     """Its noisy top k with exponential noise: permute-and-flip peeled, by exact arithmetic."""
     dp = _opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i32"))
@@ -20,7 +20,11 @@ def top_k(counts: NDArray[Any], k: int, epsilon: float) -> Callable[[], object]:
         domain, dp.linf_distance(T="i32"), dp.max_divergence(), k, k / epsilon
     )
     data = counts.tolist()
-    return lambda: made(data)
+
+    def run() -> list[int]:
+        return list(made(data))
+
+    return run
 
 
 def noise(values: list[int], scale: float) -> Callable[[], object]:

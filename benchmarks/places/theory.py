@@ -9,66 +9,34 @@ result must be the closed form of the optimal offsets.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.placement import Disutility, Identity, Laplace, Power, place
+from askew.placement import Disutility
 from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew_server.retrieval.near.answers import near_rule_of
 from askew_server.retrieval.near.index import MetricIndex
 
-DISUTILITIES: Final[dict[str, Disutility]] = {
-    "t": Identity(),
-    "t^2": Power(2.0),
-    "sqrt t": Power(0.5),
-}
-KS: Final = (1, 2, 5, 8, 20)
 _DENSE = 500  # items a unit of distance; epsilon is 1
 _FAR = 36.0  # units of distance; beyond, the law has less than 1e-15
 _EVERY = 16  # lattice points
 _OFF = 0.2113  # of a person from a round value
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """found: mean disutility. theory: the closed form of a line."""
-
-    ground: str
-    disutility: str
-    k: int
-    found: float
-    theory: float
-
-    @property
-    def ratio(self) -> float:
-        """Of the two."""
-        return self.found / self.theory
-
-
-def agreements() -> Iterator[Agreement]:
-    """A line for each disutility and k."""
-    for name, h in DISUTILITIES.items():
-        for k in KS:
-            yield on_line(name, h, k)
-
-
-def on_line(name: str, h: Disutility, k: int) -> Agreement:
-    """Epsilon 1, on a line so long that its ends do not matter."""
+def on_line(h: Disutility, k: int) -> float:
+    """Return the mean disutility at epsilon 1, on a line so long that its ends do not matter."""
     axis = Axis("post", "km", 0.0, 4 * _FAR, scale=1.0)
-    found = mean_disutility(axis, h, k, 2 * _FAR + _OFF)
-    return Agreement("line", name, k, found, place(Laplace(1.0), h, k).cost)
+    return mean_disutility(axis, h, k, 2 * _FAR + _OFF)
 
 
 def mean_disutility(axis: Axis, h: Disutility, k: int, person: float) -> float:
-    """What the codebook's k items cost a person in expectation over the noise."""
+    """Return what the codebook's k items cost a person in expectation over the noise."""
     space, lattice = AxisSpace((axis,)), LatticeLaplace.for_epsilon(Fraction(1))
     items = np.linspace(axis.low, axis.high, int(_DENSE * float(axis.size)), endpoint=False)
     rule = near_rule_of(MetricRuleKind.CODEBOOK, MetricIndex(space, items[:, None]), disutility=h)

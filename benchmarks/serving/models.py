@@ -90,9 +90,9 @@ def made_places(count: int, rule: MetricRuleKind) -> MetricModel:
 def questions(card: ModelCard | MetricCard, k: int, epsilon: Fraction = EPSILON) -> list[bytes]:
     """What 256 people would send."""
     signals = _on_the_map(epsilon) if isinstance(card, MetricCard) else _in_the_box(card, epsilon)
-    name = card.collections[0].name if isinstance(card, MetricCard) else ""
+    number = card.collections[0].number if isinstance(card, MetricCard) else None
     catalog_date = catalog_date_of(int(time.time() // 86_400)) if isinstance(card, ModelCard) else 0
-    return [query_to_bytes(Query(each, k, name, catalog_date)) for each in signals]
+    return [query_to_bytes(Query(each, k, number, catalog_date)) for each in signals]
 
 
 def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:

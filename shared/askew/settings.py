@@ -1,211 +1,198 @@
-"""Settings of a command: what each may be, and what its four sources say.
+"""Settings of a role: declared once, in its dataclasses, and read from four sources.
 
     flag  >  environment  >  file  >  default
 
-Each command has a table of settings. Everything else about them is here: kinds and ranges, the
-precedence, TOML, and messages. A value is checked by the same rule whatever its source, and a
-message names the setting, the source, what is accepted and what was given. Text is read as the
-number or the word that it spells, since flags and variables are text. `host_of` reads where a
-server is, as people write it: host:port.
+A field that `setting` makes says all that there is to know of one setting: `settings_of` lists
+them, `Setting.option` gives the arguments of `click.option`, and `Table.read` takes every value by
+one rule whatever its source. It refuses all that is wrong at once, also names that no setting has,
+since nothing would read what was to limit something. A message names the setting, its source, what
+is accepted and what stood there, but for what may be a password.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final
 
-from askew.errors import AskewError, ConfigError, ParameterError, maybe, shown
+from askew.errors import ConfigError, ParameterError, maybe, shown
 
 LARGEST: Final = 1_000_000_000  # of a whole number; gRPC takes twice as many
-Origin = Literal["flag", "environment", "file", "default"]
-
-
-class ValueKind(Protocol):
-    """A type of settings, with its range."""
-
-    @property
-    def words(self) -> str:
-        """What is accepted, after "must be"."""
-
-    def of(self, value: object) -> object:
-        """The value that a text or a value of a file means. Raises ValueError."""
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A whole number."""
+class Kind:
+    """What a setting may be. words: what is accepted, after "must be". read: the value that a text
+    or a value of a file stands for; raises ValueError, or ParameterError with a limit of its own.
+    """
 
-    least: int
-    most: int = LARGEST
+    words: str
+    read: Callable[[Any], Any]
+    metavar: str = "TEXT"
+    choices: tuple[str, ...] = ()
 
-    @property
-    def words(self) -> str:
-        """With both ends."""
-        return f"a whole number from {self.least} to {self.most}"
 
-    def of(self, value: object) -> int:
-        """Digits, and nothing else that Python would take; no bool, which is a number to Python."""
-        if isinstance(value, str) and re.fullmatch("-?[0-9]{1,18}", value, re.ASCII):
-            value = int(value)
-        if type(value) is not int or not self.least <= value <= self.most:
+def _between(
+    convert: Callable[[object], Any], least: Any, most: Any, words: str, metavar: str
+) -> Kind:
+    def read(value: object) -> Any:
+        value = convert(value)
+        if not least <= value <= most:  # NaN is not
             raise ValueError
         return value
 
+    return Kind(words, read, metavar)
 
-@dataclass(frozen=True)
-class Number:
-    """A number that need not be whole."""
 
-    least: float
-    most: float
-    unit: str = ""
+def _whole(value: object) -> int:
+    if isinstance(value, str) and re.fullmatch("-?[0-9]{1,18}", value, re.ASCII):
+        return int(value)
+    if type(value) is not int:  # a bool is a number to Python
+        raise ValueError
+    return value
 
-    @property
-    def words(self) -> str:
-        """With both ends."""
-        return f"a number from {self.least:g} to {self.most:g}{self.unit}"
 
-    def of(self, value: object) -> float:
-        """Written so that NaN is refused too."""
-        if isinstance(value, str) and len(value) <= 40:
-            value = float(value)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal | float):
+        raise ValueError
+    if isinstance(value, str) and len(value) > 40:
+        raise ValueError
+    return float(value)
+
+
+def _exact(value: object) -> Fraction:
+    if isinstance(value, str | Decimal):
+        return exact_number(str(value))
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise ValueError  # also a float such as 0.1, which is not what it seems
+    return Fraction(value)
+
+
+def whole(least: int, most: int = LARGEST) -> Kind:
+    """Accept a whole number."""
+    return _between(_whole, least, most, f"a whole number from {least} to {most}", "INTEGER")
+
+
+def number(least: float, most: float, unit: str = "") -> Kind:
+    """Accept a number that need not be whole."""
+    return _between(_number, least, most, f"a number from {least:g} to {most:g}{unit}", "NUMBER")
+
+
+def exact(least: Fraction, most: Fraction) -> Kind:
+    """Accept an exact number: a Fraction, an int, a decimal of a file, or text."""
+    words = f'a number such as 2, 1/3 or "0.5", from {least} to {most}'
+    return _between(_exact, least, most, words, "NUMBER")
+
+
+def text(
+    words: str = "text", check: Callable[[str], object] | None = None, *, empty: bool = False
+) -> Kind:
+    """Accept text on one line, without controls. check: raises ValueError or ParameterError for a
+    text of another form. empty: whether no text at all is one.
+    """
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not value.isprintable() or not (value or empty):
             raise ValueError
-        if not self.least <= value <= self.most:
-            raise ValueError
-        return float(value)
-
-
-@dataclass(frozen=True)
-class Exact:
-    """An exact number, as a Fraction, an int or text. A float such as 0.1 is not what it seems."""
-
-    least: Fraction
-    most: Fraction
-
-    @property
-    def words(self) -> str:
-        """With both ends."""
-        return f'a number such as 2, 1/3 or "0.5", from {self.least} to {self.most}'
-
-    def of(self, value: object) -> Fraction:
-        """Never through a float."""
-        if isinstance(value, str):
-            value = exact_number(value)
-        if isinstance(value, bool) or not isinstance(value, int | Fraction):
-            raise ValueError
-        if not self.least <= value <= self.most:
-            raise ValueError
-        return Fraction(value)
-
-
-@dataclass(frozen=True)
-class Text:
-    """Text on one line. check: raises ValueError for a text of another form. empty: none is one."""
-
-    words: str = "text"
-    check: Callable[[str], object] | None = None
-    empty: bool = False
-
-    def of(self, value: object) -> str:
-        """As it is, without controls."""
-        if not isinstance(value, str) or not value.isprintable():
-            raise ValueError
-        if not value and not self.empty:
-            raise ValueError
-        if value and self.check is not None:
-            self.check(value)
+        if value and check is not None:
+            check(value)
         return value
 
+    return Kind(words, read)
 
-@dataclass(frozen=True)
-class OneOf:
-    """One of a few words."""
 
-    names: tuple[str, ...]
+def one_of(*names: str) -> Kind:
+    """Accept one of a few words."""
 
-    @property
-    def words(self) -> str:
-        """All of them."""
-        return f"one of {', '.join(self.names)}"
-
-    def of(self, value: object) -> str:
-        """One of them."""
-        if not isinstance(value, str) or value not in self.names:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
             raise ValueError
         return value
 
+    return Kind(f"one of {', '.join(names)}", read, f"[{'|'.join(names)}]", names)
 
-@dataclass(frozen=True)
-class Switch:
-    """Yes or no."""
 
-    words: str = "true or false"
+def _read_switch(value: object) -> bool:
+    if isinstance(value, str) and value.lower() in {"true", "false"}:
+        value = value.lower() == "true"
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
 
-    def of(self, value: object) -> bool:
-        """As TOML writes it; no number, which would be true to Python."""
-        if isinstance(value, str) and value.lower() in {"true", "false"}:
-            value = value.lower() == "true"
-        if not isinstance(value, bool):
+
+SWITCH: Final = Kind("true or false", _read_switch)
+
+
+def several(kind: Kind) -> Kind:
+    """Accept a list in a file, or words in a variable, each of a kind."""
+
+    def read(value: object) -> tuple[Any, ...]:
+        values = value.split() if isinstance(value, str) else value
+        if not isinstance(values, list | tuple):
             raise ValueError
-        return value
+        return tuple(map(kind.read, values))
+
+    return Kind(f"a list, each {kind.words}", read)
 
 
 @dataclass(frozen=True)
 class Setting:
     """One setting. name: as a file has it, with its table if it has one: "server.port".
 
-    variable: of the environment. shared: one of other commands that means the same. flags: none
-    for what only a file and the environment say. several: a list in a file. bare: what its flag
-    alone means. secret: it may hold a password, and is never shown.
+    flag: "" for what only a file and the environment say. shared: the variable of other commands
+    that means the same. bare: what its flag alone means. secret: it may hold a password, and is
+    never shown.
     """
 
-    name: str
-    kind: ValueKind
-    variable: str
-    default: Any = None
-    help: str = ""
-    flags: tuple[str, ...] = ()
-    metavar: str | None = None
-    shared: str | None = None
-    several: bool = False
+    kind: Kind
+    default: Any
+    help: str
+    flag: str = ""
+    shared: str = ""
     bare: str | None = None
     secret: bool = False
+    name: str = ""
+    variable: str = ""
 
     @property
     def parameter(self) -> str:
-        """Its name in Python."""
+        """Return its name in Python."""
         return self.name.replace(".", "_")
 
-    @property
-    def words(self) -> str:
-        """What a file may say, after "must be"."""
-        return f"a list, each {self.kind.words}" if self.several else self.kind.words
-
-    def variable_in(self, environment: Mapping[str, str]) -> str | None:
-        """The variable that says it; an empty one says nothing."""
-        names = [name for name in (self.variable, self.shared) if name and environment.get(name)]
-        return names[0] if names else None
-
-    def of(self, value: object, source: str = "") -> Any:
-        """The value. source: the variable or the file that says so. Raises ParameterError."""
-        limit = self.words
+    def of(self, value: object, called: str) -> Any:
+        """Return the value. called: how a message names it. Raises ParameterError."""
+        limit = self.kind.words
         try:
-            if not self.several:
-                return self.kind.of(value)
-            values = value.split() if isinstance(value, str) else value
-            if isinstance(values, list | tuple):
-                return tuple(self.kind.of(each) for each in values)
+            return self.kind.read(value)
         except ParameterError as error:  # by a check of a text
             limit = error.limit
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
-        name = f"{self.name} ({source})" if source else self.name
-        raise ParameterError(name, _Hidden() if self.secret else value, limit) from None
+        raise ParameterError(called, _HIDDEN if self.secret else value, limit) from None
+
+    def option(self) -> tuple[Sequence[str], dict[str, Any]]:
+        """Return names and keywords for `click.option`; `read` looks at its text."""
+        names, default = [self.flag], "" if self.default in {None, (), False, ""} else self.default
+        keywords: dict[str, Any] = {
+            "default": None,  # what was not typed says nothing
+            "help": self.help + (f"  [default: {default}]" if default else ""),
+            "metavar": self.kind.metavar,
+        }
+        if self.kind is SWITCH:
+            names = [f"{self.flag}/--no-{self.flag.removeprefix('--')}"]
+            keywords |= {"is_flag": True, "metavar": None}
+        if self.kind.choices:
+            keywords["shell_complete"] = lambda _, __, begun: [
+                name for name in self.kind.choices if name.startswith(begun)
+            ]
+        if self.bare is not None:
+            keywords |= {"is_flag": False, "flag_value": self.bare}
+        return [*names, self.parameter], keywords
 
 
 class _Hidden:
@@ -215,84 +202,132 @@ class _Hidden:
         return "something else"
 
 
-@dataclass(frozen=True)
-class FileValues:
-    """What a file says, by the names of settings, and what is wrong with the rest."""
-
-    values: Mapping[str, Any] = field(default_factory=dict)
-    problems: tuple[AskewError, ...] = ()
+_HIDDEN: Final = _Hidden()
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a setting is, and who said so."""
+def setting(kind: Kind, default: object, help: str = "", flag: str = "", **more: Any) -> Any:  # noqa: A002
+    """Declare a field of a dataclass that is a setting; see `Setting`.
 
-    value: Any
-    origin: Origin
+    Without a help it is an argument of programs alone: `check` looks at it, and no source has it.
+    """
+    declared = Setting(kind, default, help, flag, **more)
+    return field(default=default, repr=not declared.secret, metadata={"setting": declared})
+
+
+def settings_of(role: type, variables: str, table: str = "") -> tuple[Setting, ...]:
+    """Return the settings that a dataclass declares. variables: what their variables begin with.
+    table: that of the file which has them.
+    """
+    return tuple(
+        replace(
+            each.metadata["setting"],
+            name=f"{table}.{each.name}" if table else each.name,
+            variable=f"{variables}{each.name.upper()}",
+        )
+        for each in fields(role)
+        if "setting" in each.metadata and each.metadata["setting"].help
+    )
+
+
+def check(role: object) -> None:
+    """Put each declared field of an object of a dataclass into the form of its kind.
+
+    Raises ParameterError, by the name of the field.
+    """
+    for each in fields(role):  # type: ignore[arg-type]
+        if declared := each.metadata.get("setting"):
+            value = declared.of(getattr(role, each.name), each.name)
+            object.__setattr__(role, each.name, value)
 
 
 def tables_of(data: bytes, name: str) -> dict[str, Any]:
-    """A file in TOML; decimals stay text, so that 0.1 is exact. Raises ConfigError."""
-    import tomllib  # most devices have no file
-
+    """Return a file in TOML; a decimal is a Decimal, so that 0.1 is exact. Raises ConfigError."""
     try:
-        found = tomllib.loads(data.decode(), parse_float=str)
-        repr(found)  # ValueError for whole numbers of thousands of digits
+        tables = tomllib.loads(data.decode(), parse_float=Decimal)
+        repr(tables)  # ValueError for whole numbers of thousands of digits
     except UnicodeDecodeError:
         raise ConfigError(f"{name} is no text") from None
     except tomllib.TOMLDecodeError as error:
         place = str(error).rpartition(" (at ")[2].rstrip(")")  # the rest may repeat a secret
         raise ConfigError(f"{name} must be a file in TOML, and is none at {place}") from None
-    except (ValueError, RecursionError):
+    except (ValueError, ArithmeticError, RecursionError):
         raise ConfigError(f"{name} must be a file in TOML") from None
-    return found
+    return tables
 
 
-def file_values(
-    tables: Mapping[str, Any], settings: Iterable[Setting], source: str = ""
-) -> FileValues:
-    """What a file says of these settings, and all that is wrong with it."""
-    known = {each.name: each for each in settings}
-    values: dict[str, Any] = {}
-    problems: list[AskewError] = []
-    for name, value in _flat(tables):
-        setting = known.get(name)
-        if setting is None:
-            problems.append(ConfigError(_unknown(name, known, source)))
-            continue
-        try:
-            values[name] = setting.of(value, source)
-        except ParameterError as error:
-            problems.append(error)
-    return FileValues(values, tuple(problems))
-
-
-def said(
-    settings: Iterable[Setting],
-    *,
-    flags: Mapping[str, object],
-    environment: Mapping[str, str],
-    file: Mapping[str, Any],
-) -> dict[str, Said]:
-    """What all sources say together. flags: by parameter; None and () say nothing. file: values
-    that were checked. Raises ParameterError.
+@dataclass(frozen=True)
+class Table:
+    """The settings of a role. prefix: of variables that no other program has, but for `others` and
+    those that Kubernetes makes of Services.
     """
-    found: dict[str, Said] = {}
-    for each in settings:
-        variable, flag = each.variable_in(environment), flags.get(each.parameter)
-        if flag is not None and flag != ():
-            found[each.name] = Said(each.of(flag), "flag")
-        elif variable is not None:
-            found[each.name] = Said(each.of(environment[variable], variable), "environment")
-        elif each.name in file:
-            found[each.name] = Said(file[each.name], "file")
-        else:
-            found[each.name] = Said(each.default, "default")
-    return found
+
+    settings: tuple[Setting, ...]
+    prefix: str
+    others: tuple[str, ...] = ()
+
+    def read(
+        self,
+        flags: Mapping[str, object],
+        environment: Mapping[str, str],
+        file: Mapping[str, Any],
+        source: str = "the configuration",
+    ) -> dict[str, Any]:
+        """Return the value of every setting by its name, from the first source that has it.
+
+        flags: by parameter; None and () say nothing, and neither does an empty variable. file: its
+        tables; source: its name. Raises ConfigError with all that is wrong.
+        """
+        spoken = {
+            name: value
+            for name, value in environment.items()
+            if value and not is_of_kubernetes(name, value)
+        }
+        stated = dict(_flat(file))
+        names = dict.fromkeys(each.name for each in self.settings)
+        problems = [
+            f"{shown(name)} is no setting ({source}){_meant(name, names)}"
+            for name in stated.keys() - names.keys()
+        ]
+        variables = dict.fromkeys(each.variable for each in self.settings)
+        known = variables.keys() | {self.prefix + name for name in self.others}
+        problems += [
+            f"{name} is no setting{_meant(name, variables)}"
+            for name in spoken.keys() - known
+            if name.startswith(self.prefix)
+        ]
+        values = {each.name: each.default for each in self.settings}
+        for each in self.settings:
+            flag = flags.get(each.parameter)
+            sources = [(stated.get(each.name), f"{each.name} ({source})")]
+            for variable in (each.shared, each.variable):
+                sources.append((spoken.get(variable), f"{each.name} ({variable})"))
+            sources.append((None if flag == () else flag, each.flag))
+            # The last one counts, and all are looked at: half a file is no configuration.
+            for value, called in sources:
+                if value is not None:
+                    try:
+                        values[each.name] = each.of(value, called)
+                    except ParameterError as error:
+                        problems.append(str(error))
+        if problems:
+            raise ConfigError("; ".join(sorted(problems)))
+        return values
+
+
+def is_of_kubernetes(name: str, value: str) -> bool:
+    """Return True for a variable that Kubernetes makes of a Service in the same namespace, such as
+    ASKEW_SERVICE_HOST, ASKEW_PORT_7571_TCP_ADDR, or ASKEW_SERVER_PORT with tcp://10.0.0.1:7571.
+
+    Nobody typed it, so it neither says anything nor is it a slip.
+    """
+    of_service = r".*_SERVICE_(HOST|PORT(_.+)?)|.*_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?"
+    if name.endswith("_PORT") and re.match("(tcp|udp|sctp)://", value):
+        return True
+    return re.fullmatch(of_service, name) is not None
 
 
 def exact_number(text: str) -> Fraction:
-    """An exact number such as 2, 0.5 or 1/3. Raises ValueError."""
+    """Return an exact number such as 2, 0.5 or 1/3. Raises ValueError."""
     # Short digits only: Fraction would spend minutes on "1e99999999". A ratio has room for what
     # 12 digits before and after a point become when they are written down again.
     if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,12})?|-?[0-9]{1,24}/0*[1-9][0-9]{0,23}", text):
@@ -303,22 +338,22 @@ def exact_number(text: str) -> Fraction:
 def _flat(tables: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for table, content in tables.items():
         if isinstance(content, dict):
-            for name, value in content.items():
-                yield f"{table}.{name}", value
+            yield from ((f"{table}.{name}", value) for name, value in content.items())
         else:
             yield table, content
 
 
-def _unknown(name: str, known: Iterable[str], source: str) -> str:
-    """With the name that was probably meant: of the same table, or the same in another."""
-    own = name.rpartition(".")[2]
-    elsewhere = [each for each in known if each.rpartition(".")[2] == own]
-    advice = f" (perhaps {elsewhere[0]})" if elsewhere else maybe(name, known)
-    return f"{shown(name)} is no setting{f' ({source})' if source else ''}{advice}"
+def _meant(name: str, known: Collection[str]) -> str:
+    """Return what was probably meant: a name with all its words, of another table, or like it."""
+    words = {*re.split(r"[._]", name)}
+    longer = [each for each in known if words <= {*re.split(r"[._]", each)}]
+    own = [each for each in known if each.rpartition(".")[2] == name.rpartition(".")[2]]
+    likely = own or longer
+    return f" (perhaps {' or '.join(likely)})" if likely else maybe(name, known)
 
 
 def host_of(server: str) -> str:
-    """The host of "host:port". Raises ParameterError for anything else."""
+    """Return the host of "host:port". Raises ParameterError for anything else."""
     host, colon, port = server.rpartition(":") if isinstance(server, str) else ("", "", "")
     if not (
         colon
@@ -332,7 +367,7 @@ def host_of(server: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine."""
+    """Return True if a host name or address is this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

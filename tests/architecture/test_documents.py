@@ -147,13 +147,27 @@ def test_a_page_of_the_reference_is_what_the_code_says() -> None:
         assert (FOLDER / name).read_text("utf-8") == text, name
 
 
-@pytest.mark.parametrize("document", ["utility.md", "places.md", "guarantees.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/utility.md", "docs/places.md", "docs/guarantees.md"]
+)
 def test_a_document_says_what_the_report_found(document: str) -> None:
     """Planted bug: a figure changed by hand, or a report of which no document was written."""
     found = json.loads((ROOT / "docs/report.json").read_text("utf-8"))
-    text = (ROOT / "docs" / document).read_text("utf-8")
+    text = (ROOT / document).read_text("utf-8")
     assert text.count("<!-- report: ") >= 2
     assert report.rendered(text, report.blocks_of(found)) == text
+
+
+def test_the_readme_says_how_far_a_pick_is_by_the_report() -> None:
+    """Planted bug: another figure in the sentence that people remember."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    [told] = re.findall(r"about (\d+) km farther than the best of all", readme)
+    sizes = json.loads((ROOT / "docs/report.json").read_text("utf-8"))["worth"]["sizes"]
+    signals = [size["ways"][0] for size in sizes]
+    assert {signal["way"] for signal in signals} == {"signal"}
+    far = [signal[crowd]["extra"][0] for signal in signals for crowd in ("towns", "country")]
+    assert round(sum(far) / len(far)) == int(told)
+    assert max(far) < 1.5
 
 
 def test_the_site_has_every_page_once() -> None:

@@ -43,7 +43,7 @@ OTHERS = {
     *(f"askew-server ledger {word}" for word in ("accept", "grant", "open", "revoke")),
     *("askew-server certs", "askew-server collect"),
     *("askew-server explain", "askew-server import", "askew-server publish"),
-    *("askew-server rehearse", "askew-server release", "askew-server serve"),
+    *("askew-server release", "askew-server serve"),
     *("askew-server serve-releases", "askew-server train", "askew-server update"),
     "askew-server update-live",
 }

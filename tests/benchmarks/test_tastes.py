@@ -25,7 +25,7 @@ def test_every_mode_stands_beside_the_slate_of_no_signal() -> None:
     keys = tuple(film.title for film in films()[:120])
     table = RatingTable(ratings.person, ratings.item, ratings.rating, 400, keys)
     cells = {each.label: each for each in tastes.measured(table, seeds=[0], ks=[5], epsilons=[4])}
-    assert {name for name, _, _ in cells} >= {"popularity", "EASE", "local", "cached 64", "none"}
+    assert {name for name, _, _ in cells} >= {"popularity", "EASE", "all", "first 64", "none"}
     none = cells["none", 5, 0.0]
     for rule in ("naive", "codebook"):
         cell = cells[rule, 5, 4.0]

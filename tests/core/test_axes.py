@@ -15,7 +15,7 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import OutOfRange, PlaceError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.spaces.axes import MAX_SIZE, Axis, AxisSpace
+from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MapSpace, Region
 
 ROAD = Axis("kilometer post", "km", 0.0, 800.0, scale=100.0)
@@ -38,11 +38,15 @@ LATTICE = LatticeLaplace.for_epsilon(Fraction(4))
         ({"scale": -1.0}, "from low to high > low"),
         ({"scale": nan}, "from low to high > low"),
         ({"scale": inf}, "from low to high > low"),
-        ({"scale": 2.0**-30}, "at most 1048576 units"),
+        ({"scale": 1e-9}, "at most 1048576 units"),
         ({"scale": 5e-324}, "its scale from 2\\*\\*-42"),
         ({"scale": 2.0**42 + 1}, "at most 2\\*\\*42"),
         ({"high": 1e308, "low": -1e308}, "at most 2\\*\\*42"),
         ({"low": 3.6e16, "high": 3.6e16 + 24}, "at most 2\\*\\*42"),
+        ({"high": 800.0 + 2.0**-40}, "at most 6 significant digits"),
+        ({"high": 800.0001}, "at most 6 significant digits"),
+        ({"low": -1234567.0}, "at most 6 significant digits"),
+        ({"scale": 1 / 3}, "at most 6 significant digits"),
         ({"name": ""}, "an axis's name must be printable"),
         ({"name": "   "}, "an axis's name must be printable"),
         ({"name": "km\x1b[2J"}, "an axis's name must be printable"),
@@ -66,6 +70,12 @@ def test_axes_of_one_name_and_none_at_all_are_refused(axes: tuple[Axis, ...]) ->
 def test_a_fourth_axis_is_refused() -> None:
     with pytest.raises(OutOfRange, match="1 to 3"):
         AxisSpace((*TRIP.axes, replace(ROAD, name="another")))
+
+
+@pytest.mark.parametrize("high", [800.123, 999999.0, 4.39804e12, 0.000123456])
+def test_numbers_of_six_digits_of_any_size_make_an_axis(high: float) -> None:
+    """Planted bug: 7 digits, by which a server marks a device with what nobody reads."""
+    assert replace(ROAD, high=high, scale=high).size == 1
 
 
 def test_a_name_may_have_forty_characters() -> None:
@@ -94,15 +104,15 @@ def test_a_signal_costs_epsilon_times_the_diameter(epsilon: str) -> None:
 def test_a_scale_that_makes_a_kilometer_a_meter_costs_a_thousand_times_as_much() -> None:
     """The device computes the cost from the numbers, whatever the unit is called."""
     honest = AxisSpace((replace(ROAD, scale=1.0),))
-    hostile = AxisSpace((replace(ROAD, scale=1 / 1024),))
+    hostile = AxisSpace((replace(ROAD, scale=0.001),))
     lattice = LatticeLaplace.for_epsilon(Fraction(1))
     honestly, by_meters = (each.charge(lattice) for each in (honest, hostile))
-    assert by_meters.epsilon_per_rating == 1024 * honestly.epsilon_per_rating
+    assert by_meters.epsilon_per_rating * Fraction(0.001) == honestly.epsilon_per_rating
 
 
 def test_an_axis_too_long_for_the_wire_is_refused_before_anything_is_charged() -> None:
     """Planted bug: noise is drawn, clamped to the wire, and tells nothing any more."""
-    space = AxisSpace((replace(ROAD, high=float(MAX_SIZE), scale=1.0),))
+    space = AxisSpace((replace(ROAD, high=1e6, scale=1.0),))
     assert space.charge(LatticeLaplace(10, 4096))
     with pytest.raises(OutOfRange, match="lattice steps"):
         space.charge(LatticeLaplace(12, 1024))

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from askew_server.serving.metrics import registry_of
 from askew_server.serving.observer import STATUSES, Observer
-from askew_server.serving.settings import configuration_of, read_file
+from askew_server.serving.settings import SETTINGS, configuration_of, read_file
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
@@ -27,9 +27,7 @@ TOML = (DEPLOY / "server.toml").read_text(encoding="utf-8")
 
 
 def configuration() -> Any:
-    found = read_file(DEPLOY / "server.toml")
-    assert found.problems == ()
-    return configuration_of(found.values)
+    return configuration_of(SETTINGS.read({}, {}, read_file(DEPLOY / "server.toml")))
 
 
 def replaced(text: str, shipped: str, planted: str) -> str:

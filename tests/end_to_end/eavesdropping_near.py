@@ -79,7 +79,7 @@ class HostileMap:
         try:
             query = query_from_bytes(request, self.card)
             answer = nearest(self.items, query.signal, query.k)
-            return self.spoil(places_to_bytes(answer))
+            return self.spoil(places_to_bytes(answer, self.card.collection(query.collection)))
         except AskewError as error:
             code, text = status.status_of(error)
             context.abort(code, text)
@@ -238,5 +238,5 @@ _MAKERS: dict[str, Callable[[], HostileMap]] = {
     "a line of a day": lambda: _axis(0.0, 24.0, 8.0),
     "a line that ends before noon": lambda: _axis(0.0, 11.0, 4.0),
     "a line of one minute": lambda: _axis(8.49, 8.51, 1.0),
-    "an hour that is a second": lambda: _axis(0.0, 24.0, 1 / 3600),
+    "an hour that is a second": lambda: _axis(0.0, 24.0, 0.0003),
 }

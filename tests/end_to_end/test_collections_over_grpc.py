@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 import numpy as np
 import pytest
-from small_collections import DAY, cafes, keys_of, posts, small_map
+from small_collections import CAFES, DAY, POSTS, cafes, keys_of, posts, small_map
 from small_world import made_card, made_catalog, made_space
 from typed_calls import metric_card, places
 
@@ -21,10 +21,10 @@ from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import ALL, MetricRuleKind
+from askew.protocol.metric_card import ALL_NUMBER, MetricRuleKind
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
-from askew.wire.places import all_places_from_bytes, all_places_to_bytes, places_from_bytes
+from askew.wire.places import all_places_to_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
@@ -43,7 +43,7 @@ NOISE = MapNoise(HexagonalLattice(0, 8), 37000)
 RETRIEVE = "/askew.wire.v1.Retrieval/Retrieve"
 
 
-def near(latitude: float, longitude: float, collection: str = "cafes", k: int = 5) -> Query:
+def near(latitude: float, longitude: float, collection: int = CAFES, k: int = 5) -> Query:
     values = (round(latitude * 1e6), round(longitude * 1e6))
     return Query(Signal(ANY_SPACE, NOISE, values), k, collection)
 
@@ -75,17 +75,17 @@ async def asked(transport: GrpcTransport, data: bytes) -> bytes:
 def nearest(model: MetricModel, query: Query) -> list[int]:
     """The items nearest to the signal on a sphere, by the haversine formula."""
     here = np.radians(np.array(query.signal.values) / 1e6)
-    there = np.radians(model.collections[query.collection].coordinates)
+    there = np.radians(model.asked(query).coordinates)
     across = np.cos(here[0]) * np.cos(there[:, 0]) * np.sin((there[:, 1] - here[1]) / 2) ** 2
     away = np.sin((there[:, 0] - here[0]) / 2) ** 2 + across
     return sorted(np.argsort(away)[: query.k].tolist())
 
 
 @pytest.mark.thin
-@pytest.mark.parametrize("collection", ["cafes", "posts"])
+@pytest.mark.parametrize("collection", [CAFES, POSTS])
 @pytest.mark.parametrize("place", [(52.5, 13.4), (47.0, 5.0), (51.25, 15.5)])
 async def test_one_position_asks_every_collection_and_gets_items_whole(
-    collection: str, place: tuple[float, float]
+    collection: int, place: tuple[float, float]
 ) -> None:
     """Planted bug: the first collection answers for every other."""
     model, query = small_map(), near(*place, collection)
@@ -94,19 +94,20 @@ async def test_one_position_asks_every_collection_and_gets_items_whole(
         slate = await places(transport, query, card)
     assert card == model.card
     assert list(slate.item_ids) == nearest(model, query)
-    assert slate.listings == model.collections[collection].listings(slate.item_ids)
+    assert slate.listings == model.asked(query).listings(slate.item_ids)
     assert slate.catalog_version == model.card.collection(collection).version
 
 
 async def test_one_question_asks_every_collection() -> None:
     """Each part is what that collection answers alone, byte for byte."""
     model = small_map()
-    alone = [near(52.5, 13.4, each.name) for each in model.card.collections]
+    alone = [near(52.5, 13.4, each.number) for each in model.card.collections]
     async with serving(model) as transport:
-        together = await asked(transport, query_to_bytes(near(52.5, 13.4, ALL)))
+        together = await asked(transport, query_to_bytes(near(52.5, 13.4, ALL_NUMBER)))
         parts = [await asked(transport, query_to_bytes(each)) for each in alone]
     assert together == all_places_to_bytes(parts)
-    assert len(all_places_from_bytes(together, model.card, near(52.5, 13.4, ALL))) == len(parts)
+    every = near(52.5, 13.4, ALL_NUMBER)
+    assert len(places_from_bytes(together, model.card, every)) == len(parts)
 
 
 async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None:
@@ -115,25 +116,28 @@ async def test_a_map_is_asked_with_no_space_and_no_region_in_the_bytes() -> None
     assert bytes.fromhex(model.card.space.version) not in data
     async with serving(model) as transport:
         reply = await asked(transport, data)
-    assert places_from_bytes(reply, model.card, 5, "cafes").item_ids
+    assert places_from_bytes(reply, model.card, near(52.5, 13.4))[0].item_ids
 
 
 async def test_a_line_is_asked_at_its_end() -> None:
     model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
     signal = Signal(DAY.version, LatticeLaplace(4, 16), (round(23.5 * 16),))
+    query = Query(signal, 4, POSTS, catalog_date=FIRST)
     async with serving(model) as transport:
-        slate = await places(transport, Query(signal, 4, "posts"), await metric_card(transport))
+        slate = await places(transport, query, await metric_card(transport))
     hours = model.collections["posts"].coordinates[:, 0]
     away = np.abs(hours - 23.5)
     assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
 
 
-async def test_a_question_beyond_its_collection_is_refused_and_of_no_other() -> None:
+async def test_a_small_collection_answers_with_all_of_its_items() -> None:
+    """So k, which is the same number for all, does not say how many there are."""
     model = model_of(small_map().card.space, [cafes(), posts(n=3)], rule=MetricRuleKind.NEAREST)
     async with serving(model) as transport:
         card = await metric_card(transport)
         assert len((await places(transport, near(50, 10, k=4), card)).listings) == 4
-        beyond = near(50, 10, "posts", k=4)
+        assert len((await places(transport, near(50, 10, POSTS, k=4), card)).listings) == 3
+        beyond = near(50, 10, POSTS, k=257)
         assert await code_of(transport, beyond) is grpc.StatusCode.OUT_OF_RANGE
 
 
@@ -148,7 +152,7 @@ async def code_of(transport: GrpcTransport, query: Query) -> grpc.StatusCode:
 
 async def test_a_collection_that_is_not_there_is_not_found() -> None:
     async with serving(small_map()) as transport:
-        query = near(50, 10, "bars")
+        query = near(50, 10, 7)
         assert await code_of(transport, query) is grpc.StatusCode.NOT_FOUND
         with pytest.raises(NotFound, match="no such collection"):
             await places(transport, query, await metric_card(transport))

@@ -188,7 +188,7 @@ def test_no_file_is_left(finished: Finished) -> None:
 def test_as_many_results_come_back_as_were_asked_for_at_the_level_that_was_asked_for(
     start: Start,
 ) -> None:
-    code, out, err = start("-k", "3", "--level", "county", "--draws", "200").end()
+    code, out, err = start("-k", "3", "--level", "county").end()
     assert (code, err) == (0, "")
     results = out.partition("3  The 3 results")[2].partition("·")[0]
     assert len(re.findall(r"^  \d +\d+\.\d  ", results, re.MULTILINE)) == 3
@@ -208,14 +208,14 @@ def test_ctrl_c_stops_the_demo_and_its_servers(
     start: Start, moment: str, number: signal.Signals
 ) -> None:
     """Planted bug: a process that is started and not stopped on the way out."""
-    demo = start("--draws", "1000000")  # so that it never ends by itself
+    demo = start()
     assert_stopped_in_order(demo, number, moment)
 
 
 @pytest.mark.skipif(NO_PROCFS, reason="processes are looked up in /proc")
 def test_a_killed_demo_takes_its_servers_along(start: Start) -> None:
     """Nobody can clean up after SIGKILL; they notice that their standard input closed."""
-    demo = start("--draws", "1000000")
+    demo = start()
     port = port_of(demo.read_until("listens on"))
     servers = demo.family() - {demo.process.pid}
     assert len(servers) == 2
@@ -231,7 +231,7 @@ def test_a_killed_demo_takes_its_servers_along(start: Start) -> None:
     assert nobody_answers(port)
 
 
-@pytest.mark.parametrize("options", [("--level", "moon"), ("-k", "-1"), ("--draws", "1")])
+@pytest.mark.parametrize("options", [("--level", "moon"), ("-k", "-1")])
 def test_what_cannot_be_meant_is_a_usage_error(start: Start, options: tuple[str, ...]) -> None:
     code, out, err = start(*options).end()
     assert (code, out) == (2, "")

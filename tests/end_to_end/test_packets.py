@@ -35,8 +35,10 @@ from small_map import ATTRIBUTES, GERMANY, made_card, made_items
 
 from askew.catalog.item import Listing
 from askew.errors import AskewError
+from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.metric_card import PlaceSlate
-from askew.spaces.map import MapSpace
+from askew.protocol.signal import Query, Signal
+from askew.spaces.map import LEAST_COSINE, MapNoise, MapSpace
 from askew.wire.places import places_from_bytes, places_to_bytes
 from askew_client.near.pick import judged
 from askew_server.cli.main import cli
@@ -252,8 +254,10 @@ def legal(made: Callable[[], Sequence[Listing]]) -> tuple[Listing, ...] | None:
     card = made_card(MapSpace(GERMANY))
     try:
         listings = made()
-        reply = places_to_bytes(PlaceSlate("ab" * 16, tuple(listings)))
-        return places_from_bytes(reply, card, len(listings), "places").listings
+        reply = places_to_bytes(PlaceSlate("ab" * 16, tuple(listings)), card.collections[0])
+        noise = MapNoise(HexagonalLattice(0, 8), LEAST_COSINE)
+        query = Query(Signal("", noise, (0, 0)), len(listings), 0)
+        return places_from_bytes(reply, card, query)[0].listings
     except AskewError:
         return None
 

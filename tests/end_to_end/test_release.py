@@ -35,7 +35,7 @@ Start = Callable[..., int]
 # Nine outputs in five questions, for whoever is named last.
 GRANT = (
     *("ledger", "grant", "--dataset", "films", "--outputs", 9, "--questions", 5),
-    *("--epsilon-per-output", 1, "--delta-per-question", "1e-9", "--slack", "1e-8", "--principal"),
+    *("--epsilon", 9, "--delta", "5e-9", "--slack", "1e-8"),
 )
 MINT = ("analyst", "add", "--tokens", "analysts.tokens")
 OFFER = ("--tokens", "analysts.tokens", "--dataset", "films", "--events", "events.csv")
@@ -281,7 +281,7 @@ def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
         1,
         b"askew-server: valid credentials are needed\n",
     )
-    revoked = ("ledger", "revoke", "--dataset", "films", "--principal", analyst.name)
+    revoked = ("ledger", "revoke", "--dataset", "films", analyst.name)
     assert command(folder, *revoked).returncode == 0
     closed = analyst("top-k", "-k", 1, "--key", "third")
     assert (closed.returncode, closed.stderr) == (

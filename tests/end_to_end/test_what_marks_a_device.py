@@ -11,29 +11,32 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import pytest
+from benchmarks.reference import KINDS, bits_of, marks
 from catalog_files import MONDAY, FakeSource, body_of
 from end_to_end.eavesdropping import serving
+from google.protobuf.descriptor import Descriptor
 from small_world import made_card, made_catalog, made_encoder
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, ServerFailed
-from askew.limits import MAX_DIMENSION
+from askew.limits import MAX_AXES, MAX_DIMENSION
 from askew.noise.randomness import SystemBits
+from askew.protocol.metric_card import MAX_COLLECTIONS
 from askew.protocol.model_card import ModelCard
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import DAY, CatalogCache, usable
 from askew_client.catalog.sync import CatalogSync
+from askew_client.near.sources import FEWEST, SIZES
 from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
@@ -43,19 +46,6 @@ Heard = list[dict[str, object]]
 FILMS = 12
 LIKES: dict[str, Liking] = {f"Film {i} ({1960 + i})": 5.0 for i in range(3)}
 GUARANTEES = Path(__file__).parents[2] / "docs" / "guarantees.md"
-# All that a request for tastes can say; a new field is one more that a server could mark by.
-FIELDS = {
-    "RetrieveRequest": {
-        "space_version",
-        "k",
-        "lattice",
-        "map",
-        "values",
-        "collection",
-        "catalog_date",
-    },
-    "GetModelCardRequest": set(),
-}
 
 
 @dataclass(frozen=True)
@@ -202,7 +192,7 @@ UNMARKED: dict[str, Callable[[], World]] = {
 async def test_a_model_made_for_one_device_leaves_no_mark_on_what_it_sends(
     name: str, plain: Heard, tmp_path: Path
 ) -> None:
-    """Planted bugs: the space's version in the question, a digest in a later fetch."""
+    """Planted bugs: a digest of the space in the question, a digest in a later fetch."""
     assert [each["method"] for each in plain] == ["held", "held", "retrieve"]
     assert differences(plain, await heard_of(UNMARKED[name](), tmp_path)) == set()
 
@@ -229,9 +219,23 @@ async def test_a_file_that_is_too_long_for_a_device_is_seen_to_be(tmp_path: Path
     ]
 
 
-def test_no_request_has_a_field_that_is_not_accounted_for() -> None:
-    found = {name: set(pb.DESCRIPTOR.message_types_by_name[name].fields_by_name) for name in FIELDS}
-    assert found == FIELDS
+def fields_of(message: Descriptor) -> set[tuple[str, str]]:
+    """Return the fields of a message and of all messages within it."""
+    found = {(message.name, each.name) for each in message.fields}
+    within = [each.message_type for each in message.fields if each.message_type is not None]
+    return found.union(*map(fields_of, within))
+
+
+def test_every_field_that_a_device_sends_is_counted() -> None:
+    """Of each method of the one service that a device calls, and of a file's request line and
+    headers, all else of which is fixed.
+    """
+    methods = pb.DESCRIPTOR.services_by_name["Retrieval"].methods
+    sent = set().union(*(fields_of(each.input_type) for each in methods))
+    counted = {(each["message"], each["field"]) for each in marks()}
+    assert len(counted) == len(marks())
+    of_files = {("a request for a file", f"the {each}") for each in ("Monday", "part", "range")}
+    assert counted == sent | of_files
 
 
 def most_mondays() -> int:
@@ -254,13 +258,28 @@ async def test_a_server_that_withholds_a_file_hears_an_older_monday(tmp_path: Pa
             await sync.refresh((MONDAY + PERIOD + LONGEST_DELAY) * DAY)
         heard.append((await sync.cached(MONDAY + PERIOD + LONGEST_DELAY)).version.catalog_date)
     assert heard == [MONDAY, MONDAY + PERIOD]
-    assert "the Monday that a question names" in GUARANTEES.read_text(encoding="utf-8")
+    assert "The Monday that a question names" in GUARANTEES.read_text(encoding="utf-8")
 
 
-def test_the_page_of_guarantees_has_the_numbers_of_today() -> None:
-    """How many devices a question can tell apart at most, by what a server may choose."""
+def test_the_counts_are_those_of_the_code_and_the_page_has_their_bits() -> None:
+    """Each number that is not 1 is what the code lets a server choose. Planted bug: a k that a
+    server of few results names.
+    """
+    values = {each["field"]: [each["values"][kind] for kind in KINDS] for each in marks()}
+    assert most_mondays() == 3
+    assert {name: found for name, found in values.items() if found != [1, 1, 1]} == {
+        "collection": [1, MAX_COLLECTIONS, MAX_COLLECTIONS],
+        "k": [1, len({FEWEST, *SIZES}), len({FEWEST, *SIZES})],
+        "values": [MAX_DIMENSION, 1, MAX_AXES],
+        "catalog_date": [3, 1 + 3, 3],
+        "holds_rows": [1, 1, 2],
+        "the part": [len(Part)] * 3,
+        "the range": [2, 2, 2],
+    }
+    asked = [each for each in marks() if not each["message"].startswith("a request")]
+    bits = [f"{bits_of(asked, kind):g}" for kind in KINDS]
+    assert bits == ["5.6", "12.9", "15"]
     page = " ".join(GUARANTEES.read_text(encoding="utf-8").split())
-    assert f"one of {MAX_DIMENSION} numbers of coordinates" in page
-    most = MAX_DIMENSION * most_mondays()
-    assert most_mondays() == 3  # "one of three"
-    assert f"{most} kinds of question, {ceil(10 * log2(most)) / 10} bits" in page
+    titles, places, axes = bits
+    said = f"{titles} bits of a question about titles, {places} near a place and {axes} on axes"
+    assert said in page

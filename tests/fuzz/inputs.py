@@ -16,7 +16,7 @@ import zipfile
 from base64 import encodebytes
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -44,13 +44,12 @@ from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
+from askew.protocol.metric_card import ALL_NUMBER
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
-from askew.settings import said
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.places import (
-    all_places_from_bytes,
     metric_card_from_bytes,
     places_from_bytes,
 )
@@ -391,7 +390,7 @@ def device_file(path: Path) -> object:
 
 def device_variable(text: str) -> object:
     """Every variable of a device, one after the other."""
-    for each in device_settings.SETTINGS:
+    for each in device_settings.SETTINGS.settings:
         try:
             device_settings.configured({}, {each.variable: text}, {})
         except Exception as error:
@@ -403,7 +402,7 @@ def server_variable(text: str) -> object:
     """Every variable of a server."""
     for each in server_settings.KEYS:
         try:
-            said(server_settings.KEYS, flags={}, environment={each.variable: text}, file={})
+            server_settings.SETTINGS.read({}, {each.variable: text}, {})
         except Exception as error:
             _ours(error)
     return None
@@ -571,11 +570,14 @@ INPUTS: Mapping[str, Input] = {
     "map card": of_bytes(metric.CARD_BYTES, metric_card_from_bytes),
     "axes card": of_bytes(metric.AXES_CARD_BYTES, metric_card_from_bytes),
     "places": of_bytes(
-        metric.REPLY_BYTES, lambda data: places_from_bytes(data, metric.MAP_CARD, 3, "cafés")
+        metric.REPLY_BYTES,
+        lambda data: places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
     ),
     "all places": of_bytes(
         metric.REPLY_BYTES,
-        lambda data: all_places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
+        lambda data: places_from_bytes(
+            data, metric.MAP_CARD, replace(metric.place_query(), collection=ALL_NUMBER)
+        ),
     ),
     "answer of a host of files": of_bytes(
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),

@@ -8,7 +8,7 @@ from math import exp, log
 from pathlib import Path
 
 import pytest
-from benchmarks.places import study
+from benchmarks.places import country
 
 from askew.noise.hexagonal import HexagonalLattice
 from askew_client.settings import settings
@@ -28,7 +28,7 @@ def test_there_are_three_levels() -> None:
 def test_devices_draw_at_these_levels_and_figures_are_played_at_them() -> None:
     """Planted bugs: a level of the study, or of the device, that is another one."""
     page = {level: Fraction(epsilon) for level, epsilon, *_ in LEVELS}
-    assert page == dict(settings.LEVELS) == study.LEVELS
+    assert page == dict(settings.LEVELS) == country.LEVELS
 
 
 @pytest.mark.parametrize(("level", "epsilon", "radius", "within_10", "mean"), LEVELS)

@@ -173,11 +173,12 @@ async def test_a_whole_question_of_this_device_is_that_of_the_file(
     packed = b"".join(value.to_bytes(4, "little", signed=True) for value in values)
     numbers = (noise.lattice.step_exponent, noise.lattice.inverse_rate, noise.cosine)
     law = b"".join(bytes([8 * n + 5]) + v.to_bytes(4, "little") for n, v in enumerate(numbers, 1))
-    name = row["collection"].encode()
+    number = card.number_of(row["collection"])
     [request] = server.requests
     assert request == (
-        b"\x15" + row["k"].to_bytes(4, "little") + b"\x22\x08" + packed
-        + b"\x2a\x0f" + law + b"\x32" + bytes([len(name)]) + name
+        b"\x0d" + number.to_bytes(4, "little")
+        + b"\x15" + row["k"].to_bytes(4, "little") + b"\x22\x08" + packed
+        + b"\x2a\x0f" + law
     )  # fmt: skip
     if position == Position(*row["true"]):
         assert [each.distance for each in answer.results] == row["answers"][0]["distances"]

@@ -39,13 +39,13 @@ from askew.noise.lattice import LatticeLaplace  # noqa: E402
 from askew.noise.randomness import WORD_BITS  # noqa: E402
 from askew.protocol.metric_card import (  # noqa: E402
     ALL,
+    ALL_NUMBER,
     CollectionCard,
     MetricCard,
     MetricRuleKind,
     PlaceSlate,
 )
 from askew.protocol.signal import Query, Signal  # noqa: E402
-from askew.spaces.axes import Axis, AxisSpace  # noqa: E402
 from askew.spaces.map import (  # noqa: E402
     COSINE_PARTS,
     KM_OF_LATITUDE,
@@ -58,9 +58,9 @@ from askew.spaces.map import (  # noqa: E402
     microdegrees,
 )
 from askew.wire.places import (  # noqa: E402
-    all_places_from_bytes,
     all_places_to_bytes,
     metric_card_to_bytes,
+    places_from_bytes,
     places_to_bytes,
 )
 from askew.wire.queries import query_to_bytes  # noqa: E402
@@ -257,31 +257,28 @@ def lattices() -> Iterator[Row]:
 
 
 def requests(drawn: Sequence[Row]) -> Iterator[Row]:
-    """The row of a draw, a collection, k, the catalog date, and the question's bytes; then those of
-    other mechanisms, by their rows.
-    """
+    """The row of a draw, the number of a collection, k, the Monday of held rows, and the bytes."""
     rng = random.Random(35)
     for n in range(0, len(drawn), len(drawn) // 120):
         region, level, _, _, *signal = drawn[n]
         noise = noise_of(level, region)
         made = Signal(ANY_SPACE, noise, (signal[0], signal[1]))
-        collection = ("places", "*", "Cafés & bars", "à" * 40, "0")[n % 5]
-        query = Query(made, rng.randrange(1, 257), collection, (0, 0, 20_780)[n % 3])
-        yield [n, collection, query.k, query.catalog_date, query_to_bytes(query).hex()]
+        number, date = (0, 1, 7, 255, ALL_NUMBER)[n % 5], (0, 0, 20_780)[n % 3]
+        query = Query(made, rng.randrange(1, 257), number, date, holds_rows=date > 0)
+        yield [n, number, query.k, date, query_to_bytes(query).hex()]
 
 
 def other_requests(on_lattices: Sequence[Row]) -> Iterator[Row]:
-    """Which section, the row of it, k, the catalog date, and the bytes of a question of tastes; of
-    axes there is a collection and, in place of the date, the space.
+    """Which section, the row of it, the number of a collection or null for tastes, k, the Monday,
+    and the bytes of the question.
     """
-    axes = AxisSpace((Axis("hour", "h", 0.0, 24.0, 8.0),))
     for n in range(0, len(on_lattices), 20):
         _, _, exponent, rate, _, _, values = on_lattices[n]
         lattice = LatticeLaplace(exponent, rate)
-        tastes = Query(Signal("ab" * 16, lattice, tuple(values)), 8, "", 20_780)
-        yield ["lattices", n, "", 8, 20_780, "", query_to_bytes(tastes).hex()]
-        near = Query(Signal(axes.version, lattice, tuple(values)), 9, "trains", 0)
-        yield ["lattices", n, "trains", 9, 0, axes.version, query_to_bytes(near).hex()]
+        signal = Signal("ab" * 16, lattice, tuple(values))
+        for number, k in ((None, 8), (3, 9)):
+            query = Query(signal, k, number, 20_780)
+            yield ["lattices", n, number, k, 20_780, query_to_bytes(query).hex()]
 
 
 CUISINES: Final = ("italian", "Thai", "GREEK", "Straße", "café")
@@ -300,10 +297,11 @@ POWER: Final = (
 
 
 def cards() -> tuple[MetricCard, ...]:
-    """What three servers say of themselves."""
+    """What four servers say of themselves."""
     food = CollectionCard("food", "0a" * 16, 5000, "SIMULATED", True, FOOD, 120)
-    power = CollectionCard("power", "0b" * 16, 900, "an open list", False, POWER, 70)
-    plain = CollectionCard("plain", "0c" * 16, 7, "SIMULATED", True, (), 31)
+    power = CollectionCard("power", "0b" * 16, 900, "an open list", False, POWER, 70, number=255)
+    plain = CollectionCard("plain", "0c" * 16, 7, "SIMULATED", True, (), 31, number=7)
+    heavy = CollectionCard("heavy", "0d" * 16, 900, "SIMULATED", True, (), 4_000, number=3)
     few = MetricRuleKind.ITEMS
     return (
         MetricCard(MapSpace(Area(47.0, 5.5, 55.5, 15.5)), (food, power, plain), 160, few, "towns"),
@@ -311,6 +309,7 @@ def cards() -> tuple[MetricCard, ...]:
         MetricCard(
             MapSpace(Area(-90.0, -180.0, 90.0, 180.0)), (power,), 40, MetricRuleKind.NEAREST
         ),
+        MetricCard(MapSpace(Area(47.0, 5.5, 55.5, 15.5)), (heavy,), 256, few),
     )
 
 
@@ -325,6 +324,7 @@ def said(card: MetricCard) -> dict[str, Any]:
         "density": card.density,
         "collections": [
             {
+                "number": each.number,
                 "name": each.name,
                 "version": each.version,
                 "n_items": each.n_items,
@@ -454,12 +454,13 @@ def replies() -> Iterator[dict[str, Any]]:
         names = [*(each.name for each in card.collections), ALL]
         collection = names[rng.randrange(len(names))]
         k = min(rng.choice([1, 7, 20]), card.largest_slate(collection))
-        query = Query(Signal(ANY_SPACE, noise_of("town", 0), (0, 0)), k, collection)
+        signal = Signal(ANY_SPACE, noise_of("town", 0), (0, 0))
+        query = Query(signal, k, card.number_of(collection))
         parts = [
             (each, listings(card, each, question.k, rng))
             for each, question in zip(card.asked(collection), card.questions(query), strict=True)
         ]
-        slates = [places_to_bytes(PlaceSlate(each.version, found)) for each, found in parts]
+        slates = [places_to_bytes(PlaceSlate(each.version, found), each) for each, found in parts]
         reply = all_places_to_bytes(slates) if collection == ALL else slates[0]
         near = parts[0][1][0].coordinates
         true = near[0] * (1 - 1e-4), near[1]
@@ -490,7 +491,7 @@ def ranked(  # noqa: PLR0917  # all that an order depends on
     preferences = preferences_of(text)
     source = source_of(card, query, true)
     for slate, asked in zip(
-        all_places_from_bytes(reply, card, query), card.asked(query.collection), strict=True
+        places_from_bytes(reply, card, query), card.asked(query.collection), strict=True
     ):
         if not all(source.holds(each.coordinates) for each in slate.listings):
             raise Malformed("the answer has an item outside the server's own space")
@@ -509,7 +510,10 @@ def source_of(card: MetricCard, query: Query, true: tuple[float, float]) -> Any:
     assert isinstance(card.space, MapSpace)
     noise = query.signal.map_noise
     place, area = Position(*true), card.space.area
-    return MapSource(place, "", noise, None, area, query.collection, query.k)
+    return MapSource(place, "", noise, None, area, "", query.k)
+
+
+OF_FOOD: Final = bytes.fromhex("4500000000")  # the number of the collection
 
 
 def hostile_replies() -> Iterator[dict[str, Any]]:
@@ -517,15 +521,13 @@ def hostile_replies() -> Iterator[dict[str, Any]]:
     rng = random.Random(37)
     card = cards()[0]
     food = card.collection("food")
-    query = Query(Signal(ANY_SPACE, noise_of("town", 0), (0, 0)), 3, "food")
+    query = Query(Signal(ANY_SPACE, noise_of("town", 0), (0, 0)), 3, food.number)
     good = listings(card, food, 3, rng)
     first = good[0]
 
     def bytes_of(found: Sequence[Any], version: str = food.version) -> bytes:
-        return b"".join(
-            [bytes.fromhex("0a10" + version)]
-            + [places_to_bytes(slate_of(each))[18:] for each in found]
-        )
+        items = b"".join(places_to_bytes(slate_of(each), food)[18:-5] for each in found)
+        return bytes.fromhex("0a10" + version) + items + OF_FOOD
 
     def slate_of(listing: Listing) -> PlaceSlate:
         return PlaceSlate(food.version, (listing,))
@@ -570,6 +572,8 @@ def hostile_replies() -> Iterator[dict[str, Any]]:
         "long hours": bytes_of((replace(first, values=(None, None, "x" * 201, None)), *rest)),
         "items of tastes": whole + bytes.fromhex("120400000000"),
         "parts of a question for all": whole + bytes.fromhex("3a00"),
+        "another collection": whole[:-5] + bytes.fromhex("45ff000000"),
+        "no collection": whole[:-5],
     }
     for name, reply in cases.items():
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 from google.protobuf.message import Message
 
@@ -26,24 +26,27 @@ HOSTILE_TEXTS = {
     "nothing": "",
 }
 
-MessageT = TypeVar("MessageT", bound=Message)
+CLEARED = object()  # in place of a value
 Case = tuple[str, object, type[WireError]]
+"""A field, by a path such as "collections.1.name", what it is set to, and the error."""
 
 
-def altered(message: MessageT, path: str, value: object) -> bytes:
-    """The message's bytes with one field, named by a dotted path, set to another value."""
-    changed = type(message)()
-    changed.CopyFrom(message)
-    target: Message = changed
+def altered(whole: Message, path: str, value: object) -> bytes:
+    """Return a message's bytes with one field cleared, or set to another value."""
+    changed = type(whole)()
+    changed.CopyFrom(whole)
+    target: Any = changed
     *way, field = path.split(".")
     for step in way:
-        target = getattr(target, step)
+        target = target[int(step)] if step.isdigit() else getattr(target, step)
     target.ClearField(field)
     if isinstance(value, list | tuple):
         getattr(target, field).extend(value)
-    else:
+    elif isinstance(value, Message):
+        getattr(target, field).CopyFrom(value)
+    elif value is not CLEARED:
         setattr(target, field, value)
-    return changed.SerializeToString()
+    return bytes(changed.SerializeToString())
 
 
 def accepted_parts(whole: bytes, parse: Callable[[bytes], object]) -> list[int]:

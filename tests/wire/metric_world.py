@@ -21,6 +21,7 @@ from askew.spaces.map import Area, MapNoise, MapSpace, Region
 from askew.wire.places import metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_to_bytes
 
+MONDAY = 20_780  # in days since 1970-01-01
 VERSION = "000102030405060708090a0b0c0d0e0f"
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 ATTRIBUTES = (
@@ -29,9 +30,9 @@ ATTRIBUTES = (
     Attribute("open", AttributeKind.FLAG, live=True),
     Attribute("hours", AttributeKind.HOURS),
 )
-PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True)
+PLACES = CollectionCard("places to eat", VERSION, 300, "SIMULATED", simulated=True, number=2)
 WANTS = (Want("kind", 0.1, "café"), Want("price", 0.05, rate=-0.5), Want("open", 0.25, "yes"))
-CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", False, ATTRIBUTES, wants=WANTS)
+CAFES = CollectionCard("cafés", "ff" * 16, 5, "a list", False, ATTRIBUTES, wants=WANTS, number=7)
 MAP_CARD = MetricCard(
     MapSpace(Area(47.2, 5.8, 55.1, 15.1)),
     (PLACES, CAFES),
@@ -54,17 +55,20 @@ LISTINGS = (
 )
 
 
-def place_query(values: tuple[int, int] = (52_500_000, 13_375_000), k: int = 3) -> Query:
-    return Query(Signal(ANY_SPACE, NOISE, values), k, "cafés")
+def place_query(values: tuple[int, ...] = (52_500_000, 13_375_000), k: int = 3) -> Query:
+    return Query(Signal(ANY_SPACE, NOISE, values), k, CAFES.number)
 
 
 def axes_query(values: tuple[int, ...] = (0, 5)) -> Query:
     lattice = LatticeLaplace.for_epsilon(Fraction(1))
-    return Query(Signal(AXES.version, lattice, values), 3, "places to eat")
+    return Query(Signal(AXES.version, lattice, values), 3, PLACES.number, MONDAY)
 
 
-REQUEST_BYTES = query_to_bytes(place_query())
-AXES_REQUEST_BYTES = query_to_bytes(axes_query())
-REPLY_BYTES = places_to_bytes(PlaceSlate("ff" * 16, LISTINGS))
+QUERY, AXES_QUERY = place_query(), axes_query()
+REQUEST_BYTES = query_to_bytes(QUERY)
+AXES_REQUEST_BYTES = query_to_bytes(AXES_QUERY)
+REPLY_BYTES = places_to_bytes(PlaceSlate("ff" * 16, LISTINGS), CAFES)
 CARD_BYTES = metric_card_to_bytes(MAP_CARD)
 AXES_CARD_BYTES = metric_card_to_bytes(AXES_CARD)
+POSTS = PlaceSlate(VERSION, tuple(Listing(n, "a", (800.0, 24.0 - n), ()) for n in range(3)))
+AXES_REPLY_BYTES = places_to_bytes(POSTS, PLACES)

@@ -4,96 +4,47 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire.metric_world import (
-    AXES_CARD,
-    AXES_CARD_BYTES,
-    AXES_REQUEST_BYTES,
-    CARD_BYTES,
-    MAP_CARD,
-    REPLY_BYTES,
-    REQUEST_BYTES,
-)
-from wire.test_popularity_messages import PARSERS as RELEASES
+from wire.messages import SENT
+from wire.metric_world import AXES_CARD, CARD_BYTES, MAP_CARD
+from wire.taste_world import CARD
 
-from askew.catalog.catalog_file import HEAD_BYTES
 from askew.errors import WireError
-from askew.protocol.model_card import ModelCard
+from askew.protocol.model_card import Card
 from askew.wire.catalog_file import catalog_from_body
-from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes, places_from_bytes
+from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import card_from_bytes, card_to_message, slate_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 K = 3
-Parser = Callable[[bytes, ModelCard], object]
-
-
-def of_bytes(parse: Callable[[bytes], object]) -> Parser:
-    return lambda data, _: parse(data)
-
-
-PARSERS: dict[str, Parser] = {
-    "query": query_from_bytes,
-    "slate": lambda data, card: slate_from_bytes(data, card, K),
-    "card": of_bytes(card_from_bytes),
-    "held": of_bytes(catalog_from_body),
-    "place": lambda data, _: query_from_bytes(data, MAP_CARD),
-    "axes": lambda data, _: query_from_bytes(data, AXES_CARD),
-    "places": lambda data, _: places_from_bytes(data, MAP_CARD, K, "cafés"),
-    "map card": of_bytes(metric_card_from_bytes),
-    "axes card": of_bytes(metric_card_from_bytes),
-    **{name: of_bytes(parse) for name, (parse, _, _) in RELEASES.items()},
-}
-every_parser = pytest.mark.parametrize("name", PARSERS)
 # The same examples on every run.
 fuzz = settings(max_examples=200, derandomize=True, database=None, deadline=None)
 
 
-@pytest.fixture(scope="module")
-def valid(
-    request_bytes: bytes,
-    reply_bytes: bytes,
-    card_bytes: bytes,
-    catalog_file: bytes,
-) -> dict[str, bytes]:
-    return {
-        "query": request_bytes,
-        "slate": reply_bytes,
-        "card": card_bytes,
-        "held": catalog_file[HEAD_BYTES:],
-        "place": REQUEST_BYTES,
-        "axes": AXES_REQUEST_BYTES,
-        "places": REPLY_BYTES,
-        "map card": CARD_BYTES,
-        "axes card": AXES_CARD_BYTES,
-        **{name: data for name, (_, data, _) in RELEASES.items()},
-    }
-
-
-@every_parser
-def test_these_messages_are_proper(card: ModelCard, valid: dict[str, bytes], name: str) -> None:
+@pytest.mark.parametrize("name", SENT)
+def test_these_messages_are_proper(name: str) -> None:
     """Each message that is altered here and beside is accepted as it stands."""
-    PARSERS[name](valid[name], card)
+    SENT[name].parse(SENT[name].data)
 
 
 @pytest.mark.thin
-@every_parser
+@pytest.mark.parametrize("name", SENT)
 @given(data=st.binary(max_size=300))
 @fuzz
-def test_arbitrary_bytes_parse_or_are_refused(card: ModelCard, name: str, data: bytes) -> None:
+def test_arbitrary_bytes_parse_or_are_refused(name: str, data: bytes) -> None:
     with contextlib.suppress(WireError):
-        PARSERS[name](data, card)
+        SENT[name].parse(data)
 
 
 @pytest.mark.thin
-@every_parser
+@pytest.mark.parametrize("name", SENT)
 @given(
     edits=st.lists(
         st.tuples(st.integers(0, 900), st.integers(0, 3), st.binary(max_size=9)),
@@ -103,14 +54,14 @@ def test_arbitrary_bytes_parse_or_are_refused(card: ModelCard, name: str, data: 
 )
 @fuzz
 def test_a_message_with_bytes_changed_parses_or_is_refused(
-    card: ModelCard, valid: dict[str, bytes], name: str, edits: list[tuple[int, int, bytes]]
+    name: str, edits: list[tuple[int, int, bytes]]
 ) -> None:
-    data = valid[name]
+    data = SENT[name].data
     for place, removed, inserted in edits:
         start = place % (len(data) + 1)
         data = data[:start] + inserted + data[start + removed :]
     with contextlib.suppress(WireError):
-        PARSERS[name](data, card)
+        SENT[name].parse(data)
 
 
 words = st.integers(0, 2**32 - 1)
@@ -121,30 +72,32 @@ lattices = st.builds(
     step_exponent=words | st.integers(0, 25),
     inverse_rate=words | st.integers(0, 5000),
 )
+maps = st.builds(
+    pb.MapNoise,
+    step_exponent=words | st.integers(0, 25),
+    inverse_rate=words | st.integers(0, 5000),
+    cosine=words | st.integers(0, 70_000),
+)
 
 
+@pytest.mark.parametrize("card", [CARD, MAP_CARD, AXES_CARD], ids=["tastes", "map", "axes"])
 @given(
-    catalog_date=words | st.just(4),
-    mechanism=lattices | st.none(),
+    collection=words | st.sampled_from([0, 2, 7, 256]) | st.none(),
+    noise=lattices | maps | st.none(),
     k=words | st.integers(0, 7),
-    values=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 4), max_size=3),
+    values=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(-9, 9), max_size=3),
+    catalog_date=words | st.sampled_from([0, 4]),
+    holds_rows=st.booleans(),
 )
 @fuzz
-def test_a_request_of_any_numbers_parses_or_is_refused(
-    *,
-    card: ModelCard,
-    catalog_date: int,
-    mechanism: pb.LatticeNoise | None,
-    k: int,
-    values: list[int],
+def test_a_question_of_any_numbers_parses_or_is_refused(
+    card: Card, noise: pb.LatticeNoise | pb.MapNoise | None, **fields: Any
 ) -> None:
-    message = pb.RetrieveRequest(
-        catalog_date=catalog_date,
-        k=k,
-        values=values,
-    )
-    if mechanism is not None:
-        message.lattice.CopyFrom(mechanism)
+    message = pb.RetrieveRequest(**fields)
+    if isinstance(noise, pb.MapNoise):
+        message.map.CopyFrom(noise)
+    elif noise is not None:
+        message.lattice.CopyFrom(noise)
     data = message.SerializeToString()
     with contextlib.suppress(WireError):
         query = query_from_bytes(data, card)
@@ -214,9 +167,9 @@ item_words = st.builds(
 )
 @fuzz
 def test_a_held_file_of_anything_parses_or_is_refused(
-    card: ModelCard, unpacked: pb.ItemWords, boosts: bytes, codes: bytes, shared_slate: list[int]
+    unpacked: pb.ItemWords, boosts: bytes, codes: bytes, shared_slate: list[int]
 ) -> None:
-    one = replace(card, n_items=1, max_slate_size=1, n_default=1)
+    one = replace(CARD, n_items=1, max_slate_size=1, n_default=1)
     message = pb.CatalogFile(
         card=card_to_message(one),
         words=zlib.compress(unpacked.SerializeToString()),
@@ -236,52 +189,21 @@ def test_a_held_file_of_anything_parses_or_is_refused(
 )
 @fuzz
 def test_a_reply_of_anything_is_finite_or_refused(
-    card: ModelCard,
     boosts: bytes,
     codes: bytes,
     ids: list[int],
     titles: list[str],
 ) -> None:
     message = pb.RetrieveResponse(
-        catalog_version=bytes.fromhex(card.catalog_version),
+        catalog_version=bytes.fromhex(CARD.catalog_version),
         item_ids=ids,
         boosts=boosts,
         codes=codes,
         items=[pb.Item(title=title) for title in titles],
     )
     with contextlib.suppress(WireError):
-        slate = slate_from_bytes(message.SerializeToString(), card, K)
+        slate = slate_from_bytes(message.SerializeToString(), CARD, K)
         assert np.isfinite(slate.scoring).all()
-
-
-@given(
-    version=st.just(b"") | st.binary(min_size=15, max_size=17),
-    noise=st.tuples(words | st.integers(0, 25), words | st.integers(0, 5000), words),
-    k=words | st.integers(0, 7),
-    values=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(-9, 9), max_size=3),
-    collection=st.text(max_size=5) | st.just("cafés"),
-)
-@fuzz
-def test_a_question_to_a_map_of_any_numbers_parses_or_is_refused(
-    *,
-    version: bytes,
-    noise: tuple[int, int, int],
-    k: int,
-    values: list[int],
-    collection: str,
-) -> None:
-    exponent, rate, cosine = noise
-    message = pb.RetrieveRequest(
-        space_version=version,
-        k=k,
-        values=values,
-        collection=collection,
-        map=pb.MapNoise(step_exponent=exponent, inverse_rate=rate, cosine=cosine % 70_000),
-    )
-    data = message.SerializeToString()
-    with contextlib.suppress(WireError):
-        query = query_from_bytes(data, MAP_CARD)
-        assert query_to_bytes(query) == data
 
 
 axis = st.builds(

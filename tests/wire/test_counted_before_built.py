@@ -11,13 +11,14 @@ import sys
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from counted_steps import steps_of
 from small_world import made_encoder, made_space
-from wire.metric_world import CARD_BYTES, MAP_CARD
+from wire.metric_world import CARD_BYTES, MAP_CARD, QUERY
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
@@ -30,6 +31,7 @@ from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.tastes import card_from_bytes, card_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
+LARGE = replace(MAP_CARD, max_slate_size=8)
 MANY = 100_000
 MOST = 300 * 64 * 9  # steps: so many a field, for so many fields of each of 8 items and the rest
 LISTING, VALUE = pb.Listing, pb.AttributeValue
@@ -60,7 +62,7 @@ def test_a_reply_of_too_many_parts_is_refused_before_it_is_parsed(name: str) -> 
 
     def refused() -> None:
         with pytest.raises(Malformed, match="more fields than any answer"):
-            places_from_bytes(data, MAP_CARD, 8, "cafés")
+            places_from_bytes(data, LARGE, replace(QUERY, k=8, collection=2))
 
     refused()
     assert steps_of(lambda: counted(data), type(BY_NUMBER)) < MOST
@@ -101,12 +103,13 @@ def test_the_largest_card_and_the_largest_items_are_taken() -> None:
     """The counts are not too narrow. Planted bug: a limit of what the examples have."""
     message = pb.GetModelCardResponse.FromString(CARD_BYTES)
     first = message.collections[0]
+    first.number = 255
     del first.attributes[:]
     first.attributes.extend([pb.Attribute(name=f"a{n}", kind="number") for n in range(16)])
     del message.collections[1:]
     for number in range(255):
         message.collections.add().CopyFrom(first)
-        message.collections[-1].name = f"c{number}"
+        message.collections[-1].name, message.collections[-1].number = f"c{number}", number
     card = metric_card_from_bytes(message.SerializeToString())
     assert len(card.collections) == 256
     values = [pb.AttributeValue(number=1.0)] * 16
@@ -114,8 +117,10 @@ def test_the_largest_card_and_the_largest_items_are_taken() -> None:
         pb.Listing(item=at, title="a", coordinates=(50, 10), values=values) for at in range(1, 3)
     ]
     version = bytes.fromhex(card.collections[0].version)
-    reply = pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
-    assert len(places_from_bytes(reply, card, 2, card.collections[0].name).listings) == 2
+    reply = pb.RetrieveResponse(catalog_version=version, listings=listings, collection=255)
+    query = replace(QUERY, k=2, collection=255)
+    [slate] = places_from_bytes(reply.SerializeToString(), card, query)
+    assert len(slate.listings) == 2
 
 
 # -- files that devices hold ----------------------------------------------------------------------

@@ -48,8 +48,9 @@ def ask(
 ) -> None:
     """Find what is best for you, ranked in private.
 
-    This device ranks the titles that it holds, and sends nothing. With --mode ask it sends a noisy
-    signal too, and ranks what the server brings beside them.
+    This device ranks the titles that it holds, and sends no signal. It fetches the catalog's file
+    first, if it holds none: the same for everybody. With --mode ask it sends a noisy signal too,
+    and ranks what the server brings beside them.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. The command

@@ -6,19 +6,14 @@ import click
 
 from askew_client.cli import options
 
+_DRAWS = 300  # of the noise, by which the answers are measured
+
 
 @click.command()
-@click.option("-k", type=int, help="Results to ask for.  [default: 20]")
+@options.near_k
 @options.level
-@click.option(
-    "--draws",
-    default=300,
-    show_default=True,
-    type=click.IntRange(200),
-    help="How often to draw the noise when measuring.",
-)
 @click.pass_context
-def demo(context: click.Context, k: int | None, level: str | None, draws: int) -> None:
+def demo(context: click.Context, near_k: str | None, level: str | None) -> None:
     """Play one made-up person's question near home against a server on this machine.
 
     \b
@@ -32,7 +27,7 @@ def demo(context: click.Context, k: int | None, level: str | None, draws: int) -
     from askew_client.demo.play import play
     from askew_client.demo.screen import WIDTH, DemoScreen
 
-    config = options.load(context, near_k=k, level=level, region=COUNTRY)
+    config = options.load(context, near_k=near_k, level=level, region=COUNTRY)
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH)
-    options.run(play(config.settings, draws, DemoScreen(console)))
+    options.run(play(config.settings, _DRAWS, DemoScreen(console)))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from askew.errors import ConfigError, ParameterError, UnclearTown
-from askew.settings import exact_number
+from askew.errors import ConfigError, UnclearTown
+from askew_client.settings.config import SETTINGS, Config, ConfigFile, configured, read_file
+from askew_client.settings.paths import config_file, places
 
 if TYPE_CHECKING:
     from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore
-    from askew_client.settings.config import Config
     from askew_client.views.cost import Cost
 
 _SECOND = (
@@ -26,21 +26,6 @@ _SECOND = (
 )
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _Outcome = TypeVar("_Outcome")
-
-
-class RationalNumber(click.ParamType[Fraction]):
-    """An exact number: 2, 0.5 or 1/3."""
-
-    name = "number"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction:
-        """The number, or a usage error."""
-        try:
-            return value if isinstance(value, Fraction) else exact_number(str(value))
-        except ValueError:
-            return self.fail(f"{value!r} is not a number such as 2, 0.5 or 1/3", param, ctx)
 
 
 class DirectoryPath(click.Path):
@@ -61,44 +46,22 @@ class DirectoryPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-server = click.option("--server", help="The server, as host:port.  [default: 127.0.0.1:7571]")
-k = click.option("-k", type=int, help="Results to ask for.  [default: 20]")
-near_k = click.option(
-    "-k",
-    "near_k",
-    type=int,
-    help="Results to ask for.  [default: as many as about 4 kB hold, at most 160]",
-)
-region = click.option(
-    "--region",
-    help="Where places lie: a country, such as DE, or edges in degrees, S/W/N/E; kept in the file"
-    " with the first place.",
-)
-level = click.option(
-    "--level",
-    type=click.Choice(["district", "town", "county"]),
-    help="Odds change at most 4 times within 1, 5 or 20 km.  [default: town]",
-)
-epsilon_per_rating = click.option(
-    "--epsilon-per-rating",
-    type=RationalNumber(),
-    help="What one signal may tell of one rating; smaller is more private.  [default: 0.8]",
-)
-epsilon_per_axis_unit = click.option(
-    "--epsilon-per-axis-unit",
-    type=RationalNumber(),
-    help="Privacy loss of a value on axes, per unit of distance.  [default: 0.5]",
-)
-mode = click.option(
-    "--mode",
-    type=click.Choice(["auto", "held", "ask"]),
-    help="held ranks what this device holds; ask sends a signal too.  [default: auto]",
-)
-data = click.option(
-    "--data",
-    type=DirectoryPath(),
-    help="Directory of the profile and the ledger.",
-)
+def _setting(name: str, **more: Any) -> Callable[[_Command], _Command]:
+    """Return the option of a setting, whose text `load` looks at."""
+    [setting] = [each for each in SETTINGS.settings if each.name == name]
+    names, keywords = setting.option()
+    return click.option(*names, **{**keywords, **more})
+
+
+server = _setting("server")
+k = _setting("k")
+near_k = _setting("near_k")
+region = _setting("region")
+level = _setting("level")
+epsilon_per_rating = _setting("epsilon_per_rating")
+epsilon_per_axis_unit = _setting("epsilon_per_axis_unit")
+mode = _setting("mode")
+data = _setting("data", type=DirectoryPath(), metavar="DIRECTORY")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -114,30 +77,19 @@ def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Co
 
 
 def load(context: click.Context, **flags: object) -> Config:
-    """The configuration of this run: defaults < file < environment < flags.
+    """Return the configuration of this run: defaults < file < environment < flags.
 
-    A flag out of range is wrong usage; the same value in the file or the environment is an error,
-    which says where it stands.
+    What is wrong in any of them is wrong usage.
     """
-    from askew_client.settings.config import configured, read_file
-
     path = config_path(context)
     try:
         return configured(flags, os.environ, read_file(path), str(path))
-    except ParameterError as error:
-        given = flags.get(error.name)
-        if given is None:
-            raise
-        names = {error.name, error.name.removeprefix("near_")}  # the demo has one -k for both
-        flag = next((each for each in context.command.params if each.name in names), None)
-        text = f"it must be {error.limit}, got {given}"
-        raise click.BadParameter(text, context, flag) from None
+    except ConfigError as error:
+        raise click.UsageError(str(error), context) from None
 
 
 def config_path(context: click.Context) -> Path:
-    """Where the configuration is, or would be."""
-    from askew_client.settings.paths import config_file
-
+    """Return where the configuration is, or would be."""
     named: Path | None = context.obj
     return named or config_file()
 
@@ -145,7 +97,6 @@ def config_path(context: click.Context) -> Path:
 def open_profile(directory: Path | None) -> ProfileStore:
     """Return the stored profile; no file is made before something is kept."""
     from askew_client.profile.store import ProfileStore
-    from askew_client.settings.paths import places
 
     return ProfileStore(places(directory).profile)
 
@@ -203,8 +154,6 @@ def agreed(cost: Cost) -> Cost | None:
 
 def keep_region(context: click.Context, region: str | None) -> None:
     """Keep a region that was given with a place, where the file has none yet."""
-    from askew_client.settings.config import ConfigFile, read_file
-
     path = config_path(context)
     if region is None or "region" in read_file(path):
         return

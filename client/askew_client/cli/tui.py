@@ -35,15 +35,17 @@ def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
     def opening() -> AbstractAsyncContextManager[Device]:
         return _device(config, demo=demo)
 
-    error = AskewApp(
+    app = AskewApp(
         opening,
         note="demo" if demo else "",
         light=config.theme == "light",
         file=None if demo else ConfigFile(options.config_path(context)),
         keys=config.keys,
-    ).run()
+    )
+    error = app.run()
     if error is not None:
         raise error
+    context.exit(app.return_code or 0)  # not 0 where a signal ended it
 
 
 def _device(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Device]:

@@ -98,6 +98,7 @@ class MeasuredDevice:
 
     def __init__(self, settings: ClientSettings, card: MetricCard, bits: RandomBits) -> None:
         self._card, self._k = card, results_of(card, COLLECTION, settings.near_k)
+        self._number = card.number_of(COLLECTION)
         self._attributes = card.collection(COLLECTION).attributes
         self._noise, self._region = settings.map_noise, settings.plane
         self._bits, self._now = bits, datetime.datetime.now()
@@ -112,9 +113,9 @@ class MeasuredDevice:
         true = Signal(ANY_SPACE, self._noise, here)
         around, known, held = await others.answers(
             [
-                ("nearest", Query(true, _AROUND, COLLECTION)),
-                ("nearest", Query(true, self._k, COLLECTION)),
-                ("held", Query(true, self._k, COLLECTION)),
+                ("nearest", Query(true, _AROUND, self._number)),
+                ("nearest", Query(true, self._k, self._number)),
+                ("held", Query(true, self._k, self._number)),
             ],
             self._card,
         )
@@ -129,9 +130,9 @@ class MeasuredDevice:
         signal = perturbed(HOME, self._noise, self._region, self._bits)
         served, nearest, one = await others.answers(
             [
-                ("served", Query(signal, self._k, COLLECTION)),
-                ("nearest", Query(signal, self._k, COLLECTION)),
-                ("served", Query(signal, 1, COLLECTION)),
+                ("served", Query(signal, self._k, self._number)),
+                ("nearest", Query(signal, self._k, self._number)),
+                ("served", Query(signal, 1, self._number)),
             ],
             self._card,
         )

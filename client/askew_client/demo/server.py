@@ -20,7 +20,6 @@ from askew.protocol.signal import Query
 from askew.wire.places import places_from_bytes
 from askew.wire.queries import query_to_bytes
 
-_SERVER = ("-m", "askew_server")
 _PATIENCE = 30.0  # seconds; training takes one on a slow machine
 
 
@@ -30,17 +29,18 @@ async def demo_server(model: str = "films") -> AsyncIterator[str]:
 
     model: films or places. Raises ServerFailed when it does not start.
     """
-    async with server_process("serve", "--demo", model, "--port", "0") as process:
+    async with server_process("askew_server", "serve", "--demo", model, "--port", "0") as process:
         yield await _address(process)
 
 
 @asynccontextmanager
-async def server_process(*words: str) -> AsyncIterator[Process]:
-    """The command askew-server as a process of its own, with pipes; stopped on the way out."""
+async def server_process(module: str, *words: str) -> AsyncIterator[Process]:
+    """Run a module of the server as a process of its own, with pipes; stop it on the way out."""
     # In a session of its own, Ctrl-C reaches only us, and we stop the server in order.
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *_SERVER,
+        "-m",
+        module,
         *words,
         stdin=PIPE,
         stdout=PIPE,
@@ -101,13 +101,13 @@ class Rehearsal:
         if sender is None or answers is None:  # both are pipes: for the type checker
             raise ServerFailed("the rehearsal has no pipes")
         lines = [b"%s %s\n" % (way.encode(), b64encode(query_to_bytes(q))) for way, q in questions]
-        found = []
+        found: list[PlaceSlate] = []
         try:
             sender.writelines(lines)
             await sender.drain()
             for _, query in questions:
                 line = b64decode(await answers.readuntil())
-                found.append(places_from_bytes(line, card, query.k, query.collection))
+                found += places_from_bytes(line, card, query)
         except (OSError, EOFError):
             words = await last_words(self._process)
             raise ServerFailed(f"the demo's second process ended: {words}") from None
@@ -117,5 +117,5 @@ class Rehearsal:
 @asynccontextmanager
 async def rehearsal() -> AsyncIterator[Rehearsal]:
     """A rehearsal in a process of its own; it is stopped on the way out, whatever happens."""
-    async with server_process("rehearse") as process:
+    async with server_process("askew_server.cli.rehearse") as process:
         yield Rehearsal(process)

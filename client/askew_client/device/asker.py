@@ -48,10 +48,6 @@ class Source(Protocol):
         """Return that of a place or value; else ""."""
 
     @property
-    def collection(self) -> str:
-        """Return what is asked; public."""
-
-    @property
     def k(self) -> int:
         """Return how many results to ask for; public."""
 
@@ -81,12 +77,11 @@ class Subject(Protocol[_Answer_co]):
     def sends(self) -> bool:
         """Return True if a signal leaves, by public numbers alone."""
 
-    @property
-    def catalog_date(self) -> int:
-        """Return that of what is held, which the server leaves out of its reply."""
-
     def priced(self, cost: Cost) -> Cost:
         """Return what the ledger says of its signal, with what it is about, and in words."""
+
+    def query(self, signal: Signal) -> Query:
+        """Return what is sent: public, but for the signal."""
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
         """Draw, and keep what has to be found again if no answer comes."""
@@ -236,7 +231,7 @@ class Asker:
             signal, found = subject.drawing(
                 lambda: draw(source, month, self._signals, self._bits, agreed)
             )
-            query = Query(signal, source.k, source.collection, subject.catalog_date)
+            query = subject.query(signal)
             return query, self._network.encoded(query), self._of(subject, found)
 
     def _of(self, subject: Subject[object], found: Cost) -> Cost:
@@ -249,7 +244,6 @@ class Asker:
                 authority=self._settings.authority,
                 space_version=source.space_version,
                 handle=source.handle,
-                collection=source.collection,
                 noise=(found.noise or source.mechanism) if found.sends else None,
             )
         )

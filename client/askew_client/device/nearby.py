@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import (
     CacheError,
@@ -30,6 +29,7 @@ from askew.errors import (
 from askew.protocol.metric_card import CollectionCard, MetricCard
 from askew.protocol.modes import ServingMode
 from askew.protocol.signal import Query, Signal
+from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
@@ -76,7 +76,7 @@ class Nearby:
         self.network, self.settings, self.now = network, settings, now
         self.places, self.profile, self._library, self._today = places, profile, library, today
         self.card: MetricCard | None = None  # before there was a call
-        self._card_date = 0
+        self.card_date = 0
         self._held: CachedRows | None = None
         self._no_rows = False  # this server has none within the byte budget
 
@@ -118,7 +118,7 @@ class Nearby:
         person, or else the server, wants them held, and else those that are held anyway.
         """
         day = (self._today() - date_of(0)).days
-        card = self.card if usable(self._card_date, day) else None
+        card = self.card if usable(self.card_date, day) else None
         card = card or await self._fetch(fetch=fetch)
         try:
             asked = card.asked(collection)
@@ -142,9 +142,8 @@ class Nearby:
         if not fetch:  # nothing is, between showing and asking
             raise NotShown("what the server says of itself must be fetched anew")
         with self.network.public_work():
-            day = self._today()
-            self.card = await self._library.metric_card(day)
-            self._card_date = catalog_date_of((day - date_of(0)).days)
+            kept = await self._library.metric_card(self._today())
+        self.card, self.card_date = kept.card, kept.catalog_date
         return self.card
 
     async def _fetch_rows(self, *, fetch: bool) -> None:
@@ -286,14 +285,28 @@ class NearSubject:
         self._document, self._unnamed = document, unnamed
         self.source, self.sends = source, sends
         self._rows: Mapping[str, Collection] = {} if held is None else held.rows
-        self.catalog_date = held.catalog_date if held is not None and sends else 0
+        # On axes a question names the Monday of their card, which a map has no need of.
+        monday = nearby.card_date if isinstance(card.space, AxisSpace) else 0
+        self._catalog_date = monday if held is None else held.catalog_date
 
     def priced(self, cost: Cost) -> Cost:
-        """Return it with words. A spot without a name has no handle until its signal is kept."""
+        """Return it with words, and the collection. A spot without a name has no handle until its
+        signal is kept.
+        """
         reason = f"{_FRESH if cost.fresh else _KEPT}{_HELD if self._rows else ''}"
         kept = cost.leaves is Leaves.KEPT
         handle = "" if self._unnamed and not kept else cost.handle
-        return replace(cost, handle=handle, reason=reason if cost.sends else self._held_words())
+        return replace(
+            cost,
+            handle=handle,
+            collection=self.source.collection,
+            reason=reason if cost.sends else self._held_words(),
+        )
+
+    def query(self, signal: Signal) -> Query:
+        """Return the question by this signal: the collection by its number."""
+        source, number = self.source, self._card.number_of(self.source.collection)
+        return Query(signal, source.k, number, self._catalog_date, holds_rows=bool(self._rows))
 
     def _held_words(self) -> str:
         """Say what is ranked here: all, or the first n of N."""
@@ -327,9 +340,7 @@ class NearSubject:
         if reply is None or query is None:
             with nearby.network.guard.private():
                 return tuple(self.ranked(each, (), cost) for each in asked)
-        slates = nearby.network.decoded_places(
-            reply, query, self._card, self._rows if self.catalog_date else {}
-        )
+        slates = nearby.network.decoded_places(reply, query, self._card, self._rows)
         with nearby.network.guard.private():
             paid = replace(cost, spent=cost.spent_after)
             answers = tuple(

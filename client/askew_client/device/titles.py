@@ -17,7 +17,7 @@ import numpy as np
 
 from askew.errors import CacheError, NotShown, ParameterError, StaleSpace, WireError
 from askew.protocol.ranking import Ranking, Slate
-from askew.protocol.signal import Query
+from askew.protocol.signal import Query, Signal
 from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
 from askew_client.device.model import Model
@@ -237,7 +237,6 @@ class Taste:
         self._titles, self._model, self._document = titles, model, document
         self.source = titles.exchange(model, document)
         self.sends = titles.settings.mode == "ask"
-        self.catalog_date = model.catalog_date
 
     def priced(self, cost: Cost) -> Cost:
         """Return it with what a taste's signal tells between people, by the server's numbers."""
@@ -246,6 +245,10 @@ class Taste:
             return told
         median, wanted = Fraction(card.median_distance), self.source.mechanism.epsilon
         return replace(told, median=median, diameter=card.space.diameter, wanted=wanted)
+
+    def query(self, signal: Signal) -> Query:
+        """Return the question by this signal, about what is held."""
+        return Query(signal, self.source.k, catalog_date=self._model.catalog_date)
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
         """Draw: the ledger finds it again."""

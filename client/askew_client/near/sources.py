@@ -32,6 +32,7 @@ SIZES: Final = (5, 10, 20, 40, 80, 160)
 """What k a device takes by itself: few, since a server that says how large its items are could mark
 a device by its k.
 """
+FEWEST: Final = 1  # of a server that answers fewer than the least of these
 REPLY_BYTES: Final = 4_000  # about what a reply takes then
 LOST: Final = "this place's signal is not in the ledger: moving the place draws a new one"
 
@@ -184,7 +185,7 @@ def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = F
     asked = card.asked(collection)
     size = max(each.value_bytes if held else each.item_bytes for each in asked)
     fit = min(SIZES, key=lambda k: abs(log(k * size / REPLY_BYTES)))
-    return near_k or max([k for k in SIZES if k <= min(fit, most)], default=most)
+    return near_k or max([k for k in SIZES if k <= min(fit, most)], default=FEWEST)
 
 
 def check_spot(spot: Spot, settings: ClientSettings) -> None:

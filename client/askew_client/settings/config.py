@@ -1,9 +1,9 @@
 """The configuration: flags, environment and file, and the file changed in place.
 
 The file is TOML in the platform's place for configurations (ASKEW_CONFIG names another); in the
-environment a setting is called ASKEW_ and its name. docs/reference/settings.md is made from the
-table. When the app changes the file, comments and the lines of other settings stay as they are. A
-file is replaced whole or not at all, and it is mode 0600 from then on.
+environment a setting is called ASKEW_ and its name. When the app changes the file, comments and the
+lines of other settings stay as they are. A file is replaced whole or not at all, and it is mode
+0600 from then on.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from askew.errors import AskewError, ConfigError, ParameterError, maybe
-from askew.settings import OneOf, Setting, Text, file_values, host_of, said, tables_of
-from askew_client.settings.settings import ASKED, ClientSettings
+from askew.errors import AskewError, ConfigError, ParameterError
+from askew.settings import Kind, Table, host_of, one_of, setting, settings_of, tables_of, text
+from askew_client.settings.paths import absolute
+from askew_client.settings.settings import ClientSettings
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
 Theme = Literal["dark", "light"]
 DEFAULT_SERVER = "127.0.0.1:7571"
+_OF_SERVER = "ASKEW_SERVER_"
 
 
 @dataclass(frozen=True)
@@ -32,66 +34,31 @@ class Config:
     the name of what they do.
     """
 
-    server: str
-    data: Path | None
-    theme: Theme
-    settings: ClientSettings
+    server: str = setting(
+        text(check=host_of),
+        DEFAULT_SERVER,
+        "The server, as host:port; TLS for all but this machine.",
+        "--server",
+    )
+    data: Path | None = setting(  # absolute, because each directory has its own budget
+        Kind("an absolute path, or one that begins with ~", absolute, "DIRECTORY"),
+        None,
+        "The directory of the profile, the ledger and its mark.",
+        "--data",
+    )
+    theme: Theme = setting(one_of("dark", "light"), "dark", "How the app begins.")
+    settings: ClientSettings = field(default_factory=ClientSettings)
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _AbsolutePath:
-    """A directory that no working folder changes, because each directory has its own budget."""
-
-    words: str = "an absolute path, or one that begins with ~"
-
-    def of(self, value: object) -> Path:
-        """A path is that of a flag, which is typed for one run."""
-        if isinstance(value, Path):
-            return value
-        if not isinstance(value, str) or "\0" in value:
-            raise ValueError
-        try:
-            place = Path(value).expanduser()
-        except RuntimeError:  # nobody of that name
-            raise ValueError from None
-        if not place.is_absolute():
-            raise ValueError
-        return place
-
-
-SETTINGS: Final = (
-    Setting(
-        "server",
-        Text(check=host_of),
-        "ASKEW_SERVER",
-        default=DEFAULT_SERVER,
-        help="The server, as host:port; TLS for all but this machine.",
-    ),
-    Setting(
-        "data",
-        _AbsolutePath(),
-        "ASKEW_DATA",
-        help="The directory of the profile, the ledger and its mark.",
-    ),
-    Setting(
-        "theme",
-        OneOf(("dark", "light")),
-        "ASKEW_THEME",
-        default="dark",
-        help="How the app begins.",
-    ),
-    *ASKED,
-)
-
-
-# What other programs of this project read in the same environment, beside ASKEW_SERVER_...
-_OTHER_PROGRAMS: Final = frozenset(
-    f"ASKEW_{name}"
-    for name in (
-        *("ANALYST_SERVER", "CERTIFICATE", "CERTIFICATE_KEY", "ENGINE", "LEDGER", "MARK"),
+SETTINGS: Final = Table(
+    (*settings_of(Config, "ASKEW_"), *settings_of(ClientSettings, "ASKEW_")),
+    "ASKEW_",
+    # What other programs of this project read in the same environment, beside ASKEW_SERVER_...
+    (
+        *("ANALYST_SERVER", "CERTIFICATE", "CERTIFICATE_KEY", "CONFIG", "ENGINE", "LEDGER", "MARK"),
         *("TOKEN_FILE", "WITH_PARENT", "BENCH_ROWS", "BROWSERS", "ENGINES"),
-    )
+    ),
 )
 
 
@@ -101,39 +68,22 @@ def configured(
     file: Mapping[str, Any],
     source: str = "the configuration",
 ) -> Config:
-    """What the three sources say together; a flag that is None says nothing. source: the file.
-
-    Raises ConfigError for a name in the file or the environment that does not exist, and
-    ParameterError for a value of another type or out of range.
+    """Return what the three sources say together; a flag that is None says nothing. source: the
+    file. Raises ConfigError with all that is wrong.
     """
-    _check_variables(environment)
     keys = dict(_keys_of(file.get("keys", {}), source))
-    found = file_values({k: v for k, v in file.items() if k != "keys"}, SETTINGS, source)
-    if found.problems:
-        raise found.problems[0]
-    if "authority" in file:  # which every run reads, wherever it stands
-        Setting("authority", _AbsolutePath(), "").of(file["authority"], source)
-    everything = said(SETTINGS, flags=flags, environment=environment, file=found.values)
-    values = {name: each.value for name, each in everything.items()}
-    asked = {each.name: values[each.name] for each in ASKED if values[each.name] is not None}
-    settings = ClientSettings(**asked)
-    return Config(values["server"], values["data"], values["theme"], settings, keys)
-
-
-def _check_variables(environment: Mapping[str, str]) -> None:
-    """Raise ConfigError, without a value, for a variable that looks like a setting and is none:
-    nothing would read it, and what it was to limit would be spent.
-    """
-    known = [*(each.variable for each in SETTINGS), "ASKEW_CONFIG"]
-    for name in sorted(environment.keys() - set(known) - _OTHER_PROGRAMS):
-        if name.startswith("ASKEW_") and not name.startswith("ASKEW_SERVER_") and environment[name]:
-            longer = [each for each in known if {*name.split("_")} <= {*each.split("_")}]
-            advice = f" (perhaps {' or '.join(longer)})" if longer else maybe(name, known)
-            raise ConfigError(f"{name} is no setting{advice}")
+    values = SETTINGS.read(
+        flags,
+        {name: value for name, value in environment.items() if not name.startswith(_OF_SERVER)},
+        {name: value for name, value in file.items() if name != "keys"},
+        source,
+    )
+    own = {each.name: values.pop(each.name) for each in fields(Config) if each.name in values}
+    return Config(**own, settings=ClientSettings(**values), keys=keys)
 
 
 def _keys_of(table: object, source: str, of: str = "") -> Iterator[tuple[str, str]]:
-    """Each name and its key; near.ask is a name, quoted or not. Raises ConfigError."""
+    # near.ask is a name, quoted or not.
     for name, value in table.items() if isinstance(table, dict) else [("", table)]:
         if isinstance(value, dict) and not of:
             yield from _keys_of(value, source, f"{name}.")
@@ -144,7 +94,7 @@ def _keys_of(table: object, source: str, of: str = "") -> Iterator[tuple[str, st
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The file's tables, none where there is no file. Raises ConfigError if it is no TOML."""
+    """Return the file's tables, none where there is no file. Raises ConfigError."""
     try:
         return tables_of(path.read_bytes(), f"the configuration {path}")
     except FileNotFoundError:
@@ -175,7 +125,7 @@ class ConfigFile:
             raise ConfigError(f"{self._name} {reason}") from None
 
     def lifetime_cap(self) -> Fraction:
-        """The cap that the file says, or the default one. Raises ConfigError."""
+        """Return the cap that the file says, or the default one. Raises ConfigError."""
         try:
             return configured({}, {}, read_file(self.path)).settings.rating_lifetime_cap
         except (OSError, AskewError):
@@ -190,32 +140,32 @@ _STRING = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
 
 
 def changed_text(text: str, values: Mapping[str, object]) -> str:
-    """A configuration's text with some settings replaced, all else as it was."""
+    """Return a configuration's text with some settings replaced, all else as it was."""
     table = re.search(r"(?m)^[ \t]*\[", text)  # settings stand before the first, keys in it
     text, rest = (text[: table.start()], text[table.start() :]) if table else (text, "")
     for name, value in values.items():
         line = f"{name} = {_as_toml(value)}"
         verbatim = line.replace("\\", "\\\\")
         pattern = rf"(?m)^[ \t]*{name}[ \t]*=[ \t]*(?:{_STRING}|[^\s#]+)"
-        text, found = re.subn(pattern, verbatim, text, count=1)
-        if not found:
+        text, count = re.subn(pattern, verbatim, text, count=1)
+        if not count:
             text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
     return text + rest
 
 
-def _checked_text(text: str, values: Mapping[str, object]) -> str:
-    """The changed text, if a command would start with it, and it says what it said before but for
-    these values. Raises ValueError, ConfigError.
+def _checked_text(before: str, values: Mapping[str, object]) -> str:
+    """Return the changed text, if a command would start with it, and it says what it said before
+    but for these values. Raises ValueError, ConfigError.
     """
-    changed = changed_text(text, values)
-    configured({}, {}, _parsed(changed))
-    if _parsed(changed) != _parsed(text) | _parsed(changed_text("", values)):
+    changed = changed_text(before, values)
+    was, wanted, now = (
+        tables_of(each.encode(), "the configuration")
+        for each in (before, changed_text("", values), changed)
+    )
+    configured({}, {}, now)
+    if now != was | wanted:
         raise ValueError
     return changed
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    return tables_of(text.encode(), "the configuration")
 
 
 def _as_toml(value: object) -> str:

@@ -25,36 +25,52 @@ class DeviceFiles:
 
 
 def places(directory: str | Path | None) -> DeviceFiles:
-    """The files in a directory, or (None) in the platform's own places for data and for state.
+    """Return the files in a directory, or (None) in the platform's places for data and for state.
 
     Raises ParameterError for what is no path.
     """
-    named = None if directory is None else _path(directory)
+    # No text at all is no path: it would be the directory where one stands.
+    if directory is not None and (
+        not isinstance(directory, str | Path) or not str(directory) or "\0" in str(directory)
+    ):
+        raise ParameterError("directory", directory, "a path, or None for the platform's own")
+    named = None if directory is None else Path(directory).expanduser()
     data = named or data_directory()
     state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
     mark = state / "mark" / "signals.json"
     return DeviceFiles(data / "profile.sqlite", ledger_file(data), mark, data / "held")
 
 
-def _path(directory: str | Path) -> Path:
-    # No text at all is no path: it would be the directory where one stands.
-    if not isinstance(directory, str | Path) or not str(directory) or "\0" in str(directory):
-        raise ParameterError("directory", directory, "a path, or None for the platform's own")
-    return Path(directory).expanduser()
+def absolute(path: object) -> Path:
+    """Return a path that no working folder changes. Raises ValueError.
+
+    A Path may be any: that of a flag, which is typed for one run.
+    """
+    if isinstance(path, Path):
+        return path
+    if not isinstance(path, str) or "\0" in path:
+        raise ValueError
+    try:
+        place = Path(path).expanduser()
+    except RuntimeError:  # nobody of that name
+        raise ValueError from None
+    if not place.is_absolute():
+        raise ValueError
+    return place
 
 
 def data_directory() -> Path:
-    """The platform's directory for this program's private data."""
+    """Return the platform's directory for this program's private data."""
     return Path(platformdirs.user_data_dir("askew", appauthor=False))
 
 
 def config_file() -> Path:
-    """The person's configuration."""
+    """Return where the person's configuration is."""
     return Path(platformdirs.user_config_dir("askew", appauthor=False)) / "config.toml"
 
 
 def ledger_file(directory: Path) -> Path:
-    """The store of signals and charges."""
+    """Return where the store of signals and charges is."""
     return directory / "signals.sqlite"
 
 
@@ -76,22 +92,22 @@ class StaticHost:
 
     @classmethod
     def of(cls, base: str) -> StaticHost:
-        """The directory that an address names: https://host[:port][/path], or http:// on this
-        machine alone. Raises ParameterError for more, such as a user's name, a query or a fragment.
+        """Return the directory that an address names: https://host[:port][/path], or http:// on
+        this machine alone. Raises ParameterError for more, such as a user's name or a query.
         """
-        found = _BASE.fullmatch(base) if isinstance(base, str) else None
-        scheme, host, port, path = found.groups() if found else ("", "", "", "")
+        match = _BASE.fullmatch(base) if isinstance(base, str) else None
+        scheme, host, port, path = match.groups() if match else ("", "", "", "")
         number = int(port) if port else _PORTS.get(scheme, 0)
-        secret = scheme == "https" or is_loopback(host)
-        if not (found and secret and 0 < number < 65536):
+        is_private = scheme == "https" or is_loopback(host)
+        if not (match and is_private and 0 < number < 65536):
             limit = "https://host/path (http:// on this machine alone), with nothing else in it"
             raise ParameterError("held_from", base, limit)
         return cls(scheme, host.strip("[]"), number, path)
 
     @classmethod
     def of_server(cls, server: str, *, tls: bool) -> StaticHost:
-        """A server's own files, on the port after its own, behind 443 on the same. tls: also to
-        this machine. Raises ParameterError for a server that is not host:port below 65535.
+        """Return a server's own files, on the port after its own, behind 443 on the same. tls: also
+        to this machine. Raises ParameterError for a server that is not host:port below 65535.
         """
         host, port = host_of(server), int(server.rpartition(":")[2])
         if port == 65535:

@@ -83,11 +83,6 @@ class Exchange:
         """Results to ask for."""
         return self.settings.k
 
-    @property
-    def collection(self) -> str:
-        """None: a catalog is one."""
-        return ""
-
     def check(self, signal: Signal) -> None:
         """Raises WireError unless the signal fits the space."""
         signal.check(self.card.space.dimension)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from askew.errors import AskewError, Malformed, OtherKind, StaleSpace
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query
-from askew.wire.places import all_places_from_bytes, metric_card_from_bytes
+from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 
-METRIC_CARD = pb.GetModelCardRequest().SerializeToString()
+def card_request(catalog_date: int) -> bytes:
+    """Return the request for the card of a Monday, which is the same for everybody."""
+    return pb.GetModelCardRequest(catalog_date=catalog_date).SerializeToString()
 
 
 def metric_card_of(reply: bytes) -> MetricCard:
@@ -42,7 +44,7 @@ def places_of(
     """The answers to a question for places, of each collection asked. rows: what is held. Raises a
     WireError.
     """
-    return _checked(lambda: all_places_from_bytes(reply, card, query, rows))
+    return _checked(lambda: places_from_bytes(reply, card, query, rows))
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

@@ -16,7 +16,7 @@ from askew.protocol.metric_card import MetricCard
 from askew_client.catalog.cache import CatalogCache, usable
 from askew_client.catalog.source import CatalogSource
 from askew_client.catalog.sync import CachedFile, CatalogSync
-from askew_client.transport.calls import METRIC_CARD, metric_card_of
+from askew_client.transport.calls import card_request, metric_card_of
 from askew_client.transport.protocol import CachedCatalog, CachedRows
 from askew_client.views.answers import Refreshed
 
@@ -72,9 +72,9 @@ class KeptLibrary:
         """Look for this week's file if it is time."""
         return await self.sync.refresh(int(time.time()))
 
-    async def metric_card(self, day: datetime.date) -> MetricCard:
-        """The card that is kept, for as long as a catalog of its week would be; else a new one,
-        read when its connection is closed.
+    async def metric_card(self, day: datetime.date) -> CachedRows:
+        """Return the card that is kept, for as long as a catalog of its week would be; else that of
+        this week, read when its connection is closed.
         """
         today = (day - _EPOCH).days
         kept = await asyncio.to_thread(self._kept_card, today)
@@ -82,21 +82,22 @@ class KeptLibrary:
             return kept
         if self._call is None:
             raise OtherKind("here are no collections of places")
-        reply = await self._call("GetModelCard", METRIC_CARD)
+        monday = catalog_date_of(today)
+        reply = await self._call("GetModelCard", card_request(monday))
         card = await asyncio.to_thread(metric_card_of, reply)
-        await asyncio.to_thread(self.cache.keep_metric_card, catalog_date_of(today), reply)
-        return card
+        await asyncio.to_thread(self.cache.keep_metric_card, monday, reply)
+        return CachedRows(card, {}, monday, len(reply))
 
     async def forget_metric_card(self) -> None:
         """The next question fetches it."""
         await asyncio.to_thread(self.cache.forget_metric_card)
 
-    def _kept_card(self, today: int) -> MetricCard | None:
+    def _kept_card(self, today: int) -> CachedRows | None:
         found = self.cache.metric_card()
         if found is None or not usable(found[0], today):
             return None
         try:
-            return metric_card_of(found[1])
+            return CachedRows(metric_card_of(found[1]), {}, found[0], len(found[1]))
         except WireError:  # damaged
             return None
 

@@ -15,7 +15,7 @@ from askew.catalog.catalog_file import Part
 from askew.catalog.item import Listing
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.placement.hexagonal import place_on_map
-from askew.protocol.metric_card import ALL, MetricCard, PlaceSlate
+from askew.protocol.metric_card import ALL_NUMBER, MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
@@ -44,7 +44,7 @@ class InProcess(ABC):
         return
 
     @abstractmethod
-    def card_for(self, collection: str) -> Card:
+    def card_for(self, collection: int | None) -> Card:
         """The card that a question is read by."""
 
     @abstractmethod
@@ -64,11 +64,11 @@ class InProcess(ABC):
         if method == "GetModelCard":
             return metric_card_to_bytes(await self.metric_card())
         message = parse(pb.RetrieveRequest(), request)
-        card = self.card_for(message.collection)
+        card = self.card_for(message.collection if message.HasField("collection") else None)
         query = query_from_message(message, card)
         if isinstance(card, MetricCard):
             replies = [await self._one_reply(each, card) for each in card.questions(query)]
-            return replies[0] if query.collection != ALL else all_places_to_bytes(replies)
+            return all_places_to_bytes(replies) if query.collection == ALL_NUMBER else replies[0]
         slate = await self.retrieve(query, card)
         if isinstance(slate, PlaceSlate):
             raise StaleSpace
@@ -78,8 +78,7 @@ class InProcess(ABC):
         slate = await self.retrieve(query, card)
         if not isinstance(slate, PlaceSlate):
             raise StaleSpace
-        held = card.collection(query.collection) if query.catalog_date else None
-        return places_to_bytes(slate, held)
+        return places_to_bytes(slate, card.collection(query.collection), held=query.holds_rows)
 
 
 class LocalTransport(InProcess):
@@ -90,7 +89,7 @@ class LocalTransport(InProcess):
         self._rule = OffsetRule(card.space.encoder, self._catalog.scoring)
         self._files = catalog_files(card, catalog)
 
-    def card_for(self, collection: str) -> Card:  # noqa: ARG002
+    def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
         """The card: there is one catalog."""
         return self._card
 
@@ -127,7 +126,7 @@ class LocalPlaces(InProcess):
             for name, listings in self._items.items()
         }
 
-    def card_for(self, collection: str) -> Card:  # noqa: ARG002
+    def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
         """The card: there is one."""
         return self.card
 
@@ -144,14 +143,14 @@ class LocalPlaces(InProcess):
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:  # noqa: ARG002  # it has one
         """k items whole. Raises a WireError for a question that the card does not allow."""
         self.card.check(query)
-        items, points = self._items[query.collection], self._points[query.collection]
+        asked = self.card.collection(query.collection)
+        items, points = self._items[asked.name], self._points[asked.name]
         found = [int(np.argmax(points @ probe)) for probe in _on_sphere(probes(query))]
         signal = query.signal.position()
         at = _on_sphere(np.array([[signal.latitude, signal.longitude]]))[0]
         nearest = np.argsort(-(points @ at), kind="stable").tolist()
         chosen = list(dict.fromkeys([*found, *nearest]))[: query.k]
-        version = self.card.collection(query.collection).version
-        return PlaceSlate(version, tuple([items[item] for item in sorted(chosen)]))
+        return PlaceSlate(asked.version, tuple([items[item] for item in sorted(chosen)]))
 
 
 def probes(query: Query) -> NDArray[np.float64]:

@@ -37,8 +37,8 @@ class CachedCatalog:
 
 @dataclass(frozen=True, eq=False)
 class CachedRows:
-    """What a device holds of a server of places: its card, rows of its collections by name, the
-    Monday of their version, and their bytes.
+    """What a device holds of a server of places: its card, rows of its collections by name, if any,
+    the Monday of their version, and their bytes.
     """
 
     card: MetricCard
@@ -68,8 +68,8 @@ class Library(Protocol):
     async def refresh(self) -> Refreshed:
         """Look for this week's file if it is time. No question does."""
 
-    async def metric_card(self, day: datetime.date) -> MetricCard:
-        """The public card of a server of places, as it is kept; fetched, where it has to be."""
+    async def metric_card(self, day: datetime.date) -> CachedRows:
+        """Return the public card of a server of places, without rows, fetched if need be."""
 
     async def forget_metric_card(self) -> None:
         """Keep it no longer: the server's answers do not fit it."""

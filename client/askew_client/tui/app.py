@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -20,7 +22,6 @@ from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
 from askew_client.tui.screens.frame import TABS, FrameScreen, typed
-from askew_client.tui.screens.history import HistoryScreen
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
@@ -40,7 +41,6 @@ SCREENS: Final[tuple[type[FrameScreen], ...]] = (
     ProfileScreen,
     AskScreen,
     PrivacyScreen,
-    HistoryScreen,
     SettingsScreen,
 )
 
@@ -77,6 +77,8 @@ class AskewApp(Desk):
     def on_mount(self) -> None:
         read_alt_and_digits()
         self.set_keymap(self.keys)
+        self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
+        self._end_by(signal.SIGTERM, signal.SIGHUP)
         self.call_after_refresh(self.live)
 
     def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:
@@ -89,6 +91,14 @@ class AskewApp(Desk):
                 raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(known)}")
         check_terminal()
         return super().run(*args, **options)
+
+    def _end_by(self, *signals: signal.Signals) -> None:
+        """End as a key would where one of these comes, so that the terminal is restored."""
+        for each in signals:
+            with suppress(RuntimeError, ValueError):  # not the main thread, as in a test
+                asyncio.get_running_loop().add_signal_handler(
+                    each, partial(self.exit, return_code=128 + each)
+                )
 
     @work(group="live")
     async def live(self) -> None:
@@ -164,11 +174,15 @@ def _load(device: Device) -> None:
 
 
 def check_terminal() -> None:
-    """Raises AskewError where nobody can type, or see: the app would wait for a key for ever."""
-    streams = (sys.__stdin__, sys.__stderr__)  # where keys come from, and where the screen goes
-    there = all(stream is not None and stream.isatty() for stream in streams)
-    if not there:
+    """Raise AskewError where nobody can type, or see: the app would wait for a key for ever."""
+    keys, screen = sys.__stdin__, sys.__stderr__
+    if keys is None or screen is None or not (keys.isatty() and screen.isatty()):
         raise AskewError(
             "the app needs a terminal for keys and screen; `askew --help` names commands that need "
             "none"
+        )
+    if screen.encoding.lower().replace("-", "") != "utf8":
+        raise AskewError(
+            f"the app needs a terminal with UTF-8, and this one has {screen.encoding}; set LANG "
+            "to a locale such as C.UTF-8, or use the other commands"
         )

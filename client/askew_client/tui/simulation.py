@@ -54,9 +54,9 @@ class SimulatedServers(InProcess):
     def __init__(self, tastes: LocalTransport, places: LocalPlaces) -> None:
         self._tastes, self._places = tastes, places
 
-    def card_for(self, collection: str) -> Card:
+    def card_for(self, collection: int | None) -> Card:
         """Only places have collections."""
-        return (self._places if collection else self._tastes).card_for(collection)
+        return (self._tastes if collection is None else self._places).card_for(collection)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """Of the tastes; places have nothing to hold."""
@@ -68,7 +68,7 @@ class SimulatedServers(InProcess):
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
         """The answer of the server whose card this is."""
-        server = self._places if query.collection else self._tastes
+        server = self._tastes if query.collection is None else self._places
         return await server.retrieve(query, card)
 
 
@@ -121,7 +121,12 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
     }
     cards = (
         _card("food", "SIMULATED places to eat around real towns", items["food"], _FOOD),
-        _card("pharmacies", "SIMULATED pharmacies around real towns", items["pharmacies"], _DUTY),
+        replace(
+            _card(
+                "pharmacies", "SIMULATED pharmacies around real towns", items["pharmacies"], _DUTY
+            ),
+            number=1,
+        ),
     )
     rule = MetricRuleKind.CODEBOOK
     return LocalPlaces(MetricCard(MapSpace(region), cards, 64, rule), items)
@@ -177,10 +182,14 @@ def _pharmacies(coordinates: Floats) -> Iterator[Listing]:
 
 
 def _card(
-    name: str, source: str, items: tuple[Listing, ...], attributes: tuple[Attribute, ...]
+    name: str,
+    source: str,
+    items: tuple[Listing, ...],
+    attributes: tuple[Attribute, ...],
+    number: int = 0,
 ) -> CollectionCard:
     version = hashlib.sha256(repr([items, attributes]).encode()).hexdigest()[:32]
-    return CollectionCard(name, version, len(items), source, True, attributes)
+    return CollectionCard(name, version, len(items), source, True, attributes, number=number)
 
 
 # Loves a crime story and would rather not be sung to.

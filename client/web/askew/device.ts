@@ -35,6 +35,7 @@ import { judged, missing, NO_PREFERENCES, type Preferences } from "./rank.js";
 import {
   asked,
   cardOf,
+  numberOf,
   questionBytes,
   replyOf,
   resultsOf,
@@ -105,6 +106,9 @@ interface Terms extends Settings {
 }
 
 const LOST = "this place is lost: name it anew";
+const NOT_WAITING = "no question from there is unanswered: ask anew";
+const DAY = 86_400_000; // milliseconds
+const LONGEST_USE = 16; // days from the Monday of the week in which a card was fetched
 
 const degrees = ([north, east]: Signal["values"]): Position => ({
   latitude: north / 1e6,
@@ -119,8 +123,9 @@ export async function openDevice(options: Options): Promise<Device> {
 }
 
 export class Device {
-  card: Card | null = null; // what the server said of itself
   settings: Settings;
+  private _card: Card | null = null;
+  private _monday = 0; // of the card, in days since 1970-01-01
   private readonly _caps: Caps;
   private readonly _now: () => Date;
   private readonly _connection: Connection;
@@ -144,21 +149,32 @@ export class Device {
     );
   }
 
+  // What the server said of itself; null before `connect`, and again when that is too old.
+  get card(): Card | null {
+    const today = this._today;
+    return this._monday - 1 <= today && today <= this._monday + LONGEST_USE ? this._card : null;
+  }
+
   // Read what the server says of itself: one call, the same for everybody.
   connect(): Promise<Card> {
     return this._connection.turn(async () => {
-      this.card = cardOf(await this._connection.call("GetModelCard", new Uint8Array()));
-      return this.card;
+      const card = cardOf(await this._connection.call("GetModelCard", new Uint8Array()));
+      const today = this._today;
+      [this._card, this._monday] = [card, today - ((today + 3) % 7)];
+      return card;
     });
   }
 
   // What a question would cost now, from a named place or a position. Nothing is drawn or sent.
-  quote(where: string | Position, collection: string): Promise<Quote> {
+  // A position without a name is a fresh draw and a charge each time. again: the person asks to send
+  // the signal of the last question from there, which failed, once more, for nothing. Never by itself:
+  // a server that fails a question would learn whether the next one is from the same position.
+  quote(where: string | Position, collection: string, again = false): Promise<Quote> {
     const { card } = this;
     if (!card) throw new AskewError("quote", "connect first");
     const k = resultsOf(card, collection, this.settings.k);
     return this._connection.private(async () => {
-      const kept = await this._place(where);
+      const kept = await this._place(where, again);
       const { handle, position } = kept ?? {
         handle: this._ledger.newHandle(),
         position: where as Position,
@@ -187,7 +203,7 @@ export class Device {
         const drawn = await this._remember(terms, quote.price, keep);
         return [
           drawn,
-          questionBytes(drawn, drawn.cosine, drawn.values, quote.k, quote.collection),
+          questionBytes(drawn, drawn.cosine, drawn.values, quote.k, numberOf(card, quote.collection)),
         ] as const;
       });
       try {
@@ -201,7 +217,7 @@ export class Device {
         });
       } catch (error) {
         if (error instanceof AskewError && ["malformed", "stale", "range"].includes(error.code))
-          this.card = null;
+          this._card = null;
         throw error;
       }
     });
@@ -279,6 +295,10 @@ export class Device {
     return LEVELS[this.settings.level];
   }
 
+  private get _today(): number {
+    return Math.floor(this._now().getTime() / DAY);
+  }
+
   private get _month(): string {
     const now = this._now();
     return `${now.getFullYear()}-${String(now.getMonth() + 1).padStart(2, "0")}`;
@@ -288,11 +308,14 @@ export class Device {
     if (!contains(this.settings.region, position)) throw outside();
   }
 
-  // A named place; of a position without a name, the one whose question was not answered yet.
-  private async _place(where: string | Position): Promise<Kept | undefined> {
+  // A named place; of a position without a name, the one whose question was not answered.
+  private async _place(where: string | Position, again: boolean): Promise<Kept | undefined> {
     const kept = await this._ledger.places();
-    if (typeof where !== "string")
-      return kept.find((each) => !each.name && isSame(each.position, where));
+    if (typeof where !== "string") {
+      const waiting = kept.find((each) => !each.name && isSame(each.position, where));
+      if (again && !waiting) throw new AskewError("place", NOT_WAITING);
+      return again ? waiting : undefined;
+    }
     const found = kept.find((each) => where && each.name === where);
     if (!found) throw new AskewError("place", "no place of this name");
     return found;

@@ -24,6 +24,7 @@ export interface Attribute {
 }
 
 export interface Collection {
+  readonly number: number; // what a question says; the name is for people
   readonly name: string;
   readonly version: string;
   readonly nItems: number;
@@ -47,6 +48,9 @@ export interface Listing {
 }
 
 export const ALL = "*"; // asks every collection
+const MAX_COLLECTIONS = 256;
+const ALL_NUMBER = MAX_COLLECTIONS; // what a question says for it
+const MAX_SLATE = 256;
 export const NO_COLLECTION = "the server has no such collection";
 export const STALE = "the server has changed: connect again";
 
@@ -71,22 +75,21 @@ const sized = (field: number, content: readonly number[]) => [
   ...content,
 ];
 
-// The question: its size depends on the collection's name alone.
+// The question, whose size is always the same. collection: its number.
 export function questionBytes(
   law: Pick<Law, "stepExponent" | "inverseRate">,
   cosine: number,
   signal: readonly [number, number],
   k: number,
-  collection: string,
+  collection: number,
 ): Uint8Array<ArrayBuffer> {
   const noise = [...fixed(1, law.stepExponent), ...fixed(2, law.inverseRate), ...fixed(3, cosine)];
   const values = signal.flatMap((value) => fixed(0, value).slice(1));
-  const name = [...new TextEncoder().encode(collection)];
   return Uint8Array.from([
+    ...fixed(1, collection),
     ...fixed(2, k),
     ...sized(4, values),
     ...sized(5, noise),
-    ...(name.length ? sized(6, name) : []),
   ]);
 }
 
@@ -241,12 +244,9 @@ export function cardOf(data: Uint8Array): Card {
     east: within(edges.double(4), -180, 180),
   };
   if (area.south >= area.north || area.west === area.east) throw malformed();
-  const collections = distinct(few(message.all(9), 1, 256).map(collectionOf));
-  return {
-    area,
-    collections,
-    maxSlateSize: within(message.fixed(4), 1, Math.max(...collections.map((each) => each.nItems))),
-  };
+  const collections = distinct(few(message.all(9), 1, MAX_COLLECTIONS).map(collectionOf));
+  if (new Set(collections.map((each) => each.number)).size < collections.length) throw malformed();
+  return { area, collections, maxSlateSize: within(message.fixed(4), 1, MAX_SLATE) };
 }
 
 function collectionOf(data: Uint8Array): Collection {
@@ -254,6 +254,7 @@ function collectionOf(data: Uint8Array): Collection {
   const name = plain(message.text(1), NAME);
   if (name === ALL) throw malformed();
   return {
+    number: within(message.fixed(10), 0, MAX_COLLECTIONS - 1),
     name,
     version: version(message.bytes(2)),
     source: plain(message.text(3), TEXT),
@@ -287,18 +288,24 @@ export function asked(card: Card, collection: string): readonly Collection[] {
   return found;
 }
 
+// What a question says of them.
+export function numberOf(card: Card, collection: string): number {
+  return collection === ALL ? ALL_NUMBER : asked(card, collection)[0]!.number;
+}
+
 const REPLY_BYTES = 16_000; // what a reply takes at most, on average
 const FEW_BYTES = 4_000; // about what one takes where nobody says how many results
 const SIZES = [5, 10, 20, 40, 80, 160];
+const FEWEST = 1; // of a server that answers fewer than the least of these
 
 export function largestSlate(card: Card, collection: string): number {
   const found = asked(card, collection);
   const size = found.reduce((sum, each) => sum + each.itemBytes, 0);
-  const most = Math.max(...found.map((each) => each.nItems));
-  return Math.min(card.maxSlateSize, Math.max(1, Math.floor(REPLY_BYTES / size)), most);
+  return Math.min(card.maxSlateSize, Math.max(1, Math.floor(REPLY_BYTES / size)));
 }
 
-// How many results to ask for: public, since it follows from the settings and the card.
+// How many results to ask for: the person's own number, or one of few, since a server that says how
+// large its items are could mark a device by it.
 export function resultsOf(card: Card, collection: string, k: number): number {
   const most = largestSlate(card, collection);
   if (k > most) throw new AskewError("range", `the server answers with at most ${most} results`);
@@ -306,7 +313,7 @@ export function resultsOf(card: Card, collection: string, k: number): number {
   const size = Math.max(...asked(card, collection).map((each) => each.itemBytes));
   const far = (count: number) => Math.abs(Math.log((count * size) / FEW_BYTES));
   const fit = SIZES.reduce((best, each) => (far(each) < far(best) ? each : best));
-  return Math.max(...SIZES.filter((each) => each <= Math.min(fit, most)), 0) || most;
+  return Math.max(FEWEST, ...SIZES.filter((each) => each <= Math.min(fit, most)));
 }
 
 const EDGE = 1e-6; // degrees, for edges that a server computes in floats
@@ -319,14 +326,16 @@ function lies(area: Area, at: Position): boolean {
   return isOnEarth && isNorth && east <= width + 2 * EDGE;
 }
 
-// The items of a reply, of each collection that was asked.
+// The items of a reply, of each collection that was asked: k, or all that it has.
 export function replyOf(data: Uint8Array, card: Card, collection: string, k: number): Listing[][] {
   const found = asked(card, collection);
-  if (collection !== ALL) return [slateOf(new Message(data, k + 8), card, found[0]!, k)];
-  const message = new Message(data, found.length + 8);
-  const parts = message.all(7);
-  if (parts.length !== found.length || [1, 2, 3, 4, 5, 6].some((each) => message.has(each)))
-    throw malformed();
+  let parts: readonly Uint8Array[] = [data];
+  if (collection === ALL) {
+    const message = new Message(data, found.length + 8);
+    parts = message.all(7);
+    if (parts.length !== found.length || [1, 2, 3, 4, 5, 6, 8].some((each) => message.has(each)))
+      throw malformed();
+  }
   return found.map((each, n) => {
     const count = Math.min(k, each.nItems);
     return slateOf(new Message(parts[n]!, count + 8), card, each, count);
@@ -336,6 +345,7 @@ export function replyOf(data: Uint8Array, card: Card, collection: string, k: num
 function slateOf(message: Message, card: Card, of: Collection, k: number): Listing[] {
   const answered = version(message.bytes(1));
   const items = message.all(5);
+  if (!message.has(8) || message.fixed(8) !== of.number) throw malformed(); // of another collection
   if (items.length !== k || [2, 3, 4, 6, 7].some((each) => message.has(each))) throw malformed();
   if (answered !== of.version) throw new AskewError("stale", STALE);
   const found = items.map((each) => listingOf(new Message(each), card, of));

@@ -70,7 +70,7 @@ export function priceWords(price: Price): HTMLElement[] {
 // Where the server has changed, and its new card did not come.
 export function lostWords(): HTMLElement[] {
   const words =
-    "The server has changed, and what it says of itself did not come. To connect again sends nothing of yours. " +
+    "The server has changed, or what it said of itself is too old, and its new card did not come. To connect again sends nothing of yours. " +
     "You see what a question costs before it is sent.";
   return [element("p", { class: "wrong" }, words)];
 }
@@ -80,7 +80,7 @@ export function quoteWords({ price, k, collection }: Quote): HTMLElement[] {
   const what = collection === "*" ? "all collections" : collection;
   return [
     element("p", {}, element("b", {}, "Tells nothing new: "), "the same noisy position is sent again."),
-    element("p", {}, `What will leave: the noisy position and its law, the name “${what}”, and k = ${k}. Nothing else.`),
+    element("p", {}, `What will leave: the noisy position and its law, the number by which this server calls ${what}, and k = ${k}. Nothing else.`),
   ];
 }
 

@@ -17,6 +17,7 @@ test("a card is read as the core reads it", () => {
     assert.equal(maxSlateSize, said.max_slate_size);
     assert.deepEqual(
       collections.map((each) => ({
+        number: each.number,
         name: each.name,
         version: each.version,
         n_items: each.nItems,

@@ -229,7 +229,7 @@ test("the next moment is fixed when a connection ends, and whole intervals later
   assert.deepEqual(waited, [100, 100, 100, 300]);
 });
 
-test("private work that is late for its moment sends nothing, and is sent the next time for nothing", async () => {
+test("private work that is late for its moment sends nothing, and is sent again for nothing", async () => {
   let slow = false;
   const bits = (count) => {
     if (slow && count > 100) clock += 250;
@@ -240,7 +240,7 @@ test("private work that is late for its moment sends nothing, and is sent the ne
   slow = true;
   await assert.rejects(device.ask(await device.quote(AT, "food")), { code: "late" });
   assert.equal(retrieved(calls).length, 0);
-  const quote = await device.quote(AT, "food");
+  const quote = await device.quote(AT, "food", true);
   assert.equal(quote.price.fresh, false);
   await device.ask(quote);
   assert.equal((await device.account()).entries.length, 1);
@@ -296,20 +296,64 @@ test("a named place sends the same bytes for ever, at any level and in a new ses
   });
 });
 
-test("what was charged and did not arrive is sent again for nothing", async () => {
+test("what was charged and did not arrive is sent again for nothing, where the person says so", async () => {
   const fails = () => {
     throw new TypeError("fetch failed");
   };
   const { device, calls } = await world({ replies: [fails, refusal("resource_exhausted", 429)] });
   await device.connect();
   await assert.rejects(device.ask(await device.quote(AT, "food")), { code: "unreachable" });
-  const second = await device.quote(AT, "food");
+  const second = await device.quote(AT, "food", true);
   assert.equal(second.price.fresh, false);
   await assert.rejects(device.ask(second), { code: "busy" });
-  await device.ask(await device.quote(AT, "food"));
+  await device.ask(await device.quote(AT, "food", true));
   assert.equal(new Set(retrieved(calls)).size, 1);
-  assert.equal((await device.quote(AT, "food")).price.fresh, true); // it was answered: another one costs
+  await assert.rejects(device.quote(AT, "food", true), { code: "place" }); // it was answered
   assert.equal((await device.account()).entries.length, 1);
+});
+
+test("a server that fails a question does not learn whether the next one is from the same spot", async () => {
+  const seen = [];
+  for (const next of [AT, { latitude: AT.latitude + 1e-5, longitude: AT.longitude }]) {
+    const { device, calls } = await world({ replies: [refusal("resource_exhausted", 429)] });
+    await device.connect();
+    await assert.rejects(device.ask(await device.quote(AT, "food")), { code: "busy" });
+    await assert.rejects(device.quote(next === AT ? { latitude: 50, longitude: 9 } : next, "food", true), { code: "place" });
+    const quote = await device.quote(next, "food");
+    await device.ask(quote);
+    const { entries } = await device.account();
+    seen.push([quote.price.fresh, new Set(retrieved(calls)).size, entries.length]);
+  }
+  assert.deepEqual(seen, [[true, 2, 2], [true, 2, 2]]);
+});
+
+test("a card is kept as long as a file of its week, and no longer", async () => {
+  let day = 25; // of November 2026, a Wednesday
+  const { device, calls } = await world({ now: () => new Date(Date.UTC(2026, 10, day)) });
+  const at = async (now) => {
+    day = now;
+    try {
+      return (await device.quote(AT, "food")) !== null;
+    } catch (error) {
+      return error.code;
+    }
+  };
+  await device.connect();
+  assert.deepEqual([await at(21), await at(22), await at(39), await at(40)], ["quote", true, true, "quote"]);
+  assert.equal(device.card, null);
+  await device.connect();
+  assert.equal(await at(40), true);
+  assert.equal(calls.length, 2);
+});
+
+test("the name of a collection is not in what leaves, and another name changes nothing", async () => {
+  const bits = (count) => new Uint8Array(count).fill(7);
+  const { device } = await world({ bits });
+  const { collections } = await device.connect();
+  const [found] = await device.ask(await device.quote(AT, "food"));
+  assert.ok(!new TextDecoder("latin1").decode(found.body).includes("food"));
+  assert.deepEqual([...found.body.subarray(0, 5)], [13, collections[0].number, 0, 0, 0]);
+  assert.equal(found.body.length, 37);
 });
 
 test("a quote is used once, and a price that changed is not charged", async () => {

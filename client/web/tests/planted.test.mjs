@@ -62,6 +62,11 @@ const BUGS = [
   ["a place outside the region is drawn", "device", "if (!contains(this.settings.region, position))", "if (false)", "device", "a position outside the region makes no call and no charge"],
   ["private work is done while a connection is open", "connection", 'if (this._open[what === "private" ? "connection" : "private"])', "if (false)", "device", "private work while a connection is open is refused, and loses nothing"],
   ["the next moment follows private work", "connection", "this._moment = clock() + this._interval;", "this._moment = 0;", "device", "the next moment is fixed when a connection ends, and whole intervals later for who asks later"],
+  ["a spot whose question failed is asked again by itself", "device", "return again ? waiting : undefined;", "return waiting;", "device", "a server that fails a question does not learn whether the next one is from the same spot"],
+  ["a card is kept for ever", "device", "today <= this._monday + LONGEST_USE ? this._card : null", "true ? this._card : null", "device", "a card is kept as long as a file of its week, and no longer"],
+  ["a question says a collection's name", "device", "numberOf(card, quote.collection))", "quote.collection.charCodeAt(0))", "device", "the name of a collection is not in what leaves, and another name changes nothing"],
+  ["a reply of another collection is taken", "wire", "if (!message.has(8) || message.fixed(8) !== of.number) throw malformed();", "", "answers", "a hostile reply is refused by the core's error"],
+  ["a server of few results names its own k", "wire", "Math.max(FEWEST, ...SIZES.filter((each) => each <= Math.min(fit, most)))", "Math.max(0, ...SIZES.filter((each) => each <= Math.min(fit, most))) || most", "answers", "how many results are asked for follows from the card, as in the core"],
   ["cookies are sent", "connection", 'credentials: "omit"', 'credentials: "include"', "device", "a question: one card, one signal, one call, and the private order of the core"],
 ];
 

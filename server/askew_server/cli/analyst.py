@@ -10,9 +10,11 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from askew.noise.randomness import SystemBits
 from askew_server.cli.options import RELEASES_PORT, as_json
 from askew_server.cli.releases import release_in_words
 from askew_server.release.tables import headed, losses, number
+from askew_server.serving.tokens import add_token, remove_tokens
 
 if TYPE_CHECKING:
     from askew.dp.analyst import BudgetStatus
@@ -135,9 +137,6 @@ def add(name: str, tokens: Path) -> None:
     Example:
       askew-server analyst add ada --tokens analysts.tokens > ada.token
     """
-    from askew.noise.randomness import SystemBits
-    from askew_server.serving.tokens import add_token
-
     click.echo(add_token(tokens, name, SystemBits()))
 
 
@@ -153,8 +152,6 @@ def remove(name: str, tokens: Path) -> None:
     Example:
       askew-server analyst remove ada --tokens analysts.tokens
     """
-    from askew_server.serving.tokens import remove_tokens
-
     click.echo(f"took back {remove_tokens(tokens, name)} tokens of {name}", err=True)
 
 

@@ -22,8 +22,7 @@ _DAYS = 30
     show_default=True,
     help="A name or address of the server. May be repeated.",
 )
-@click.option("--client", help="Make a certificate for a caller of this name too.")
-def certs(directory: Path, hosts: tuple[str, ...], client: str | None) -> None:
+def certs(directory: Path, hosts: tuple[str, ...]) -> None:
     """Make certificates to develop with, in DIRECTORY.
 
     authority.pem is what devices and analysts are told to trust; server.pem and server.key are the
@@ -45,14 +44,10 @@ def certs(directory: Path, hosts: tuple[str, ...], client: str | None) -> None:
     ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=_DAYS)
     files = {directory / "authority.pem": authority.cert_pem.bytes()}
     try:
-        made = {"server": authority.issue_cert(*hosts, not_after=ends)}
+        pair = authority.issue_cert(*hosts, not_after=ends)
     except ValueError:
         raise ParameterError("host", ", ".join(hosts), "names or addresses, no ports") from None
-    if client is not None:
-        made["client"] = authority.issue_cert(common_name=client, not_after=ends)
-    for name, pair in made.items():
-        chain = b"".join(each.bytes() for each in pair.cert_chain_pems)
-        files |= {directory / f"{name}.pem": chain}
-        files |= {directory / f"{name}.key": pair.private_key_pem.bytes()}
+    files[directory / "server.pem"] = b"".join(each.bytes() for each in pair.cert_chain_pems)
+    files[directory / "server.key"] = pair.private_key_pem.bytes()
     write_new(files)
     click.echo(f"made {', '.join(path.name for path in files)} in {directory}", err=True)

@@ -20,7 +20,7 @@ from askew_server.cli.options import (
     ledger_options,
     mark_file,
 )
-from askew_server.ledger import AnalystBudget, Charge, Dataset, Ledger, StoredRelease
+from askew_server.ledger import Charge, Dataset, Ledger, StoredRelease
 from askew_server.published.reader import part_of_model
 from askew_server.release.tables import Row, aligned, headed, losses, number
 
@@ -81,7 +81,7 @@ def open_dataset(
             slack = kept[0] if kept else Fraction(0)
         cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
         opened = book.open_dataset(dataset, version, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
-        click.echo(headed(standing(opened)))
+        click.echo(headed(_standing(opened)))
 
 
 @ledger.command()
@@ -102,12 +102,12 @@ def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) ->
 
 
 @ledger.command()
+@click.argument("principal")
 @click.option("--dataset", required=True, help="The data set.")
-@click.option("--principal", required=True, help="Who may ask.")
-@click.option("--outputs", required=True, type=int, help="k*: items and stops, in all.")
-@click.option("--questions", required=True, type=int, help="l*: questions, in all.")
-@click.option("--epsilon-per-output", required=True, type=POSITIVE, help="Of an item or a stop.")
-@click.option("--delta-per-question", required=True, type=RATIONAL, help="Of a question.")
+@click.option("--outputs", required=True, type=click.IntRange(1), help="Items and stops, in all.")
+@click.option("--questions", required=True, type=click.IntRange(1), help="Questions, in all.")
+@click.option("--epsilon", required=True, type=RATIONAL, help="Of all outputs, added up.")
+@click.option("--delta", required=True, type=RATIONAL, help="Of all questions, added up.")
 @click.option(
     "--slack",
     default="0",
@@ -117,34 +117,34 @@ def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) ->
 )
 @ledger_options
 def grant(
-    dataset: str,
     principal: str,
+    dataset: str,
     outputs: int,
     questions: int,
-    epsilon_per_output: Fraction,
-    delta_per_question: Fraction,
+    epsilon: Fraction,
+    delta: Fraction,
     slack: Fraction,
     ledger: Path,
     mark: Path | None,
 ) -> None:
-    """Give an analyst a budget, and charge its whole loss to the data set now.
+    """Give PRINCIPAL a budget, and charge its whole loss to the data set now.
 
-    In a data set that was opened with a --slack, all analysts' outputs and all releases compose by
-    zCDP. In one that was not, epsilons add up, unless a --slack here composes this analyst's own.
+    Each output costs its part of epsilon, and each question its part of delta. In a data set that
+    was opened with a --slack, all analysts' outputs and all releases compose by zCDP. In one that
+    was not, epsilons add up, unless a --slack here composes this analyst's own.
 
     \b
     Examples:
-      askew-server ledger grant --dataset films --principal ada --outputs 100 \\
-        --questions 10 --epsilon-per-output 0.1 --delta-per-question 1e-9
-      askew-server ledger grant --dataset films --principal bob --outputs 100 \\
-        --questions 10 --epsilon-per-output 0.1 --delta-per-question 1e-9 \\
-        --slack 1e-8
+      askew-server ledger grant ada --dataset films --outputs 100 \
+        --questions 10 --epsilon 10 --delta 1e-8
+      askew-server ledger grant bob --dataset films --outputs 100 \
+        --questions 10 --epsilon 10 --delta 1e-8 --slack 1e-8
     """
     terms = PayWhatYouGet(
         k_star=outputs,
         l_star=questions,
-        epsilon=epsilon_per_output,
-        delta=delta_per_question,
+        epsilon=epsilon / outputs,
+        delta=delta / questions,
         slack=slack,
     )
     with _opened(existing(ledger), mark) as book:
@@ -153,7 +153,7 @@ def grant(
         after = book.dataset(dataset)
         more = losses(after.spent.epsilon - before.epsilon, after.spent.delta - before.delta)
         granted = [("principal", principal), ("charged", f"{more} more, for all that it allows")]
-        click.echo(headed([*granted, ("why", _why(terms, after.cap)), *standing(after)]))
+        click.echo(headed([*granted, ("why", _why(terms, after.cap)), *_standing(after)]))
 
 
 def _why(terms: PayWhatYouGet, cap: PrivacyFilter) -> str:
@@ -171,18 +171,18 @@ def _why(terms: PayWhatYouGet, cap: PrivacyFilter) -> str:
 
 
 @ledger.command()
+@click.argument("principal")
 @click.option("--dataset", required=True, help="The data set.")
-@click.option("--principal", required=True, help="Who may not ask any more.")
 @ledger_options
-def revoke(dataset: str, principal: str, ledger: Path, mark: Path | None) -> None:
-    """Close an analyst's budget. A service that runs refuses the next question.
+def revoke(principal: str, dataset: str, ledger: Path, mark: Path | None) -> None:
+    """Close the budget of PRINCIPAL. A service that runs refuses the next question.
 
     What was charged for the budget stays charged: its answers are known. Granting again is a new
     budget, charged anew.
 
     \b
     Example:
-      askew-server ledger revoke --dataset films --principal ada
+      askew-server ledger revoke ada --dataset films
     """
     with _opened(existing(ledger), mark) as book:
         held = book.revoke(dataset, principal)
@@ -215,62 +215,69 @@ def _opened(path: Path, mark: Path | None) -> Ledger:
     return Ledger(path, mark_file(path, mark))
 
 
-_CHARGES = (
-    *("charge", "dataset", "version", "principal"),
-    *("epsilon", "delta", "rounds", "rule", "released"),
-)
-_BUDGETS = ("dataset", "principal", "outputs", "of", "questions", "at most", "epsilon", "state")
-
-
 def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
     datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
-    budgets = [_budget_row(each) for each in book.budgets(dataset)]
+    budgets: list[Row] = [
+        {
+            "dataset": each.dataset,
+            "principal": each.principal,
+            "outputs": each.answered.outputs,
+            "of": each.terms.k_star,
+            "questions": each.answered.calls,
+            "at most": each.terms.l_star,
+            "epsilon": str(each.terms.epsilon),
+            "state": "closed" if each.closed else "open",
+        }
+        for each in book.budgets(dataset)
+    ]
     charges = [_charge_row(each) for each in book.charges(dataset)]
     if as_json:
-        rows = [_dataset_row(each) for each in datasets]
+        rows = [
+            {
+                "dataset": each.name,
+                "version": each.version,
+                "unit": each.unit,
+                "neighbors": each.neighbors.value,
+                "spent_epsilon": str(each.spent.epsilon),
+                "spent_delta": str(each.spent.delta),
+                "cap_epsilon": str(each.cap.epsilon),
+                "cap_delta": str(each.cap.delta),
+            }
+            for each in datasets
+        ]
         parts = {"datasets": rows, "budgets": budgets, "charges": charges, "refused": book.refused}
         return json.dumps(parts, ensure_ascii=False)
     blocks = [headed([("refused", book.refused)])] if book.refused else []
-    blocks += [headed(standing(each)) for each in datasets]
-    blocks += [aligned(_BUDGETS, budgets)] if budgets else []
-    blocks += [aligned(_CHARGES, charges)] if charges else []
+    blocks += [headed(_standing(each)) for each in datasets]
+    blocks += [aligned(tuple(rows[0]), rows) for rows in (budgets, charges) if rows]
     return "\n\n".join(blocks)
 
 
-def standing(dataset: Dataset) -> list[tuple[str, str]]:
-    """What is spent of a data set's cap, for a person."""
+def _standing(dataset: Dataset) -> list[tuple[str, str]]:
+    """Return what is spent of a data set's cap, for a person."""
     cap, spent = dataset.cap, dataset.spent
+    composes = "by adding up, for good: it was opened without a slack, which many releases need"
+    if cap.slack:
+        slack = number(cap.slack)
+        composes = f"by zCDP where that is less, for a slack of {slack} of delta, for good"
     return [
         ("data set", f"{dataset.name}, version {dataset.version}"),
         ("protects", f"{dataset.unit}; neighbors: {dataset.neighbors.value}"),
         ("spent", losses(spent.epsilon, spent.delta)),
         ("cap", losses(cap.epsilon, cap.delta)),
         ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
-        ("composes", _composition(cap)),
+        ("composes", composes),
     ]
-
-
-def _composition(cap: PrivacyFilter) -> str:
-    if cap.slack:
-        return f"by zCDP where that is less, for a slack of {number(cap.slack)} of delta, for good"
-    return "by adding up, for good: it was opened without a slack, which many releases need"
-
-
-def _dataset_row(dataset: Dataset) -> Row:
-    return {
-        "dataset": dataset.name,
-        "version": dataset.version,
-        "unit": dataset.unit,
-        "neighbors": dataset.neighbors.value,
-        "spent_epsilon": str(dataset.spent.epsilon),
-        "spent_delta": str(dataset.spent.delta),
-        "cap_epsilon": str(dataset.cap.epsilon),
-        "cap_delta": str(dataset.cap.delta),
-    }
 
 
 def _charge_row(charge: Charge | StoredRelease) -> Row:
     request = charge.request
+    if isinstance(charge, Charge):
+        released = "nothing"
+    elif request.principal is not None:
+        released = "answer"
+    else:
+        released = part_of_model(charge.payload) or "list"
     return {
         "charge": charge.id,
         "dataset": request.dataset,
@@ -280,25 +287,5 @@ def _charge_row(charge: Charge | StoredRelease) -> Row:
         "delta": str(getattr(request.loss, "delta", 0)),
         "rounds": getattr(request.loss, "rounds", 1),
         "rule": request.rule.value,
-        "released": "nothing" if isinstance(charge, Charge) else _kind(charge),
-    }
-
-
-def _kind(stored: StoredRelease) -> str:
-    """What was released: a list for everybody, a part of a model, an answer to one analyst."""
-    if stored.request.principal is not None:
-        return "answer"
-    return part_of_model(stored.payload) or "list"
-
-
-def _budget_row(budget: AnalystBudget) -> Row:
-    return {
-        "dataset": budget.dataset,
-        "principal": budget.principal,
-        "outputs": budget.answered.outputs,
-        "of": budget.terms.k_star,
-        "questions": budget.answered.calls,
-        "at most": budget.terms.l_star,
-        "epsilon": str(budget.terms.epsilon),
-        "state": "closed" if budget.closed else "open",
+        "released": released,
     }

@@ -10,17 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError, Refused
 
-VARIABLES = "variables of the environment"
-"""Where the context of a command has what the environment says of its settings, by variable."""
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
     "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
@@ -31,17 +27,16 @@ _ELSEWHERE = {
 class Commands(click.Group):
     """A group that imports a command when it is named, and explains its errors.
 
-    listed: by name, what the list of commands says of each, so that this imports none of them; ""
-    for one that is left out. package: where their modules are; a command's function is called as
-    its module is, but for those elsewhere.
+    listed: by name, what the list of commands says of each, so that this imports none of them. A
+    command's function is called as its module is, but for those elsewhere.
     """
 
-    def __init__(self, *args: Any, listed: Mapping[str, str], package: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, listed: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.listed, self._package = listed, package
+        self.listed = listed
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """By name."""
+        """Return them by name."""
         return sorted(self.listed)
 
     def format_commands(
@@ -50,23 +45,20 @@ class Commands(click.Group):
         formatter: click.HelpFormatter,
     ) -> None:
         """As click's, but nothing is imported for it."""
-        rows = [(name, said) for name, said in sorted(self.listed.items()) if said]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl(sorted(self.listed.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """As click's; imported the first time."""
         if cmd_name in self.listed and cmd_name not in self.commands:
             own = cmd_name.replace("-", "_")
             module, name = _ELSEWHERE.get(cmd_name, (own, own))
-            found = getattr(import_module(f"{self._package}.{module}"), name)
+            found = getattr(import_module(f"askew_server.cli.{module}"), name)
             self.add_command(found, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """As click's. A ParameterError of an option becomes wrong usage of it, and another error
-        that repeats what a variable of the environment says gets a note that names the variable.
-        """
+        """As click's. A ParameterError of an option becomes wrong usage of it."""
         _explain(cmd)
         super().add_command(cmd, name)
 
@@ -91,39 +83,20 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
             error.add_note(click.get_current_context().info_name or "")
             raise
         except AskewError as error:
-            context = click.get_current_context()
-            option = _option(context, error)
-            if option is None or not isinstance(error, ParameterError):
-                _name_variables(context, error)
+            if not isinstance(error, ParameterError):
                 raise
-            text = str(error).removeprefix(error.name)
-            raise click.BadParameter(f"it{text}", context, option) from None
+            context = click.get_current_context()
+            name = ("-" if len(error.name) == 1 else "--") + error.name.replace("_", "-")
+            for option in context.command.params:
+                if name in option.opts:
+                    text = str(error).removeprefix(error.name)
+                    raise click.BadParameter(f"it{text}", context, option) from None
+            raise
 
     return explained
 
 
-def _option(context: click.Context, error: AskewError) -> click.Parameter | None:
-    """The option that the error is about, if there is one."""
-    if not isinstance(error, ParameterError):
-        return None
-    dashes = "-" if len(error.name) == 1 else "--"
-    name = dashes + error.name.replace("_", "-")
-    return next((each for each in context.command.params if name in each.opts), None)
-
-
-def _name_variables(context: click.Context, error: AskewError) -> None:
-    found: dict[object, object] = {
-        each.envvar: context.params.get(each.name or "")
-        for each in context.command.params
-        if context.get_parameter_source(each.name or "") is ParameterSource.ENVIRONMENT
-    }
-    for variable, value in (found | context.meta.get(VARIABLES, {})).items():
-        # A number would be found in many a text.
-        if isinstance(value, str | Path) and str(value) in str(error):
-            error.add_note(f"{variable} in the environment names it")
-
-
-# What the list of commands says of each; "" for one that it leaves out. What runs is imported, and
+# What the list of commands says of each. What runs is imported, and
 # nothing of the others.
 _COMMANDS = {
     "analyst": "Ask for the most popular items, from a budget that an operator granted.",
@@ -133,7 +106,6 @@ _COMMANDS = {
     "import": "Make a model of vectors that another model has: embeddings, factors.",
     "ledger": "Budgets: open them, look at them, give some to analysts.",
     "publish": "Write what devices hold of a model, for any static HTTPS host.",
-    "rehearse": "",
     "release": "Publish the most popular items of a log of events, with differential privacy.",
     "releases": "Stored releases.",
     "serve": "Answer noisy signals until SIGTERM or Ctrl-C.",
@@ -147,7 +119,6 @@ _COMMANDS = {
 @click.group(
     cls=Commands,
     listed=_COMMANDS,
-    package="askew_server.cli",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__)
@@ -166,8 +137,13 @@ def main() -> None:
     try:
         cli()
     except (AskewError, OSError) as error:
-        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        click.echo(f"askew-server: {error}{notes}", err=True)
+        # A variable that names what is wrong was set elsewhere; a number would be in many a text.
+        notes = [
+            f" ({name} in the environment names it)"
+            for name, value in os.environ.items()
+            if name.startswith("ASKEW_") and not value.isdecimal() and value and value in str(error)
+        ]
+        click.echo(f"askew-server: {error}{''.join(notes)}", err=True)
         sys.exit(exit_code(error))
     except MemoryError as error:
         click.echo(f"askew-server: {_too_large(error)}", err=True)

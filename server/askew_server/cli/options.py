@@ -19,12 +19,7 @@ SERVE_PORT, RELEASES_PORT = 7571, 7575
 DEFAULT_LEDGER = "askew-ledger.sqlite"
 NEIGHBORS = {"add-or-remove": ADD_OR_REMOVE_ONE, "replace": REPLACE_ONE}
 DEFAULT_ENGINE = "duckdb:"
-
-# The options that say where things are.
-PLACES = (
-    *("ledger", "mark"),
-    *("engine", "memory_limit", "encoding"),
-)
+PATH = click.Path(path_type=Path)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -36,17 +31,16 @@ class Workplace:
     ledger: Path
     mark: Path | None = None
     engine: str = field(default=DEFAULT_ENGINE, repr=False)  # may hold a password
-    memory_limit: str | None = None
     encoding: str | None = None
 
     @property
     def mark_path(self) -> Path:
-        """As named, or beside the ledger."""
+        """Return the mark as named, or beside the ledger."""
         return mark_file(self.ledger, self.mark)
 
     @property
     def log_encoding(self) -> str:
-        """As named, or UTF-8: nothing of a log decides it."""
+        """Return the encoding as named, or UTF-8: nothing of a log decides it."""
         return self.encoding or "utf-8"
 
 
@@ -61,106 +55,95 @@ class Rational(click.ParamType[Fraction]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
-        """The number that the text names."""
-        if not isinstance(value, Fraction):
-            value = self._parsed(str(value), param, ctx)
-        if self._positive and value <= 0:
-            self.fail(f"{value} is not above 0", param, ctx)
-        return value
-
-    def _parsed(
-        self, text: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction:
+        """Return the number that the text names."""
+        text = str(value)
         try:
+            # Fraction would spend minutes on a long exponent.
             if len(text) > 80 or abs(int(text.lower().partition("e")[2] or 0)) > 100:
                 raise ValueError
-            return Fraction(text)
+            number = Fraction(text)
         except (ValueError, ZeroDivisionError):
             self.fail(f"{text[:80]!r} is no number such as 1, 0.5, 1e-6 or 1/3", param, ctx)
+        if self._positive and number <= 0:
+            self.fail(f"{number} is not above 0", param, ctx)
+        return number
 
 
 RATIONAL = Rational()
 POSITIVE = Rational(positive=True)
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+k_option = click.option("-k", default=20, show_default=True, help="How many items.")
+counts_option = click.option(
+    "--counts",
+    "share",
+    is_flag=False,
+    flag_value="1/2",
+    default="0",
+    type=RATIONAL,
+    metavar="[SHARE]",
+    help="Noisy counts beside the items, for this share of epsilon: 1/2 if none is named.  "
+    "[default: no counts]",
+)
+bound_option = click.option(
+    "--max-items-per-unit",
+    type=int,
+    help="Count no more of a person.  [default: 100 where noise or threshold depend on it, "
+    "else no bound]",
+)
+bad_rows_option = click.option(
+    "--max-bad-rows",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Refuse files of which more rows are no rows, or lack what each must have.",
+)
+expect_option = click.option(
+    "--expect",
+    metavar="USERS|FILE",
+    help="How many users place k has, as far as you know without this log; or a csv with a "
+    "column `count`, an item a row, such as an earlier list.",
+)
+_as_of_option = click.option(
+    "--as-of",
+    help="Your word for the state of the events, such as 2026-11-29: the same request is paid "
+    "once for each. Without it, once for all.",
+)
+_again_option = click.option(
+    "--again",
+    is_flag=True,
+    help="Make and pay another release of a request that was made before, or that crashed.",
+)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
+ledger_option = click.option(
+    "--ledger",
+    type=PATH,
+    default=DEFAULT_LEDGER,
+    show_default=True,
+    envvar="ASKEW_LEDGER",
+    help="The ledger of spends and releases.",
+)
+mark_option = click.option(
+    "--mark",
+    type=PATH,
+    envvar="ASKEW_MARK",
+    help="Its mark, best on another disk.  [default: the ledger's name with .mark]",
+)
 
 
-def k_option(command: _Command) -> _Command:
-    """-k."""
-    return click.option("-k", default=20, show_default=True, help="How many items.")(command)
-
-
-def counts_option(command: _Command) -> _Command:
-    """--counts."""
-    return click.option(
-        "--counts",
-        "share",
-        is_flag=False,
-        flag_value="1/2",
-        default="0",
-        type=RATIONAL,
-        metavar="[SHARE]",
-        help="Noisy counts beside the items, for this share of epsilon: 1/2 if none is named.  "
-        "[default: no counts]",
-    )(command)
-
-
-def bound_option(command: _Command) -> _Command:
-    """--max-items-per-unit."""
-    return click.option(
-        "--max-items-per-unit",
-        type=int,
-        help="Count no more of a person.  [default: 100 where noise or threshold depend on it, "
-        "else no bound]",
-    )(command)
-
-
-def bad_rows_option(command: _Command) -> _Command:
-    """--max-bad-rows."""
-    return click.option(
-        "--max-bad-rows",
-        type=click.FloatRange(0, 1),
-        default=0.1,
-        show_default=True,
-        metavar="SHARE",
-        help="Refuse files of which more rows are no rows, or lack what each must have.",
-    )(command)
-
-
-def expect_option(command: _Command) -> _Command:
-    """--expect."""
-    return click.option(
-        "--expect",
-        metavar="USERS|FILE",
-        help="How many users place k has, as far as you know without this log; or a csv with a "
-        "column `count`, an item a row, such as an earlier list.",
-    )(command)
-
-
-def ledger_option(command: _Command) -> _Command:
-    """--ledger."""
-    return click.option(
-        "--ledger",
-        type=click.Path(path_type=Path),
-        default=DEFAULT_LEDGER,
-        show_default=True,
-        envvar="ASKEW_LEDGER",
-        help="The ledger of spends and releases.",
-    )(command)
+def again_options(command: _Command) -> _Command:
+    """Give a command --as-of and --again."""
+    return _as_of_option(_again_option(command))
 
 
 def ledger_options(command: _Command) -> _Command:
-    """--ledger and --mark."""
-    return ledger_option(
-        click.option(
-            "--mark",
-            type=click.Path(path_type=Path),
-            envvar="ASKEW_MARK",
-            help="Its mark, best on another disk.  [default: the ledger's name with .mark]",
-        )(command)
-    )
+    """Give a command --ledger and --mark."""
+    return ledger_option(mark_option(command))
 
 
-_PASSWORD = re.compile(r"//[^/@:]*:[^/]+@|[?&](ssl)?password=.")
+# Of a URL, and of words as libpq takes them.
+_PASSWORD = re.compile(r"//[^/@:]*:[^@]+@|(^|[?&\s])(ssl)?password\s*=\s*.", re.IGNORECASE)
 
 
 def refuse_password(address: str) -> None:
@@ -190,46 +173,26 @@ def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) ->
     return known_encoding(value)
 
 
+_engine_option = click.option(
+    "--engine",
+    default=DEFAULT_ENGINE,
+    show_default=True,
+    envvar="ASKEW_ENGINE",
+    callback=_typed_engine,
+    help="What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
+    "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+)
+_encoding_option = click.option(
+    "--encoding",
+    callback=_known_encoding,
+    help="Of files of text, such as latin-1: what is counted decides nothing about it.  "
+    "[default: utf-8]",
+)
+
+
 def engine_options(command: _Command) -> _Command:
-    """--engine and its settings."""
-    options = (
-        click.option(
-            "--engine",
-            default=DEFAULT_ENGINE,
-            show_default=True,
-            envvar="ASKEW_ENGINE",
-            callback=_typed_engine,
-            help="What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
-            "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
-        ),
-        click.option(
-            "--memory-limit", help='DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.'
-        ),
-        click.option(
-            "--encoding",
-            callback=_known_encoding,
-            help="Of files of text, such as latin-1: what is counted decides nothing about it.  "
-            "[default: utf-8]",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def again_options(command: _Command) -> _Command:
-    """--as-of and --again."""
-    return click.option(
-        "--as-of",
-        help="Your word for the state of the events, such as 2026-11-29: the same request is paid "
-        "once for each. Without it, once for all.",
-    )(
-        click.option(
-            "--again",
-            is_flag=True,
-            help="Make and pay another release of a request that was made before, or that crashed.",
-        )(command)
-    )
+    """Give a command --engine and --encoding."""
+    return _engine_option(_encoding_option(command))
 
 
 def mark_file(ledger: Path, mark: Path | None) -> Path:
@@ -238,7 +201,9 @@ def mark_file(ledger: Path, mark: Path | None) -> Path:
 
 
 def existing(ledger: Path) -> Path:
-    """The path, if something is there. Raises LedgerError: no command but `open` makes a ledger."""
+    """Return the path, if something is there. Raises LedgerError: no command but `open` makes a
+    ledger.
+    """
     if not ledger.exists():
         raise LedgerError(f"there is no ledger {ledger}; see askew-server ledger open --help")
     return ledger

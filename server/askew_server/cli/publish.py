@@ -16,7 +16,8 @@ from askew_server.taste.model.mondays import date_of_text, text_of_date
 @click.command()
 @click.option("--model", required=True, type=click.Path(path_type=Path), help="Model directory.")
 @click.option(
-    "--catalog-date",
+    "--week",
+    "monday",
     required=True,
     metavar="MONDAY",
     help="The Monday from which on devices look for it, as 2026-11-23.",
@@ -24,7 +25,7 @@ from askew_server.taste.model.mondays import date_of_text, text_of_date
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Directory of the static host."
 )
-def publish(model: Path, catalog_date: str, out: Path) -> None:
+def publish(model: Path, monday: str, out: Path) -> None:
     """Write what devices hold of a model, for any static HTTPS host.
 
     Devices look once a week for DATE.whole, or DATE.default where that is too long for them. So a
@@ -34,9 +35,9 @@ def publish(model: Path, catalog_date: str, out: Path) -> None:
 
     \b
     Example:
-      askew-server publish --model model --catalog-date 2026-11-23 --out site
+      askew-server publish --model model --week 2026-11-23 --out site
     """
-    name = text_of_date(date_of_text("catalog_date", catalog_date))
+    name = text_of_date(date_of_text("week", monday))
     for part, file in _files_of(model).items():
         path = out / f"{name}.{part}"
         new = _write_once(path, file)

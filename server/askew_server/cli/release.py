@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from askew_server.cli.options import (
-    PLACES,
     POSITIVE,
     RATIONAL,
     Workplace,
@@ -16,12 +15,15 @@ from askew_server.cli.options import (
     as_json,
     bound_option,
     counts_option,
+    dry_run_option,
     engine_options,
     existing,
     expect_option,
     k_option,
     ledger_options,
 )
+from askew_server.cli.progress import when_stopped
+from askew_server.counting import EventSource
 
 _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger show)"
 
@@ -44,18 +46,13 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 )
 @click.option("--dataset", help="Whose budget pays.  [default: the only one in the ledger]")
 @again_options
-@click.option("--dry-run", is_flag=True, help="Say what it would spend, and stop.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending, as a terminal does.")
+@dry_run_option
 @expect_option
 @click.option("--demo", is_flag=True, help="Release from simulated events; nothing is kept.")
 @engine_options
 @as_json
 @ledger_options
-def release(
-    demo: bool,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+def release(demo: bool, as_json: bool, **asked: Any) -> None:
     """Publish the most popular items of a log of events, with differential privacy.
 
     Says first what it will spend, how many users the list needs to be right and how far off it can
@@ -86,21 +83,17 @@ def release(
     if not demo and (asked["events"] is None or asked["epsilon"] is None):
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server.cli import release_run
-    from askew_server.cli.progress import when_stopped
-    from askew_server.counting import EventSource
 
-    places = {name: asked.pop(name) for name in PLACES}
-    columns = {name: asked.pop(name) for name in ("unit_column", "item_column")}
-    # The demo brings its own.
-    asked["source"] = EventSource(
-        events=asked.pop("events") or "", catalog=asked.pop("catalog"), **columns
-    )
+    work = {name: asked.pop(name) for name in ("ledger", "mark", "engine", "encoding")}
+    columns = ("events", "catalog", "unit_column", "item_column")
+    named = {name: asked.pop(name) for name in columns}
+    source = EventSource(**named | {"events": named["events"] or ""})  # the demo brings its own
     output = release_run.Output(as_json=as_json)
     with when_stopped(partial(click.echo, _STOPPED, err=True)):
         if demo:
             del asked["dataset"]
             asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
-            release_run.demo(output, **asked)
+            release_run.demo(output, source=source, **asked)
         else:
-            existing(places["ledger"])
-            release_run.run(Workplace(**places), output, **asked)
+            existing(work["ledger"])
+            release_run.run(Workplace(**work), output, source=source, **asked)

@@ -89,8 +89,8 @@ def run(
     share: Fraction = Fraction(0),
     as_of: str | None = None,
     again: bool = False,
-    dry_run: bool = False,
     yes: bool = False,
+    dry_run: bool = False,
     expect: str | None = None,
 ) -> Release | None:
     """Plan, say what it costs, ask, and unless it is a dry run, charge, count, select, store.
@@ -200,7 +200,6 @@ def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterato
     """The engine of a workplace, until it is no longer needed."""
     engine = open_engine(
         place.engine,
-        memory_limit=place.memory_limit,
         progress=progress,
         encoding=place.log_encoding,
     )

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from askew.dp.release import release_from_bytes
+from askew.dp.release import Release, ReleaseSummary, release_from_bytes
 from askew_server.cli.options import as_json, ledger_option
+from askew_server.published.reader import ReleaseReader
 from askew_server.release.tables import Row, aligned, headed, within_in_words
-
-if TYPE_CHECKING:
-    from askew.dp.release import Release, ReleaseSummary
 
 _COLUMNS = ("charge", "dataset", "mechanism", "items", "epsilon", "delta")
 _PAGE = 1000
@@ -35,8 +32,6 @@ def list_releases(dataset: str, as_json: bool, ledger: Path) -> None:
     Example:
       askew-server releases list --json
     """
-    from askew_server.published.reader import ReleaseReader
-
     reader = ReleaseReader(ledger)
     rows: list[Row] = []
     more, after = True, 0
@@ -59,14 +54,12 @@ def show(charge: int, as_json: bool, ledger: Path) -> None:
     Example:
       askew-server releases show 7 --json > release.json
     """
-    from askew_server.published.reader import ReleaseReader
-
     document = ReleaseReader(ledger).named(charge)
     click.echo(document if as_json else release_in_words(document))
 
 
 def release_in_words(document: bytes) -> str:
-    """A stored release for a person: what it is, and its items by place."""
+    """Return a stored release for a person: what it is, and its items by place."""
     release = release_from_bytes(document)
     rows: list[Row] = [
         {"place": place, "item": item} for place, item in enumerate(release.items, start=1)

@@ -113,7 +113,6 @@ def _place(chosen: Configuration) -> Workplace:
         ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
         mark=chosen.releases.mark,
         engine=analysts.engine,
-        memory_limit=analysts.memory_limit,
     )
 
 

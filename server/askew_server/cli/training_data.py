@@ -4,46 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
+import numpy as np
 
 from askew.dp.privacy import DEVICE_EPSILON
 from askew.errors import OutOfRange, ParameterError
+from askew.protocol.model_card import ModelCard
 from askew.protocol.modes import DEVICE_BYTES
+from askew.spaces.vectors import RatingScale
+from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
+from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings, titled
+from askew_server.tables import Omissions, open_table
+from askew_server.taste.measures import Estimate
+from askew_server.taste.model import artifact
+from askew_server.taste.model.held_out import EPSILONS, Figure
+from askew_server.taste.model.item_model import ItemModel
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from askew.catalog.catalog import Catalog
-    from askew.protocol.model_card import ModelCard
-    from askew.spaces.vectors import RatingScale
-    from askew_server.ratings import ItemRow, RatingTable
-    from askew_server.tables import Omissions
-    from askew_server.taste.measures import Estimate
-    from askew_server.taste.model.held_out import Figure
-    from askew_server.taste.model.item_model import ItemModel  # brings scipy
-
-
-default_items_option = click.option(
-    "--default-items",
-    type=click.IntRange(1),
-    help="Items on a device that does not hold them all.  [default: as many as 800 kB hold]",
-)
 _SHOWN_KEY = 40  # characters of an item's key
 _MANY_LIKES = 0.1
 _STEPS = 1000  # of a bar
 _Table = TypeVar("_Table")
-
-
-def source_of(table: RatingTable) -> str:
-    """Where the ratings come from, in the words of the card, which is public."""
-    from askew_server.taste.training.options import in_words
-
-    return f"ratings of {in_words(table.n_people)} people"
 
 
 def training_data(
@@ -55,12 +41,10 @@ def training_data(
     bad_share: float,
     encoding: str | None = None,
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
-    """The ratings, and what is publicly known of their items. Raises ParameterError for an `out`
-    that is there.
-    """
-    from askew_server.ratings import read_items, read_ratings, titled
-    from askew_server.tables import open_table
+    """Return the ratings, and what is publicly known of their items.
 
+    Raises ParameterError for an `out` that is there.
+    """
     check_new(out)
     named = open_table(ratings, encoding=encoding)
     read = partial(read_ratings, named, counts=counts, bad_share=bad_share)
@@ -80,11 +64,10 @@ def training_data(
 
 
 def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, reason: str) -> None:
-    """How many rated items are not among these keys, with what share of the likes, and why: exact,
-    and so for the operator alone. A tenth of the likes and more is a warning.
-    """
-    import numpy as np
+    """Say how many rated items are not among these keys, with what share of the likes, and why.
 
+    It is exact, and so for the operator alone. A tenth of the likes and more is a warning.
+    """
     known = set(keys)
     kept = np.fromiter((key in known for key in table.item_keys), np.bool_, len(table.item_keys))
     if kept.all():
@@ -97,47 +80,36 @@ def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, r
 
 
 def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScale:
-    """The scale that options name. Raises ParameterError, by the option."""
-    from askew.spaces.vectors import RatingScale
-
-    given: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
+    """Return the scale that options name. Raises ParameterError, by the option."""
+    typed: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
     try:
         usual = RatingScale.between(*limits)
         return usual if like_from is None else RatingScale(*limits, like_from)
     except OutOfRange as error:
-        [(name, value)] = given.items()
+        [(name, value)] = typed.items()
         raise ParameterError(name, value, error.limit) from None
 
 
 def check_new(out: Path) -> None:
-    """Raises ParameterError for an `out` that is there."""
+    """Raise ParameterError for an `out` that is there."""
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")
-
-
-def bytes_held(card: ModelCard, catalog: Catalog) -> int:
-    """How many bytes the file has that a device holds, of these items."""
-    from askew.wire.catalog_file import catalog_to_bytes
-
-    return len(catalog_to_bytes(card, catalog))
 
 
 def save(
     model: ItemModel, out: Path, steps: Steps, beside: Mapping[str, Path] | None = None
 ) -> None:
     """Write the model, and a copy of files beside it."""
-    from askew_server.taste.model import artifact
-
     steps.step("writing the model")
     artifact.save(model, out, beside)
 
 
 def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[str, ...]) -> None:
-    """What the operator reads. table: whose first line is exact, and no part of the model; None of
-    a private one. tells: of the people, what the model does.
-    """
-    from askew_server.taste.model.held_out import EPSILONS
+    """Print what the operator reads.
 
+    table: whose line is exact, and no part of the model; None of a private one. tells: what the
+    model tells of the people.
+    """
     card, space = model.card, model.card.space
     if table is not None:
         size = f"{table.n_people:,} people of {len(table.item_keys):,} items"
@@ -210,7 +182,7 @@ def _cell(name: str, figure: Figure | None) -> str:
 def _advice(model: ItemModel) -> Iterator[str]:
     """Say what devices do with this model, and why."""
     card = model.card
-    whole = bytes_held(card, model.catalog)
+    whole = len(catalog_to_bytes(card, model.catalog))
     size = f"{whole:,} bytes hold all {card.n_items:,} items"
     default = f"{float(DEVICE_EPSILON):g}"
     if whole <= DEVICE_BYTES:

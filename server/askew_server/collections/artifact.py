@@ -2,7 +2,8 @@
 
     manifest.json             SHA-256 of each file
     card.binpb                the card: the very bytes that devices get
-    collection-N.safetensors  coordinates (n, d), titles end to end, and the arrays of each column
+    collection-N.safetensors  of the collection of number N: coordinates (n, d), titles end to end,
+                              and the arrays of each column
     keys-N.safetensors        digests of the items' keys in their order, by which live values find
                               their items; never loaded to serve
     towns.safetensors         where people are expected, if the model knows
@@ -88,17 +89,17 @@ class MetricManifest(SignedManifest, frozen=True, kw_only=True):
     """What a server knows of a metric model beside its card. towns: where they come from."""
 
     kind: Literal["metric"]
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     towns: str | None
 
 
 def collection_file(number: int) -> str:
-    """The name of the file of a collection, by its place in the card."""
+    """Return the name of the file of the collection of a number."""
     return f"collection-{number}.safetensors"
 
 
 def keys_file(number: int) -> str:
-    """The name of the file of its keys."""
+    """Return the name of the file of its keys."""
     return f"keys-{number}.safetensors"
 
 
@@ -109,12 +110,13 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
     already there, or cannot be written.
     """
     files: dict[str, bytes] = {}
-    for number, each in enumerate(model.card.collections):
-        files[collection_file(number)] = encode_arrays(_arrays_of(model.collections[each.name]))
+    for each in model.card.collections:
+        arrays = _arrays_of(model.collections[each.name])
+        files[collection_file(each.number)] = encode_arrays(arrays)
         if keys and each.name in keys:
             halves = keys[each.name]
             encoded = encode_arrays({"upper": halves.upper, "lower": halves.lower})
-            files[keys_file(number)] = encoded
+            files[keys_file(each.number)] = encoded
     files |= {_FILES[part]: file for part, file in files_of(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
@@ -122,7 +124,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
     files[CARD] = metric_card_to_bytes(model.card)
     files[MANIFEST] = MetricManifest(
         kind="metric",
-        schema_version=2,
+        schema_version=3,
         towns=None if model.towns is None else model.towns.source,
         files={name: folder.describe(data) for name, data in files.items()},
     ).encoded()
@@ -143,8 +145,10 @@ def load(directory: Path) -> MetricModel:
     card = _card(directory, manifest)
     try:
         collections = {
-            each.name: _collection(each, card.space, _read(directory, collection_file(n), manifest))
-            for n, each in enumerate(card.collections)
+            each.name: _collection(
+                each, card.space, _read(directory, collection_file(each.number), manifest)
+            )
+            for each in card.collections
         }
         there = {part: name for part, name in _FILES.items() if name in manifest.files}
         held = {part: _read(directory, name, manifest) for part, name in there.items()}
@@ -161,14 +165,14 @@ def read_card(directory: Path) -> MetricCard:
 
 
 def read_keys(directory: Path, number: int) -> Keys | None:
-    """The keys of a collection, by its place in the card; None where it was made without."""
+    """Return the keys of the collection of a number; None where it was made without."""
     manifest = _manifest(directory)
     name = keys_file(number)
     if name not in manifest.files:
         return None
     kinds = {"upper": _HALF_KEY, "lower": _HALF_KEY}
     arrays = decode_arrays(name, _read(directory, name, manifest), kinds)
-    n_items = _card(directory, manifest).collections[number].n_items
+    n_items = _card(directory, manifest).collection(number).n_items
     if {len(each) for each in arrays.values()} != {n_items}:
         raise ArtifactError(f"{name} does not have a key for each item")
     return Keys(arrays["upper"], arrays["lower"])
@@ -244,7 +248,7 @@ _OWN: dict[str, ArrayKind] = {
 
 
 def live_path(directory: Path, number: int) -> Path:
-    """The file of a collection, by its place in the card."""
+    """Return the file of the live values of the collection of a number."""
     return directory / f"{LIVE}{number}.safetensors"
 
 

@@ -217,11 +217,11 @@ def update_live(
     values. Then nothing changes.
     """
     with one_writer(directory):
-        card = artifact.read_card(directory)
-        names = [each.name for each in card.collections]
-        if file.name not in names:
-            raise DataError(f"{directory} has no collection {file.name}; it has {', '.join(names)}")
-        number = names.index(file.name)
+        numbers = {each.name: each.number for each in artifact.read_card(directory).collections}
+        if file.name not in numbers:
+            there = ", ".join(numbers)
+            raise DataError(f"{directory} has no collection {file.name}; it has {there}")
+        number = numbers[file.name]
         keys = artifact.read_keys(directory, number)
         if keys is None:
             what = "without a column key or id, or without --live"

@@ -20,6 +20,7 @@ from askew.catalog.catalog_file import Part
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind
+from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace
 from askew_server.taste.model.directory import Strict
@@ -133,6 +134,10 @@ class MetricModel:
         n_items = sum(map(len, self.collections.values()))
         return f"{n_items} items, {', '.join(self.collections)}"
 
+    def asked(self, query: Query) -> Collection:
+        """Return the collection that a question names. Raises NotFound."""
+        return self.collections[self.card.collection(query.collection).name]
+
     def with_live(self, columns: Mapping[str, Mapping[str, Column]]) -> MetricModel:
         """The same with other live values, by collection and attribute; nothing else is copied."""
         changed = {
@@ -148,11 +153,11 @@ def model_of(
     rule: MetricRuleKind | None = None,
     largest: int = MAX_SLATE,
 ) -> MetricModel:
-    """A model of collections over one space, that answers `largest` items, or as many as there
-    are. rule: else `posterior` with towns and `items` without.
+    """Return a model of collections over one space, that answers at most `largest` items. rule:
+    else `posterior` with towns and `items` without.
 
-    Raises OutOfRange for two collections of one name, and ParameterError for a rule that needs
-    towns where there are none.
+    Raises OutOfRange for two collections of one name or number, and ParameterError for a rule that
+    needs towns where there are none.
     """
     if rule is None:
         rule = MetricRuleKind.ITEMS if towns is None else MetricRuleKind.POSTERIOR
@@ -161,6 +166,5 @@ def model_of(
     uses = towns is not None and rule is MetricRuleKind.POSTERIOR
     density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else "none"
     cards = tuple([each.card for each in collections])
-    size = min(largest, max(map(len, collections)))
-    card = MetricCard(space, cards, size, rule, density)
+    card = MetricCard(space, cards, largest, rule, density)
     return MetricModel(card, {each.card.name: each for each in collections}, towns)

@@ -69,6 +69,7 @@ Anchor Badger Barrel Bear Bell Bicycle Bridge Button Candle Chestnut Cricket Cro
 Fox Garden Goose Hare Harbor Hedgehog Heron Kettle Lantern Linden Magpie Mill Moon Otter Owl Pear
 Plum Raven River Rooster Sparrow Spoon Stork Thimble Trout Walnut Wren
 """
+NUMBERS: Final = {"food": 0, "pharmacies": 1}
 FIRST_WORDS: Final = tuple(_FIRST.split())
 SECOND_WORDS: Final = tuple(_SECOND.split())
 
@@ -180,7 +181,8 @@ def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Co
         Attribute("on duty", AttributeKind.FLAG, live=True): _flags(n, rng),
     }
     source = f"SIMULATED pharmacies around real {towns.source}"
-    return _collection("pharmacies", source, coordinates, _names(["Pharmacy"] * n, rng), columns)
+    names = _names(["Pharmacy"] * n, rng)
+    return _collection("pharmacies", source, coordinates, names, columns)
 
 
 def _names(last: list[str], rng: np.random.Generator) -> list[str]:
@@ -206,9 +208,17 @@ def _collection(
 ) -> Collection:
     attributes, values = tuple(columns), tuple(columns.values())
     made = collection_of(
-        name, attributes, coordinates, Titles.of(names), values, source=source, simulated=True
+        name,
+        attributes,
+        coordinates,
+        Titles.of(names),
+        values,
+        source=source,
+        simulated=True,
+        number=NUMBERS[name],
     )
-    card = replace(made.card, wants=default_wants(made.card.attributes, values))
+    wants = default_wants(made.card.attributes, values)
+    card = replace(made.card, wants=wants)
     return replace(made, card=card)
 
 

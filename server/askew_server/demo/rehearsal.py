@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from askew.errors import NotFound
-from askew.protocol.collection import curve_order
+from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel
@@ -42,21 +42,23 @@ class RehearsedRules:
         return self._ways[way](query)
 
     def _nearest(self, query: Query) -> PlaceSlate:
-        rule = near_rule_of(MetricRuleKind.NEAREST, self._index(query.collection))
-        return self._slate(query.collection, rule.choose(query.signal, query.k))
+        asked = self._model.asked(query)
+        rule = near_rule_of(MetricRuleKind.NEAREST, self._index(asked))
+        return _slate(asked, rule.choose(query.signal, query.k))
 
     def _held(self, query: Query) -> PlaceSlate:
         """Of a list spread evenly, the same for everybody; who holds it ranks by the true place."""
-        coordinates = self._model.collections[query.collection].coordinates
+        asked = self._model.asked(query)
+        coordinates = asked.coordinates
         order = curve_order(coordinates)
         listed = order[np.arange(min(_HELD, len(order))) * len(order) // min(_HELD, len(order))]
         index = MetricIndex(self._model.card.space, coordinates[listed])
         found = near_rule_of(MetricRuleKind.NEAREST, index).choose(query.signal, query.k)
-        return self._slate(query.collection, np.sort(listed[found]))
+        return _slate(asked, np.sort(listed[found]))
 
-    def _made_index(self, collection: str) -> MetricIndex:
-        return MetricIndex(self._model.card.space, self._model.collections[collection].coordinates)
+    def _made_index(self, collection: Collection) -> MetricIndex:
+        return MetricIndex(self._model.card.space, collection.coordinates)
 
-    def _slate(self, name: str, rows: np.ndarray) -> PlaceSlate:
-        collection = self._model.collections[name]
-        return PlaceSlate(collection.card.version, collection.listings(rows.tolist()))
+
+def _slate(collection: Collection, rows: np.ndarray) -> PlaceSlate:
+    return PlaceSlate(collection.card.version, collection.listings(rows.tolist()))

@@ -37,8 +37,8 @@ class LiveValues:
         """
         self._model, self._answers, self._since = model, MetricAnswers(model), since
         self._paths = {
-            each.name: live_path(directory, number)
-            for number, each in enumerate(model.card.collections)
+            each.name: live_path(directory, each.number)
+            for each in model.card.collections
             if any(attribute.live for attribute in each.attributes)
         }
         self._marks: dict[str, Mark] = dict.fromkeys(self._paths)

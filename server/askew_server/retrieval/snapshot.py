@@ -7,15 +7,15 @@ post-processing, without I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, Part, is_catalog_date
-from askew.errors import StaleSpace
+from askew.errors import ArtifactError, StaleSpace
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import PlaceSlate
+from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
@@ -69,9 +69,9 @@ class SnapshotHolder:
     """
 
     def __init__(self, *snapshots: Snapshot, today: Callable[[], int] = today) -> None:
-        """snapshots: at least one, of different Mondays."""
+        """snapshots: at least one, of different Mondays. Raises ArtifactError as `swap`."""
         self._today = today
-        self._all = tuple(sorted(snapshots, key=lambda each: each.since))
+        self._all = _checked(snapshots)
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
@@ -98,14 +98,27 @@ class SnapshotHolder:
 
     def swap(self, snapshot: Snapshot) -> None:
         """Serve another for the one of the same day from now on; calls under way end with the one
-        that they began with.
+        that they began with. Raises ArtifactError, and serves what it served, where a number names
+        one collection here and another one there.
         """
-        kept = [each for each in self._all if each.since != snapshot.since]
-        self._all = tuple(sorted([*kept, snapshot], key=lambda each: each.since))
+        self._all = _checked([*(e for e in self._all if e.since != snapshot.since), snapshot])
 
     def withdraw(self, since: int) -> None:
         """Answer from the snapshot of this day no more."""
         self._all = tuple(each for each in self._all if each.since != since)
+
+
+def _checked(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
+    names: dict[int, str] = {}
+    for card in [each.card for each in snapshots if isinstance(each.card, MetricCard)]:
+        for each in card.collections:
+            if (name := names.setdefault(each.number, each.name)) != each.name:
+                raise ArtifactError(
+                    f"number {each.number} is that of the collection {name}, and of {each.name} in "
+                    "another model; questions would reach the wrong one: collect the newer model "
+                    "beside the older one, and a new name gets a new number"
+                )
+    return tuple(sorted(snapshots, key=lambda each: each.since))
 
 
 _QUICK, _FEW = 1 << 14, 16  # scores and results, which take less than .2 ms

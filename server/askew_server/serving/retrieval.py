@@ -8,11 +8,12 @@ sooner for having been asked for before would tell others what was asked.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from askew.catalog.catalog_file import FileHead, Part
-from askew.errors import NotFound
-from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.errors import NotFound, StaleSpace
+from askew.protocol.metric_card import ALL_NUMBER, MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
@@ -77,22 +78,26 @@ class RetrievalService:
         cost = sum(map(snapshot.answers.cost, _questions(snapshot, query)))
         return Job(made, cost=cost) if cost else made()
 
-    def _model_card(self, _: bytes, __: Caller) -> bytes:
-        return self._encoded_of(self._holder.current).card
+    def _model_card(self, request: bytes, _: Caller) -> bytes:
+        date, snapshot = parse(pb.GetModelCardRequest(), request).catalog_date, self._holder.current
+        if date:
+            with suppress(StaleSpace):  # of a clock that is wrong: what is in force today
+                snapshot = self._holder.at(date)
+        return self._encoded_of(snapshot).card
 
     def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
         questions = _questions(snapshot, query)
         replies = [self._reply_to_one(snapshot, each) for each in questions]
-        return replies[0] if questions == (query,) else all_places_to_bytes(replies)
+        return all_places_to_bytes(replies) if query.collection == ALL_NUMBER else replies[0]
 
     def _reply_to_one(self, snapshot: Snapshot, query: Query) -> bytes:
         slate = snapshot.answers.answer(query)
-        if isinstance(slate, PlaceSlate) and isinstance(snapshot.card, MetricCard):
-            held = snapshot.card.collection(query.collection) if query.catalog_date else None
-            return places_to_bytes(slate, held)
-        if isinstance(slate, PlaceSlate):
+        if not isinstance(slate, PlaceSlate):
+            return self._encoded_of(snapshot).reply(slate)
+        if not isinstance(snapshot.card, MetricCard):
             raise NotFound("collection")
-        return self._encoded_of(snapshot).reply(slate)
+        asked = snapshot.card.collection(query.collection)
+        return places_to_bytes(slate, asked, held=query.holds_rows)
 
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
         """What everybody gets alike, encoded once a snapshot."""

@@ -1,7 +1,6 @@
-"""The settings of a server: one table of them, and the objects that they make.
+"""The settings of a server: the dataclasses that declare them, and that it works with.
 
-The file, the variables, the options of the commands and the check of a configuration are made from
-the table. Limits that nobody needs to change stand in their classes alone.
+Limits that nobody needs to change are fields alone, and no setting.
 """
 
 from __future__ import annotations
@@ -9,26 +8,52 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from askew.errors import ConfigError, ParameterError, maybe
+from askew.errors import ConfigError, ParameterError
 from askew.settings import (
-    FileValues,
-    Number,
-    OneOf,
-    Setting,
-    Switch,
-    Text,
-    ValueKind,
-    Whole,
-    file_values,
+    SWITCH,
+    Kind,
+    Table,
     is_loopback,
+    number,
+    one_of,
+    setting,
+    settings_of,
+    several,
     tables_of,
+    text,
+    whole,
 )
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+def _path(value: object) -> Path:
+    if isinstance(value, Path):
+        return value
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError
+    return Path(value)
+
+
+def _check_origin(origin: str) -> None:
+    # With no path, as browsers write it.
+    if not re.fullmatch(r"\*|https?://[a-z0-9.\[\]:-]+", origin):
+        raise ValueError
+
+
+_FILE = Kind("a path", _path, "PATH")
+_PORT = whole(0, 65535)
+_ADDRESS = text("an address")
+# With no bits beyond the network's.
+_NETWORK = text("an IP address or network, such as 10.0.0.7 or 10.0.0.0/8", ipaddress.ip_network)
+_ORIGIN = text("an origin such as https://example.org, or *", _check_origin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,40 +64,45 @@ class Tls:
     asked for. The files are read by `serving.certificates`, again whenever they change.
     """
 
-    certificate: Path
-    key: Path
-    client_authority: Path | None = None
-
-
-LogFormat = Literal["text", "json"]
-LogLevel = Literal["debug", "info", "warning", "error"]
+    certificate: Path = setting(
+        _FILE, None, "Speak TLS with this certificate.", "--tls-certificate"
+    )
+    key: Path = setting(_FILE, None, "Its private key, which others cannot read.", "--tls-key")
+    client_authority: Path | None = setting(
+        _FILE, None, "Ask callers for a certificate of these authorities."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
     """Where numbers are read, in plain text. port: 0 takes a free one, None serves none."""
 
-    host: str = "127.0.0.1"
-    port: int | None = None
+    host: str = setting(_ADDRESS, "127.0.0.1", "Where numbers are read.")
+    port: int | None = setting(
+        _PORT, None, "Serve numbers to Prometheus on this port.", "--metrics-port"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Http:
     """The door for files that devices hold, and for callers without gRPC: on the port after the
-    server's. origins: of the pages of others that may read its replies, "*" for all. web: whether
-    the page is there.
+    server's. origins: of the pages of others that may read its replies, "*" for all.
     """
 
-    origins: tuple[str, ...] = ()
-    web: bool = False
+    origins: tuple[str, ...] = setting(
+        several(_ORIGIN), (), "Origins of other pages that may read replies."
+    )
+    web: bool = setting(SWITCH, False, "Serve a page for browsers on the next port.", "--web")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
     """How lines of the log are written, and the least of them that is."""
 
-    format: LogFormat = "text"
-    level: LogLevel = "info"
+    format: LogFormat = setting(one_of("text", "json"), "text", "How lines are written.")
+    level: LogLevel = setting(
+        one_of("debug", "info", "warning", "error"), "info", "The least line that is written."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +119,7 @@ class Limits:
     pending: int = 64
     message: float = 5.0  # from the headers of a call to its message
     unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
-    connections: int = 2000
+    connections: int = setting(whole(1), 2000, "Connections at once.")
     handshake: float = 5.0
     idle: float = 300.0
     age: float = 120.0  # with the grace, the longest that a reply may stay unread
@@ -105,7 +135,7 @@ class QueueLimits:
     max_wait: seconds that a job may be expected to wait; beyond, it is refused at once.
     """
 
-    threads: int = 1
+    threads: int = setting(whole(1), 1, "Answers made at once; more cores are for more servers.")
     waiting: int = 64
     max_wait: float = 0.25
     longest: float = 10.0  # seconds, whatever deadline the caller has
@@ -120,12 +150,19 @@ class ServerConfig:
     that limits of one connection spare.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 0
-    grace: float = 5.0
-    plain_text: bool = False
+    host: str = setting(_ADDRESS, "127.0.0.1", "Address to listen on.", "--host")
+    port: int = setting(_PORT, 0, "Port; 0 takes a free one.", "--port")
+    grace: float = setting(number(0, 3600), 5.0, "Seconds for calls under way when it stops.")
+    plain_text: bool = setting(
+        SWITCH,
+        False,
+        "Speak plain text where others listen: for a TLS proxy in front.",
+        "--plain-text",
+    )
+    proxies: tuple[str, ...] = setting(
+        several(_NETWORK), (), "Proxies, whose connections carry many callers."
+    )
     tls: Tls | None = None
-    proxies: tuple[str, ...] = ()
     http: Http | None = None  # no door
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
@@ -147,13 +184,13 @@ class ServerConfig:
 
     @property
     def address(self) -> str:
-        """As gRPC writes it."""
+        """Return host and port as gRPC writes them."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def second_ports(port: int) -> Iterator[int]:
-    """What is tried, one after the other, as the port after a server's own `port`. A 0 is any free
-    one, as it is for `port`.
+    """Yield what is tried, one after the other, as the port after a server's own `port`. A 0 is any
+    free one, as it is for `port`.
 
     Linux gives odd ports to those who listen and even ones to connections that go out. Where many
     go out, no odd port has a free one before it; those below Linux's range are tried then.
@@ -175,16 +212,29 @@ class Models:
     Raises ConfigError for two of them.
     """
 
-    directory: Path | None = None
-    folder: Path | None = None
-    demo: Literal["films", "places"] | None = None
+    directory: Path | None = setting(
+        _FILE, None, "Model directory, which is always in force.", "--model"
+    )
+    folder: Path | None = setting(
+        _FILE,
+        None,
+        "Folder of at most three model directories, each named by its Monday, as 2026-11-23.",
+        "--models",
+    )
+    demo: Literal["films", "places"] | None = setting(
+        one_of("films", "places"),
+        None,
+        "Serve films with simulated ratings, or simulated places in real towns.",
+        "--demo",
+        bare="films",
+    )
 
     def __post_init__(self) -> None:
         if self._ways() > 1:
             raise ConfigError(_ONE)
 
     def require(self) -> None:
-        """Raises ConfigError where there is none."""
+        """Raise ConfigError where there is none."""
         if not self._ways():
             raise ConfigError(_ONE)
 
@@ -198,9 +248,23 @@ class Releases:
     one that orders a cold start. Raises ConfigError for a charge without a ledger.
     """
 
-    ledger: Path | None = None
-    mark: Path | None = None
-    popularity: int | None = None
+    ledger: Path | None = setting(
+        _FILE,
+        None,
+        "Serve the stored releases of this ledger.",
+        "--ledger",
+        shared="ASKEW_LEDGER",
+    )
+    mark: Path | None = setting(
+        _FILE,
+        None,
+        "The ledger's mark.  [default: its name with .mark]",
+        "--mark",
+        shared="ASKEW_MARK",
+    )
+    popularity: int | None = setting(
+        whole(1), None, "The charge of the release shown on a cold start.", "--popularity"
+    )
 
     def __post_init__(self) -> None:
         if self.popularity is not None and self.ledger is None:
@@ -214,14 +278,27 @@ class Analysts:
     Raises ConfigError where only a part of that is said.
     """
 
-    tokens: Path | None = None
-    dataset: str | None = None
-    events: str | None = None
-    unit_column: str = "unit"
-    item_column: str = "item"
-    max_items_per_unit: int = 100
-    engine: str = field(default="duckdb:", repr=False)  # may hold a password
-    memory_limit: str | None = None
+    tokens: Path | None = setting(_FILE, None, "Serve analysts by their tokens in it.", "--tokens")
+    dataset: str | None = setting(
+        text(), None, "The data set that analysts may ask about.", "--dataset"
+    )
+    events: str | None = setting(
+        text(), None, "Its events: FILE or TABLE of the engine.", "--events"
+    )
+    unit_column: str = setting(text(), "unit", "Whose event it is.", "--unit-column")
+    item_column: str = setting(text(), "item", "What was chosen.", "--item-column")
+    max_items_per_unit: int = setting(
+        whole(1), 100, "Count no more of a person.", "--max-items-per-unit"
+    )
+    engine: str = setting(
+        text(),
+        "duckdb:",
+        "What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
+        "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
+        "--engine",
+        shared="ASKEW_ENGINE",
+        secret=True,
+    )
 
     def __post_init__(self) -> None:
         if self.tokens is not None and None in {self.dataset, self.events}:
@@ -240,219 +317,62 @@ class Configuration:
     analysts: Analysts
 
 
+_TABLES: Final = {
+    "server": ServerConfig,
+    "models": Models,
+    "releases": Releases,
+    "analysts": Analysts,
+    "tls": Tls,
+    "http": Http,
+    "metrics": Metrics,
+    "log": Log,
+    "limits": Limits,
+    "answers": QueueLimits,
+}
+KEYS: Final = tuple(
+    key
+    for table, role in _TABLES.items()
+    for key in settings_of(
+        role, "ASKEW_SERVER_" + (f"{table.upper()}_" if table != "server" else ""), table
+    )
+)
+SETTINGS: Final = Table(KEYS, "ASKEW_SERVER_", ("CONFIG",))
+
+
 def configuration_of(values: Mapping[str, Any]) -> Configuration:
-    """What values of keys come to; None is as if nothing was said.
+    """Return what values of keys come to; None is as if nothing was said.
 
     Raises ConfigError or ParameterError for values that do not go together.
     """
-    plain = ServerConfig()
-    http = _table(values, "http", Http)
-    server = replace(
-        plain,
+    stated: dict[str, dict[str, Any]] = {table: {} for table in _TABLES}
+    for name, value in values.items():
+        table, _, own = name.partition(".")
+        if value is not None:
+            stated[table][own] = value
+    tls, http = stated["tls"], stated["http"]
+    if tls and not {"certificate", "key"} <= tls.keys():
+        raise ConfigError("TLS needs both --tls-certificate and --tls-key")
+    server = ServerConfig(
+        **stated["server"],
+        tls=Tls(**tls) if tls else None,
         http=Http(**http) if http else None,
-        **_table(values, "server", plain),
-        tls=_tls(values),
-        **{
-            table: replace(own, **_table(values, table, own))
-            for table in ("metrics", "log", "limits", "answers", "analysts")
-            for own in (getattr(plain, table),)
-        },
+        metrics=Metrics(**stated["metrics"]),
+        log=Log(**stated["log"]),
+        limits=Limits(**stated["limits"]),
+        answers=QueueLimits(**stated["answers"]),
     )
     return Configuration(
         server=server,
-        models=Models(**_table(values, "models", Models)),
-        releases=Releases(**_table(values, "releases", Releases)),
-        analysts=Analysts(**_table(values, "analysts", Analysts)),
+        models=Models(**stated["models"]),
+        releases=Releases(**stated["releases"]),
+        analysts=Analysts(**stated["analysts"]),
     )
 
 
-def _tls(values: Mapping[str, Any]) -> Tls | None:
-    named = _table(values, "tls", Tls)
-    if not named:
-        return None
-    if not {"certificate", "key"} <= set(named):
-        raise ConfigError("TLS needs both --tls-certificate and --tls-key")
-    return Tls(**named)
-
-
-def _table(values: Mapping[str, Any], table: str, kind: Any) -> dict[str, Any]:
-    """What is said in a table of the fields of a class, or of an object of it."""
-    named = {each.name: values.get(f"{table}.{each.name}") for each in fields(kind)}
-    return {name: value for name, value in named.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class File:
-    """The path of a file or a directory, which need not be there."""
-
-    words: str = "a path"
-
-    def of(self, value: object) -> Path:
-        """From the working directory."""
-        if isinstance(value, Path):
-            return value
-        if not isinstance(value, str) or not value or "\0" in value:
-            raise ValueError
-        return Path(value)
-
-
-def _network(text: str) -> None:
-    """10.0.0.7, 10.0.0.0/8, fd00::/8, with no bits beyond the network's."""
-    ipaddress.ip_network(text)
-
-
-def _origin(text: str) -> None:
-    """https://example.org, with no path, as browsers write it."""
-    if not re.fullmatch(r"\*|https?://[a-z0-9.\[\]:-]+", text):
-        raise ValueError
-
-
-_PORT = Whole(0, 65535)
-_PLAIN = ServerConfig()
-_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "server": vars(_PLAIN),
-    "models": vars(Models()),
-    "releases": vars(Releases()),
-    "tls": {},  # without a word there is none
-    "http": vars(Http()),
-    "metrics": vars(_PLAIN.metrics),
-    "log": vars(_PLAIN.log),
-    "limits": vars(_PLAIN.limits),
-    "answers": vars(_PLAIN.answers),
-    "analysts": vars(Analysts()) | vars(_PLAIN.analysts),
-}
-
-
-def _setting(name: str, kind: ValueKind, help: str, flag: str = "", **rest: Any) -> Setting:  # noqa: A002
-    """A setting of a table, with the default of the class that it is made for."""
-    table, _, own = name.partition(".")
-    variable = f"ASKEW_SERVER_{name.removeprefix('server.').replace('.', '_').upper()}"
-    flags = (flag,) if flag else ()
-    default = _DEFAULTS[table].get(own)
-    return Setting(name, kind, variable, default=default, help=help, flags=flags, **rest)
-
-
-KEYS: tuple[Setting, ...] = (
-    _setting("server.host", Text("an address"), "Address to listen on.", "--host"),
-    _setting("server.port", _PORT, "Port; 0 takes a free one.", "--port"),
-    _setting("server.grace", Number(0, 3600), "Seconds for calls under way when it stops."),
-    _setting(
-        "server.plain_text",
-        Switch(),
-        "Speak plain text where others listen: for a TLS proxy in front.",
-        "--plain-text",
-    ),
-    _setting(
-        "server.proxies",
-        Text("an IP address or network, such as 10.0.0.7 or 10.0.0.0/8", _network),
-        "Proxies, whose connections carry many callers.",
-        several=True,
-    ),
-    _setting(
-        "models.directory",
-        File(),
-        "Model directory, which is always in force.",
-        "--model",
-        metavar="DIR",
-    ),
-    _setting(
-        "models.folder",
-        File(),
-        "Folder of at most three model directories, each named by its Monday, as 2026-11-23.",
-        "--models",
-        metavar="FOLDER",
-    ),
-    _setting(
-        "models.demo",
-        OneOf(("films", "places")),
-        "Serve films with simulated ratings, or simulated places in real towns.",
-        "--demo",
-        bare="films",
-    ),
-    _setting(
-        "releases.ledger",
-        File(),
-        "Serve the stored releases of this ledger.",
-        "--ledger",
-        shared="ASKEW_LEDGER",
-    ),
-    _setting(
-        "releases.mark",
-        File(),
-        "The ledger's mark.  [default: its name with .mark]",
-        "--mark",
-        shared="ASKEW_MARK",
-    ),
-    _setting(
-        "releases.popularity",
-        Whole(1),
-        "The charge of the release shown on a cold start.",
-        "--popularity",
-    ),
-    _setting("analysts.tokens", File(), "Serve analysts by their tokens in it.", "--tokens"),
-    _setting("analysts.dataset", Text(), "The data set that analysts may ask about.", "--dataset"),
-    _setting("analysts.events", Text(), "Its events: FILE or TABLE of the engine.", "--events"),
-    _setting("analysts.unit_column", Text(), "Whose event it is.", "--unit-column"),
-    _setting("analysts.item_column", Text(), "What was chosen.", "--item-column"),
-    _setting(
-        "analysts.max_items_per_unit",
-        Whole(1),
-        "Count no more of a person.",
-        "--max-items-per-unit",
-    ),
-    _setting(
-        "analysts.engine",
-        Text(),
-        "What counts: duckdb:, duckdb:FILE, spark:MASTER or postgresql://...  "
-        "A password belongs in ASKEW_ENGINE or the engine's own files, not here.",
-        "--engine",
-        shared="ASKEW_ENGINE",
-        secret=True,
-    ),
-    _setting(
-        "analysts.memory_limit",
-        Text(),
-        'DuckDB\'s, such as "4GB"; what is beyond it lies in TMPDIR.',
-        "--memory-limit",
-    ),
-    _setting("tls.certificate", File(), "Speak TLS with this certificate.", "--tls-certificate"),
-    _setting("tls.key", File(), "Its private key, which others cannot read.", "--tls-key"),
-    _setting("tls.client_authority", File(), "Ask callers for a certificate of these authorities."),
-    _setting(
-        "http.origins",
-        Text("an origin such as https://example.org, or *", _origin),
-        "Origins of other pages that may read replies.",
-        several=True,
-    ),
-    _setting("http.web", Switch(), "Serve a page for browsers on the next port.", "--web"),
-    _setting("metrics.host", Text("an address"), "Where numbers are read."),
-    _setting("metrics.port", _PORT, "Serve numbers to Prometheus on this port.", "--metrics-port"),
-    _setting("log.format", OneOf(("text", "json")), "How lines are written."),
-    _setting(
-        "log.level",
-        OneOf(("debug", "info", "warning", "error")),
-        "The least line that is written.",
-    ),
-    _setting("limits.connections", Whole(1), "Connections at once."),
-    _setting("answers.threads", Whole(1), "Answers made at once; more cores are for more servers."),
-)
-BY_NAME: Mapping[str, Setting] = {each.name: each for each in KEYS}
-
-
-def read_file(path: Path) -> FileValues:
-    """A configuration. Raises ConfigError for a file that cannot be read or is no TOML."""
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the tables of a configuration. Raises ConfigError."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    return file_values(tables_of(data, str(path)), KEYS, str(path))
-
-
-def unknown_variables(names: Iterable[str]) -> Iterator[str]:
-    """A line for each variable that looks like a setting and is none, without its value, with the
-    name that was probably meant: nothing would read it.
-    """
-    known = {each.variable for each in KEYS} | {"ASKEW_SERVER_CONFIG"}
-    for name in sorted(set(names) - known):
-        if name.startswith("ASKEW_SERVER_"):
-            yield f"{name} is no setting{maybe(name, known)}"
+    return tables_of(data, str(path))

@@ -112,8 +112,9 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
     *,
     source: str,
     simulated: bool,
+    number: int = 0,
 ) -> Collection:
-    """A collection of these items, with the version of what they are."""
+    """Return a collection of these items, with the version of what they are."""
     version = version_of(attributes, coordinates, titles, columns)
     card = CollectionCard(
         name,
@@ -123,6 +124,7 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
         simulated,
         with_words(attributes, columns),
         item_bytes_of(coordinates, titles, columns),
+        number=number,
     )
     return Collection(card, coordinates, titles, columns)
 

@@ -16,7 +16,8 @@ from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, MetricSpace
 
 MAX_COLLECTIONS = 256
-ALL = "*"  # in a question: every collection, each with its own answer
+ALL = "*"  # what a person says for every collection, each with its own answer
+ALL_NUMBER = MAX_COLLECTIONS  # what a question says for it, beyond the number of any collection
 MAX_ITEMS = 20_000_000
 MAX_SLATE = 256
 MAX_ITEM_BYTES = 1 << 16
@@ -88,6 +89,8 @@ class Want:
 class CollectionCard:
     """One collection: its name, how many items it has, and the columns of their attributes.
 
+    number: what questions call it, given by the operator and never to another collection. A name
+    would return in each question, and a server could give each device another one.
     version: of titles, positions and attributes that are not live; 32 hexadecimal digits.
     item_bytes: what an item takes in a reply, on average. wants: what the choice of results hedges
     over besides where people are.
@@ -103,9 +106,12 @@ class CollectionCard:
     item_bytes: int = 100
     wants: tuple[Want, ...] = ()
     mode: ServingMode = ServingMode.ASK
+    number: int = 0
 
     def __post_init__(self) -> None:
         check_plain("a collection's name", self.name, MAX_NAME)
+        if not 0 <= self.number < MAX_COLLECTIONS:
+            raise OutOfRange("a collection's number", f"from 0 to {MAX_COLLECTIONS - 1}")
         if self.name == ALL:
             raise OutOfRange("a collection's name", f"another than {ALL}")
         check_plain("the source of a collection", self.source, MAX_TEXT)
@@ -147,8 +153,8 @@ class MetricCard:
     """What a device may know before it asks: where the items are, and what collections there are.
 
     Nothing in it sets noise, epsilon or k: those are the device's. max_slate_size is the largest k
-    that the server answers, where a collection has as many items and they fit a reply. density:
-    whom its rule expects where, in words.
+    that the server answers, where as many items fit a reply; a collection of fewer items answers
+    with all of them. density: whom its rule expects where, in words.
     """
 
     space: MetricSpace
@@ -158,39 +164,46 @@ class MetricCard:
     density: str = "none"
 
     def __post_init__(self) -> None:
+        count = len(self.collections)
         names = {each.name for each in self.collections}
-        if not 1 <= len(self.collections) <= MAX_COLLECTIONS or len(names) != len(self.collections):
-            raise OutOfRange("the collections", f"1 to {MAX_COLLECTIONS}, of different names")
-        if not 1 <= self.max_slate_size <= max(each.n_items for each in self.collections):
-            raise OutOfRange("max_slate_size", "from 1 to the largest collection's size")
+        numbers = {each.number for each in self.collections}
+        if not 1 <= count <= MAX_COLLECTIONS or not len(names) == len(numbers) == count:
+            limit = f"1 to {MAX_COLLECTIONS}, of different names and numbers"
+            raise OutOfRange("the collections", limit)
+        if not 1 <= self.max_slate_size <= MAX_SLATE:
+            raise OutOfRange("max_slate_size", f"from 1 to {MAX_SLATE}")
         check_plain("the density of a rule", self.density, MAX_TEXT)
 
-    def collection(self, name: str) -> CollectionCard:
-        """The collection of this name. Raises NotFound."""
+    def collection(self, which: str | int | None) -> CollectionCard:
+        """Return the collection of this name or number. Raises NotFound, as for a question that
+        names none.
+        """
         for each in self.collections:
-            if each.name == name:
+            if which in (each.name, each.number):
                 return each
         raise NotFound("collection")
 
-    def asked(self, name: str) -> tuple[CollectionCard, ...]:
-        """The collection of this name, or every one for ALL. Raises NotFound."""
-        return self.collections if name == ALL else (self.collection(name),)
+    def number_of(self, name: str) -> int:
+        """Return what a question calls a collection, or ALL. Raises NotFound."""
+        return ALL_NUMBER if name == ALL else self.collection(name).number
 
-    def largest_slate(self, name: str, *, held: bool = False) -> int:
-        """The largest k for a collection, or for each of ALL. held: for who holds their rows.
-        Raises NotFound.
+    def asked(self, which: str | int | None) -> tuple[CollectionCard, ...]:
+        """Return the collection of this name or number, or all for ALL. Raises NotFound."""
+        return self.collections if which in (ALL, ALL_NUMBER) else (self.collection(which),)
+
+    def largest_slate(self, which: str | int | None, *, held: bool = False) -> int:
+        """Return the largest k that a collection, or ALL, is asked for, at least 1, whatever the
+        number of its items. held: by a device that holds their rows. Raises NotFound.
         """
-        asked = self.asked(name)
-        sizes = [each.value_bytes if held else each.item_bytes for each in asked]
-        fit = max(1, REPLY_BYTES // sum(sizes))
-        return min(self.max_slate_size, fit, max(each.n_items for each in asked))
+        sizes = [each.value_bytes if held else each.item_bytes for each in self.asked(which)]
+        return min(self.max_slate_size, max(1, REPLY_BYTES // sum(sizes)))
 
     def questions(self, query: Query) -> tuple[Query, ...]:
-        """A checked question as one for each collection that it asks: one that has fewer than k
-        items gives all of them.
+        """Split a checked question into one for each collection that it asks, of k items or as many
+        as the collection has.
         """
         return tuple(
-            replace(query, collection=each.name, k=min(query.k, each.n_items))
+            replace(query, collection=each.number, k=min(query.k, each.n_items))
             for each in self.asked(query.collection)
         )
 
@@ -203,7 +216,7 @@ class MetricCard:
         expected = ANY_SPACE if isinstance(space, MapSpace) else space.version
         if signal.space_version != expected:
             raise StaleSpace
-        most = self.largest_slate(query.collection, held=query.catalog_date > 0)
+        most = self.largest_slate(query.collection, held=query.holds_rows)
         if not 1 <= query.k <= most:
             raise OutOfRange("k", f"from 1 to {most}")
         if isinstance(space, AxisSpace):

@@ -57,7 +57,7 @@ class ModelCard:
         if not 1 <= query.k <= self.max_slate_size:
             raise OutOfRange("k", f"from 1 to {self.max_slate_size}")
         query.signal.check(self.space.dimension)
-        if query.collection:
+        if query.collection is not None:
             raise NotFound("collection")
 
 

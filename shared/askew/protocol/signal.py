@@ -74,15 +74,18 @@ class Signal:
 
 @dataclass(frozen=True)
 class Query:
-    """One question: a signal, k, a public setting of the device, the collection that the person
-    chose where a server has several, and the catalog date of what the device holds, in a metric
-    space 0 unless it holds rows.
+    """One question: a signal, k, a public setting of the device, and what is asked.
+
+    collection: the number of the one that the person chose, where a server has some. catalog_date:
+    the Monday of the file or card that the device holds; 0 on a map where it holds no rows.
+    holds_rows: it needs no more of an item than its id and live values.
     """
 
     signal: Signal
     k: int
-    collection: str = ""
+    collection: int | None = None
     catalog_date: int = 0
+    holds_rows: bool = False
 
 
 def _on_earth(latitude: int, longitude: int) -> bool:

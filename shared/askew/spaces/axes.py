@@ -24,14 +24,16 @@ from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
 from askew.noise.randomness import KERNEL, RandomBits
 
 MAX_SIZE = 2**20  # units of distance
-MAX_BOUND = 2.0**42  # of the axis' unit: milliseconds since 1970 have 41 bits
+MAX_BOUND = 2.0**42  # of the axis' unit
+DIGITS = 6  # significant, in decimals, of each number: what nobody reads could mark a device
 
 
 @dataclass(frozen=True)
 class Axis:
     """One axis: its name and unit in words, and the interval of its values.
 
-    scale: how many of the unit make distance 1. Raises OutOfRange for numbers that make no axis.
+    scale: how many of the unit make distance 1. Raises OutOfRange for numbers that make no axis, or
+    have more than DIGITS significant digits.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Axis:
             raise OutOfRange("an axis", "from low to high > low, with a positive scale")
         if max(map(abs, numbers)) > MAX_BOUND or self.scale < 1 / MAX_BOUND:
             raise OutOfRange("the numbers of an axis", "at most 2**42, and its scale from 2**-42")
+        if any(float(f"{n:.{DIGITS}g}") != n for n in numbers):
+            raise OutOfRange("the numbers of an axis", f"of at most {DIGITS} significant digits")
         if self.size > MAX_SIZE:
             raise OutOfRange("an axis's size", f"at most {MAX_SIZE} units of distance")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from askew.catalog.item import Attribute, AttributeKind, Listing, Value
 from askew.errors import Malformed, OtherKind, OutOfRange, ParameterError, StaleSpace
 from askew.protocol.metric_card import (
-    ALL,
+    ALL_NUMBER,
     CollectionCard,
     MetricCard,
     MetricRuleKind,
@@ -36,87 +36,78 @@ if TYPE_CHECKING:
     from askew.protocol.collection import Collection  # brings numpy
 
 
-def places_to_bytes(slate: PlaceSlate, held: CollectionCard | None = None) -> bytes:
-    """The reply on the wire. Its size is that of its items' words, which follow from the signal.
-    held: the card, where the device holds the rows: of each item its id and live values.
+def places_to_bytes(slate: PlaceSlate, asked: CollectionCard, *, held: bool = False) -> bytes:
+    """Return the reply on the wire, which names its collection. Its size is that of its items'
+    words, which follow from the signal. held: the device holds the rows, and gets of each item its
+    id and live values.
     """
-    if held is not None:
-        return _values_to_bytes(slate, held)
-    listings = [
-        pb.Listing(
-            item=each.id,
-            title=each.title,
-            coordinates=each.coordinates,
-            values=map(_value_to_message, each.values),
+    live = [at for at, each in enumerate(asked.attributes) if each.live]
+    listings = []
+    for each in slate.listings:
+        if held:
+            values = [_value_to_message(each.values[at]) for at in live]
+            listings.append(pb.Listing(item=each.id, values=values))
+            continue
+        listings.append(
+            pb.Listing(
+                item=each.id,
+                title=each.title,
+                coordinates=each.coordinates,
+                values=map(_value_to_message, each.values),
+            )
         )
-        for each in slate.listings
-    ]
-    version = bytes.fromhex(slate.catalog_version)
-    return pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
-
-
-def _values_to_bytes(slate: PlaceSlate, card: CollectionCard) -> bytes:
-    live = [at for at, each in enumerate(card.attributes) if each.live]
-    listings = [
-        pb.Listing(item=each.id, values=[_value_to_message(each.values[at]) for at in live])
-        for each in slate.listings
-    ]
-    version = bytes.fromhex(slate.catalog_version)
-    return pb.RetrieveResponse(catalog_version=version, listings=listings).SerializeToString()
+    return pb.RetrieveResponse(
+        catalog_version=bytes.fromhex(slate.catalog_version),
+        listings=listings,
+        collection=asked.number,
+    ).SerializeToString()
 
 
 def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
-    """The reply to a question for ALL. replies: of each, in the card's order."""
+    """Return the reply to a question for ALL. replies: of each, in the card's order."""
     kind = pb.RetrieveResponse
     return b"".join([opening(kind, "collections", len(each)) + each for each in replies])
 
 
-def all_places_from_bytes(
+def places_from_bytes(
     data: bytes, card: MetricCard, query: Query, rows: Mapping[str, Collection] | None = None
 ) -> tuple[PlaceSlate, ...]:
-    """The answers to a question: of the collection that it names, or of each. rows: what the
-    question said is held. Raises a WireError as `places_from_bytes`.
+    """Read the answers to a question: of the collection that it names, or of each for ALL, of
+    exactly k whole items, or all of a smaller collection's.
+
+    rows: what the question said is held. Raises Malformed for an answer of another collection, and
+    StaleSpace where it is about another version of the one that was asked.
     """
-    held = rows if rows and query.catalog_date else {}
     questions = card.questions(query)
-    if query.collection != ALL:
-        few = parse_few(pb.RetrieveResponse(), data, (query.k + 1) * FIELDS_OF_ITEM)
-        return (_slate(few, card, query.k, query.collection, held.get(query.collection)),)
     most = sum((each.k + 1) * FIELDS_OF_ITEM for each in questions)
     message = parse_few(pb.RetrieveResponse(), data, most)
-    if len(message.collections) != len(questions) or any(_but_listings(message)):
-        raise Malformed("the answer has not one part for each collection")
+    parts = [message]
+    if query.collection == ALL_NUMBER:
+        parts = list(message.collections)
+        names = [field.name for field, _ in message.ListFields()]
+        if len(parts) != len(questions) or names != ["collections"]:
+            raise Malformed("the answer has not one part for each collection")
     return tuple(
-        _slate(part, card, each.k, each.collection, held.get(each.collection))
-        for part, each in zip(message.collections, questions, strict=True)
+        _slate(part, card, each, rows if query.holds_rows else None)
+        for part, each in zip(parts, questions, strict=True)
     )
-
-
-def places_from_bytes(data: bytes, card: MetricCard, k: int, collection: str) -> PlaceSlate:
-    """A reply of exactly k whole items of the collection. Raises StaleSpace where it is about
-    another version of it.
-    """
-    message = parse_few(pb.RetrieveResponse(), data, (k + 1) * FIELDS_OF_ITEM)
-    return _slate(message, card, k, collection)
-
-
-def _but_listings(message: pb.RetrieveResponse) -> tuple[object, ...]:
-    """What the reply of a catalog of titles has."""
-    return message.item_ids, message.boosts, message.codes, message.items
 
 
 def _slate(
     message: pb.RetrieveResponse,
     card: MetricCard,
-    k: int,
-    collection: str,
-    held: Collection | None = None,
+    query: Query,
+    rows: Mapping[str, Collection] | None,
 ) -> PlaceSlate:
     version = version_from_bytes(message.catalog_version)
-    asked = card.collection(collection)
+    asked = card.collection(query.collection)
+    if not message.HasField("collection") or message.collection != asked.number:
+        raise Malformed("the answer is of another collection than was asked")
+    held = rows.get(asked.name) if rows else None
     listings = _listings(message.listings) if held is None else _joined(message.listings, held)
-    if len(listings) != k or message.collections or any(_but_listings(message)):
-        raise Malformed(f"the answer has {len(listings)} whole items, {k} were asked for")
+    of_titles = message.item_ids, message.boosts, message.codes, message.items
+    if len(listings) != query.k or message.collections or any(of_titles):
+        raise Malformed(f"the answer has {len(listings)} whole items, {query.k} were asked for")
     if version != asked.version:
         raise StaleSpace
     for each in listings:
@@ -125,7 +116,7 @@ def _slate(
 
 
 def metric_card_to_bytes(card: MetricCard) -> bytes:
-    """The card on the wire: all that a device is told before it asks."""
+    """Return the card on the wire: all that a device learns before it asks."""
     return pb.GetModelCardResponse(
         metric_space=_space_to_message(card.space),
         max_slate_size=card.max_slate_size,
@@ -135,7 +126,10 @@ def metric_card_to_bytes(card: MetricCard) -> bytes:
 
 
 def metric_card_from_bytes(data: bytes) -> MetricCard:
-    """A card of a metric space; every number is checked, and none sets what a device promises."""
+    """Read a card of a metric space; every number is checked, and none sets what a device promises.
+
+    Raises a WireError.
+    """
     message = parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD)
     kind, rule = message.WhichOneof("kind"), message.rule
     if kind is None:
@@ -214,6 +208,7 @@ def _collection_to_message(card: CollectionCard) -> pb.Collection:
         simulated=card.simulated,
         item_bytes=card.item_bytes,
         mode=card.mode,
+        number=card.number,
         attributes=[
             pb.Attribute(name=a.name, kind=a.kind, live=a.live, unit=a.unit, words=a.words)
             for a in card.attributes
@@ -238,6 +233,7 @@ def _collection_from_message(message: pb.Collection) -> CollectionCard:
         item_bytes=message.item_bytes,
         wants=tuple([Want(w.attribute, w.weight, w.word, w.rate) for w in message.wants]),
         mode=ServingMode(message.mode),
+        number=message.number,
     )
 
 

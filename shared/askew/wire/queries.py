@@ -13,8 +13,9 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import MetricCard
 from askew.protocol.signal import Mechanism, Query, Signal
+from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapNoise
-from askew.wire.messages import parse, version_from_bytes
+from askew.wire.messages import parse
 from askew.wire.v1 import retrieval_pb2 as pb
 
 if TYPE_CHECKING:
@@ -22,43 +23,51 @@ if TYPE_CHECKING:
 
 
 def query_to_bytes(query: Query) -> bytes:
-    """The request on the wire. Its size depends on public settings alone.
+    """Return the request on the wire. Its size depends on public settings alone.
 
-    The space of a signal of tastes is not named: the version that the device holds is, by a day.
+    The Monday names the space of the signal: a digest of it would mark the device.
     """
-    signal = query.signal
     message = pb.RetrieveRequest(
-        k=query.k,
-        values=signal.values,
         collection=query.collection,
+        k=query.k,
+        values=query.signal.values,
         catalog_date=query.catalog_date,
+        holds_rows=query.holds_rows,
     )
-    if not query.catalog_date or query.collection:
-        message.space_version = bytes.fromhex(signal.space_version)
-    _write_mechanism(signal.mechanism, message)
+    _write_mechanism(query.signal.mechanism, message)
     return message.SerializeToString()
 
 
 def query_from_bytes(data: bytes, card: Card) -> Query:
-    """A request, checked against the model that is to answer it."""
+    """Read a request, checked against the model that is to answer it. Raises a WireError."""
     return query_from_message(parse(pb.RetrieveRequest(), data), card)
 
 
 def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
-    """The same of a message, whose catalog date says which model is to answer."""
-    mechanism, version, space = _read_mechanism(message), message.space_version, ANY_SPACE
-    # A question of tastes names a catalog date, and no space. The other kind of question is of a
-    # device that knew this address by another server: it must look anew, as after any other model.
-    if not isinstance(card, MetricCard):
-        if version or not message.catalog_date:
-            raise StaleSpace
-        space = card.space.version
-    elif message.catalog_date and not message.collection:
+    """Read a parsed request, whose Monday says which model is to answer. Raises a WireError.
+
+    A question of the other kind is of a device that knew this address by another server: StaleSpace
+    makes it look anew, as after any other model.
+    """
+    mechanism, date = _read_mechanism(message), message.catalog_date
+    on_axes = isinstance(card, MetricCard) and isinstance(card.space, AxisSpace)
+    if isinstance(card, MetricCard) != message.HasField("collection"):
         raise StaleSpace
-    elif version or not isinstance(mechanism, MapNoise):
-        space = version_from_bytes(version)
-    signal = Signal(space, mechanism, tuple(message.values))
-    query = Query(signal, message.k, message.collection, message.catalog_date)
+    if isinstance(card, MetricCard) and on_axes == isinstance(mechanism, MapNoise):
+        raise StaleSpace
+    if not date and (message.holds_rows or not isinstance(mechanism, MapNoise)):
+        raise StaleSpace
+    query = Query(
+        Signal(
+            ANY_SPACE if isinstance(mechanism, MapNoise) else card.space.version,
+            mechanism,
+            tuple(message.values),
+        ),
+        message.k,
+        message.collection if message.HasField("collection") else None,
+        date,
+        message.holds_rows,
+    )
     card.check(query)
     return query
 

@@ -43,7 +43,7 @@ def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
     """
     message = parse_few(pb.RetrieveResponse(), data, (k + 1) * FIELDS_OF_ITEM)
     version = version_from_bytes(message.catalog_version)
-    places = message.listings or message.collections
+    places = message.listings or message.collections or message.HasField("collection")
     if len(message.item_ids) != k or len(message.items) != k or places:
         raise Malformed(f"the answer has {len(message.item_ids)} items, {k} were asked for")
     if version != card.catalog_version:

@@ -34,7 +34,8 @@ def _serving(space: MetricSpace) -> Iterator[str]:
 
     def retrieve(request: bytes, _: grpc.ServicerContext) -> bytes:
         query = query_from_bytes(request, card)
-        return places_to_bytes(nearest(items, query.signal, query.k))
+        asked = card.collection(query.collection)
+        return places_to_bytes(nearest(items, query.signal, query.k), asked)
 
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
         "GetModelCard": grpc.unary_unary_rpc_method_handler(

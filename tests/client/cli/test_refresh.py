@@ -98,7 +98,7 @@ def test_an_address_that_is_not_secret_or_could_carry_a_mark_is_refused(
 ) -> None:
     monkeypatch.setenv("ASKEW_HELD_FROM", base)
     found = askew("refresh")
-    assert found.code == 1
+    assert found.code == 2
     assert "held_from (ASKEW_HELD_FROM) must be" in found.err
 
 

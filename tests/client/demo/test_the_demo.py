@@ -111,20 +111,20 @@ SETTINGS = ClientSettings(region="Germany")
 @pytest.fixture
 def question() -> Query:
     noise: MapNoise = SETTINGS.map_noise
-    return Query(Signal(ANY_SPACE, noise, (50_000_000, 10_000_000)), 3, "food")
+    return Query(Signal(ANY_SPACE, noise, (50_000_000, 10_000_000)), 3, 0)
 
 
 async def test_a_process_that_ends_is_told_by_its_last_words(question: Query) -> None:
     """Planted bug: the error of the pipe, "Connection lost"."""
     async with server_process("dance") as process:
-        with pytest.raises(ServerFailed, match="second process ended: Error: No such command"):
+        with pytest.raises(ServerFailed, match=r"second process ended: .*No module named dance"):
             await Rehearsal(process).answers([("nearest", question)] * 3, places_model().card)
 
 
 @pytest.mark.slow
 async def test_answers_come_in_the_order_of_the_questions(question: Query) -> None:
     card = places_model().card
-    other = Query(question.signal, 2, "pharmacies")
+    other = Query(question.signal, 2, 1)
     async with server_process("rehearse") as process:
         found = await Rehearsal(process).answers([("nearest", question), ("served", other)], card)
     assert [len(slate.listings) for slate in found] == [3, 2]

@@ -21,7 +21,6 @@ from askew.catalog.item import Item
 from askew.catalog.title_key import title_key
 from askew.catalog.titles import TitleIndex
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
-from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
@@ -340,7 +339,7 @@ class SharedCache:
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
         raise NotImplementedError
 
-    async def metric_card(self, _: datetime.date) -> MetricCard:
+    async def metric_card(self, _: datetime.date) -> CachedRows:
         raise NotImplementedError
 
     async def forget_metric_card(self) -> None:

@@ -18,7 +18,6 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Item
 from askew.noise.randomness import RandomBits
-from askew.protocol.metric_card import MetricCard
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
@@ -75,7 +74,7 @@ class CatalogCache:
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
         raise NotImplementedError
 
-    async def metric_card(self, day: datetime.date) -> MetricCard:
+    async def metric_card(self, day: datetime.date) -> CachedRows:
         raise NotImplementedError
 
     async def forget_metric_card(self) -> None:

@@ -370,7 +370,6 @@ class Changes(RuleBasedStateMachine):
             level=level,
             place_lifetime_cap=cap,
             place_monthly_cap=cap,
-            place_draw_cap=cap,
         )
         self.place.settings = own
         self.program.configure(own)

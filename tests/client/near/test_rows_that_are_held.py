@@ -23,7 +23,7 @@ from askew.catalog.attributes import Words
 from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import NotShown, OtherKind, ParameterError
-from askew.protocol.metric_card import ALL
+from askew.protocol.metric_card import ALL_NUMBER
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import MapSpace, Position
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -242,7 +242,7 @@ async def test_who_was_shown_that_nothing_leaves_is_not_charged_unseen(
 async def test_all_are_asked_where_one_has_live_values(server: ServedModel, tmp_path: Path) -> None:
     found = await near_all(device_at(server, tmp_path), BERLIN)
     assert server.methods == ["GetModelCard", "Retrieve"]
-    assert pb.RetrieveRequest.FromString(server.calls[-1][1]).collection == ALL
+    assert pb.RetrieveRequest.FromString(server.calls[-1][1]).collection == ALL_NUMBER
     assert [each.collection for each in found] == ["posts", "cafes"]
 
 

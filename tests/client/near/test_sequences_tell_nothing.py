@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from mechanisms.streams import ShakeBits
 
 from askew.errors import AskewError
+from askew.protocol.metric_card import ALL_NUMBER
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
 
@@ -64,7 +65,7 @@ async def played(calls: list[Call], wants: Preferences, root: Path) -> tuple[lis
         new = [pb.RetrieveRequest.FromString(each) for each in world.server.requests[heard:]]
         assert len(new) <= (call.what != "quote")
         assert all(each.k == call.k or not call.k for each in new)
-        assert all(each.collection in {"*", "places"} for each in new)
+        assert all(each.collection in {0, ALL_NUMBER} for each in new)
     signals = {
         pb.RetrieveRequest.FromString(each).map.SerializeToString()
         for each in world.server.requests

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from mounts import unwritable
 
 from askew.errors import ConfigError
-from askew.settings import exact_number
+from askew.settings import exact_number, tables_of
 from askew_client.settings.config import ConfigFile, changed_text, configured, read_file
 
 MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
@@ -179,7 +178,7 @@ def test_a_changed_text_is_read_as_it_was_meant(data: str, k: int, epsilon: Frac
     """Twice, so that what was written can be replaced. Planted bug: a quote that ends the value."""
     text = changed_text(MINE, {"data": "other", "k": 1})
     text = changed_text(text, {"data": f"/{data}", "k": k, "epsilon_per_rating": epsilon})
-    found = configured({}, {}, tomllib.loads(text, parse_float=str))
+    found = configured({}, {}, tables_of(text.encode(), ""))
     assert (found.data, found.settings.k, found.settings.epsilon_per_rating) == (
         Path(f"/{data}"),
         k,

@@ -29,7 +29,7 @@ def server() -> LocalPlaces:
     return simulated_places(400, 100)
 
 
-def question(k: int, collection: str = "food") -> Query:
+def question(k: int, collection: int = 0) -> Query:
     noise = MapNoise.in_region(Fraction("0.277"), REGION)
     return Query(Signal("", noise, noise.perturb(HOME, REGION, SystemBits())), k, collection)
 
@@ -81,7 +81,7 @@ async def test_what_the_card_does_not_allow_is_refused(server: LocalPlaces) -> N
     with pytest.raises(OutOfRange):
         await server.retrieve(question(65), server.card)
     with pytest.raises(NotFound):
-        await server.retrieve(question(5, "casinos"), server.card)
+        await server.retrieve(question(5, 9), server.card)
     with pytest.raises(OtherKind):
         await server.read(FIRST, Part.WHOLE, 0, 48)
 

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def notices_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the app says for a few seconds stays, however long a busy machine takes to read it."""
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of all colors, on which what the app says for a few seconds stays."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setattr(Notification, "time_left", 3600.0)
 
 

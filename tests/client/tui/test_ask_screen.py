@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import SETTINGS, DeviceWorld, Person
-from textual.widgets import Static
+from textual.widgets import Select, Static
 
 from askew.errors import (
     AskewError,
@@ -25,7 +25,6 @@ from askew.errors import (
 from askew_client.settings.config import read_file
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.widgets.bars import NumberLines
-from askew_client.tui.widgets.controls import NameChoice
 from askew_client.tui.widgets.header import Notice
 from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.tui.widgets.results import ResultList
@@ -377,12 +376,10 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
 
 async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) -> None:
     async with whole.opened() as person:
-        await person.press("f7")
-        mode = person.app.screen.query_one("#mode", NameChoice)
-        assert mode.name_chosen == "auto"
-        mode.focus()
-        await person.press("left")
-        assert mode.name_chosen == "ask"
+        await person.press("f6")
+        mode = person.app.screen.query_one("#mode", Select)
+        assert mode.value == "auto"
+        mode.value = "ask"
         await person.click("#use")
         await person.press("f4", "a")
         person.reads("Spent 2 of 12")

@@ -12,22 +12,26 @@ import pytest
 from client.tui.person import DeviceWorld, Person
 from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.containers import VerticalScroll
+from textual.widgets import DataTable, Select
 
 from askew_client.device.titles import Titles
-from askew_client.tui.widgets.bars import BudgetMeter, NumberLines
-from askew_client.tui.widgets.controls import Slider
+from askew_client.tui.screens.privacy import PrivacyScreen
+from askew_client.tui.widgets.bars import NumberLines
 from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.views.answers import SignalPreview
 
 
 def looked_at(person: Person) -> tuple[Fraction, int, Fraction]:
-    """The settings that the sliders show, and what one signal of them would take of the budget."""
-    chosen = [slider(person, name).value for name in ("epsilon", "size")]
-    return chosen[0], int(chosen[1]), person.app.screen.query_one(BudgetMeter).one_signal
+    """The settings that are chosen, and what one signal of them would take of the budget."""
+    screen = person.app.screen
+    assert isinstance(screen, PrivacyScreen)
+    epsilon, k = screen._chosen()
+    return epsilon, k, screen._one_signal
 
 
-def slider(person: Person, name: str) -> Slider:
-    return person.app.screen.query_one(f"#{name}", Slider)
+async def choose(person: Person, name: str, value: int | str) -> None:
+    person.app.screen.query_one(f"#{name}", Select).value = Fraction(value)
+    await person.settled()
 
 
 async def test_before_the_first_question_nothing_is_spent_and_it_says_so(
@@ -44,11 +48,13 @@ async def test_what_a_question_cost_is_read_in_words_and_by_the_rating(rated: De
         await person.press("f4", "a")
         await person.press("f5")
         person.reads("spent 2", "2026-11 one signal, epsilon 2 a rating")
-        person.reads("the odds that you rated a title change at most 7.39 times")
         person.reads("e^2 better than by guessing", "The next month begins on 1 December 2026.")
+        person.app.screen.query_one(DataTable).focus()
+        await person.press("down", "down")
+        person.reads("the odds that you rated a title change at most 7.39 times")
 
 
-async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
+async def test_another_choice_shows_what_it_would_tell_and_sends_nothing(
     rated: DeviceWorld,
 ) -> None:
     """Planted bug: a preview that draws through the ledger, or asks the server."""
@@ -58,7 +64,7 @@ async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
         person.reads(
             "at most ε 2 a rating, 4 where a title is replaced", "8 between any two", "fresh 2"
         )
-        await person.press("left", "left", "tab", "right")
+        await person.press("enter", "up", "up", "enter", "tab", "enter", "down", "enter")
         assert looked_at(person) == (Fraction(1), 6, Fraction(1))
         person.reads(
             "at most ε 1 a rating, 2 where a title is replaced", "4 between any two", "fresh 1"
@@ -67,17 +73,7 @@ async def test_moving_a_slider_shows_what_it_would_tell_and_sends_nothing(
     assert rated.signals.entries() == ()
 
 
-async def test_a_slider_follows_the_mouse(rated: DeviceWorld) -> None:
-    async with rated.opened() as person:
-        await person.press("f5")
-        chosen = slider(person, "epsilon")
-        await person.click("#epsilon", (2, 0))
-        assert chosen.value == chosen.values[0]
-        await person.click("#epsilon", (chosen.size.width - 7, 0))
-        assert chosen.value == chosen.values[-1]
-
-
-async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(
+async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_choice(
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened(size=(120, 40)) as person:
@@ -86,19 +82,23 @@ async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_sliders(
         assert [mark.sign for mark in heat_map.marks] == ["◆"] * 4
         assert heat_map.picture is not None
         assert heat_map.picture.reach[-1] == pytest.approx(4 / 2, rel=1e-3)
-        await person.press("tab", "left")
+        await choose(person, "size", 3)
         assert len(heat_map.marks) == 3
 
 
 async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f5", "left", "tab", "left", "w")
+        await person.press("f5")
+        await choose(person, "epsilon", "3/2")
+        await choose(person, "size", 3)
+        await person.press("w")
         assert person.app.device is not None
         settings = person.app.device.settings
         assert (settings.epsilon_per_rating, settings.k) == (Fraction(3, 2), 3)
         assert rated.file.path.read_text() == 'epsilon_per_rating = "3/2"\nk = 3\n'
-        await person.press("right", "b")
-        assert slider(person, "size").value == 3
+        await choose(person, "size", 4)
+        await person.press("b")
+        assert looked_at(person)[1] == 3
         await person.press("f4", "a")
     (charge,) = rated.signals.entries()
     assert charge.epsilon_per_rating <= Fraction(3, 2)
@@ -108,23 +108,23 @@ async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld
 async def test_settings_between_those_offered_are_shown_and_used_as_they_are(
     rated: DeviceWorld,
 ) -> None:
-    """Planted bug: sliders at the nearest value, so that using what is in force raises epsilon."""
+    """Planted bug: choices at the nearest value, so that using what is in force raises epsilon."""
     rated.settings = replace(rated.settings, epsilon_per_rating=Fraction(1, 7), k=5)
     async with rated.opened() as person:
         await person.press("f5")
-        shown = [slider(person, name).value for name in ("epsilon", "size")]
-        assert shown == [Fraction(1, 7), 5]
+        assert looked_at(person)[:2] == (Fraction(1, 7), 5)
         await person.press("w")
         assert person.app.device is not None
         assert person.app.device.settings == rated.settings
-        await person.press("right", "b")
-        assert slider(person, "epsilon").value == Fraction(1, 7)
+        await choose(person, "epsilon", "1/5")
+        await person.press("b")
+        assert looked_at(person)[0] == Fraction(1, 7)
 
 
 async def test_a_slow_preview_freezes_nothing(
     rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted bug: the preview in the handler of the slider, not in a thread."""
+    """Planted bug: the preview in the handler of the choice, not in a thread."""
     begun, release = threading.Event(), threading.Event()
     real = Titles.preview
 
@@ -138,8 +138,8 @@ async def test_a_slow_preview_freezes_nothing(
         await person.pilot.press("f5")
         while not begun.is_set():
             await person.pilot.pause()
-        await person.pilot.press("left", "ctrl+t")
-        assert slider(person, "epsilon").value == Fraction(3, 2)
+        person.app.screen.query_one("#epsilon", Select).value = Fraction(3, 2)
+        await person.pilot.press("ctrl+t")
         assert person.app.theme == "askew-light"
         assert not person.shows("between any two")
         release.set()
@@ -149,7 +149,8 @@ async def test_a_slow_preview_freezes_nothing(
 
 async def test_settings_that_no_signal_may_have_say_why(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
-        await person.press("f5", "tab", "end", *["right"] * 12)
+        await person.press("f5")
+        await choose(person, "size", 32)
         person.reads("No signal: k must be at most what this server answers")
 
 
@@ -166,7 +167,7 @@ async def test_a_frozen_ledger_says_why_and_goes_on_when_the_person_accepts_it(
         person.reads("waits for you.", "mark is missing", "no answer this time")
         await person.press("f5")
         person.reads("Nothing is spent.")
-        await person.press("f7")
+        await person.press("f6")
         person.reads("Who continues here books what the mark knows")
         await person.click("#accept")
         person.reads("You continue here.")
@@ -180,8 +181,8 @@ async def test_a_long_ledger_scrolls_by_keyboard(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f4", "a")
         await person.press("f5")
-        window = person.app.screen.query_one("#ledger-window", VerticalScroll)
-        window.focus()
+        person.app.screen.query_one("#ledger-window", VerticalScroll).focus()
+        await person.settled()
         await person.press("end")
         person.reads("The next month begins on 1 December 2026.")
 

@@ -11,7 +11,7 @@ import pytest
 from client.tui.person import DeviceWorld, Person
 from textual.screen import Screen
 from textual.strip import Strip
-from textual.widgets import Input, OptionList
+from textual.widgets import DataTable, Input
 
 from askew.catalog.item import Item
 from askew.errors import Unreachable
@@ -245,10 +245,13 @@ async def test_past_answers_are_listed_newest_first_and_can_be_looked_at(
 ) -> None:
     newest, oldest = asked_twice.companion().profile.history()
     async with asked_twice.opened(size=(120, 40)) as person:
-        await person.press("f6")
-        answers = person.app.screen.query_one(OptionList)
-        assert answers.option_count == 2
-        person.reads("03 Dec", "3 December 2026, with the signal of 2026-12", *newest.labels)
+        await person.press("f5")
+        answers = person.app.screen.query_one(DataTable)
+        answers.focus()
+        assert answers.row_count == 5  # all that has left, two answers, two signals
+        await person.press("down")
+        person.reads("2026-12-03", "3 December 2026, with the signal of 2026-12", *newest.labels)
+        await person.press("down")
         await person.press("down")
         person.reads("3 November 2026, with the signal of 2026-11", *oldest.labels)
         person.reads(f"{oldest.picked} ◀ your pick")
@@ -257,29 +260,34 @@ async def test_past_answers_are_listed_newest_first_and_can_be_looked_at(
 async def test_a_new_answer_is_there_when_one_comes_back(rated: DeviceWorld) -> None:
     """The first and the second. Planted bug: the answers are read until there are some."""
     async with rated.opened() as person:
-        await person.press("f6")
-        person.reads("No answers yet.")
+        await person.press("f5")
+        assert person.app.screen.query_one(DataTable).row_count == 1
         await person.press("f4", "a")
-        await person.press("f6")
+        await person.press("f5")
+        person.app.screen.query_one(DataTable).focus()
+        await person.press("down")
         person.reads("21 November 2026", "◀ your pick")
         later = PastAnswer(datetime.date(2026, 12, 24), "2026-12", ("Film 3",), "Film 3")
         await person.press("f3")
         rated.profile.change(lambda document: document.answered(later))
-        await person.press("f6")
+        await person.press("f5")
+        person.app.screen.query_one(DataTable).focus()
+        await person.press("down")
         person.reads("24 December 2026", "Film 3 ◀ your pick")
 
 
 async def test_forgetting_needs_a_second_look(asked_twice: DeviceWorld) -> None:
     """Planted bug: one stray key, and the past is gone."""
     async with asked_twice.opened() as person:
-        await person.press("f6", "f")
+        await person.press("f5", "f")
         person.reads("Forget every past answer?")
         await person.press("enter")
         assert len(asked_twice.companion().profile.history()) == 2
         await person.press("f", "escape")
         assert len(asked_twice.companion().profile.history()) == 2
         await person.press("f", "y")
-        person.reads("No answers yet.", "Past answers are forgotten.")
+        person.reads("Past answers are forgotten.")
+        assert person.app.screen.query_one(DataTable).row_count == 3
     assert asked_twice.companion().profile.history() == ()
     assert len(asked_twice.companion().profile.ratings()) == 3
 
@@ -291,7 +299,9 @@ async def test_an_answer_that_sent_nothing_has_no_signal_in_the_history(rated: D
     await companion.titles.connect()
     await companion.asker.ask(companion.titles)
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f6")
+        await person.press("f5")
+        person.app.screen.query_one(DataTable).focus()
+        await person.press("down")
         person.reads("21 November 2026, nothing was sent")
         assert not person.shows("with the signal of")
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import DeviceWorld, Person
+from textual.widgets import Select
 
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.keeping import raised_cap, use_settings
-from askew_client.tui.widgets.controls import NameChoice, Slider
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -67,19 +67,17 @@ def test_a_cap_above_the_one_in_force_or_in_the_file_is_a_raised_one(
 async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
     """Planted bugs: raised by the Enter of another field; a dialog whose first button raises."""
     async with rated.opened() as person:
-        await person.press("f7")
-        cap = person.app.screen.query_one("#cap", Slider)
+        await person.press("f6")
+        cap = person.app.screen.query_one("#cap", Select)
         for answer in ("escape", "n", "enter"):
-            cap.focus()
-            await person.press("right", "right")
+            cap.value = Fraction(24)
             await person.click("#use")
             person.reads("Raise the lifetime cap from 12 to 24, for good?")
             await person.press(answer)
             assert settings_of(person) == rated.settings
             assert cap.value == 12
             assert not rated.file.path.exists()
-        cap.focus()
-        await person.press("right", "right")
+        cap.value = Fraction(24)
         await person.click("#use")
         await person.press("y")
         person.reads("From now on: ε 2 a rating, k 4.")
@@ -103,9 +101,8 @@ async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
             path.mkdir()
         else:
             path.write_text(text)
-        await person.press("f7")
-        person.app.screen.query_one("#k", Slider).focus()
-        await person.press("left")
+        await person.press("f6")
+        person.app.screen.query_one("#k", Select).value = Fraction(3)
         await person.click("#use")
         person.reads("a file cannot be used", says, "it is not kept")
         assert settings_of(person) == replace(rated.settings, k=3)
@@ -118,13 +115,12 @@ async def test_settings_are_chosen_and_ones_own_value_is_among_the_choices(
     """Planted bug: a slider that shows the nearest of its own values, and uses it."""
     rated.settings = replace(rated.settings, epsilon_per_rating=Fraction("1.3"), k=5)
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f7")
+        await person.press("f6")
         await person.click("#use")
         assert settings_of(person) == rated.settings
-        person.app.screen.query_one("#epsilon", Slider).focus()
-        await person.press("right")
-        person.app.screen.query_one("#mode", NameChoice).focus()
-        await person.press("right")
+        person.app.screen.query_one("#epsilon", Select).focus()
+        await person.press("enter", "down", "enter")
+        person.app.screen.query_one("#mode", Select).value = "auto"
         await person.click("#use")
         assert settings_of(person) == replace(
             rated.settings, epsilon_per_rating=Fraction("1.5"), mode="auto"
@@ -148,7 +144,7 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
     device: DeviceWorld, askew: Askew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with device.opened() as person:
-        await person.press("f7")
+        await person.press("f6")
         await person.click("#light")
         assert person.app.theme == "askew-light"
         await person.click("#dark")
@@ -165,7 +161,7 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
 async def test_forgetting_the_profile_keeps_the_ledger(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f4", "a")
-        await person.press("f7")
+        await person.press("f6")
         await person.click("#wipe")
         person.reads("for good?")
         await person.press("y")

@@ -212,6 +212,14 @@ def test_the_legend_names_what_is_on_the_map_and_no_more() -> None:
     assert "░ you, 5 times in 10" in legend(everything)
 
 
+def test_every_mark_that_a_map_can_have_is_in_its_legend() -> None:
+    """Planted bug: the sign of you and the signal in one cell, which nothing explains."""
+    scene = Scene(SIGNAL, HEAT_MAP, (SIGNAL,), (SIGNAL,) * 40, 0, TOWNS, cursor=SIGNAL)
+    words = " ".join(legend(scene)).split()
+    signs = {ink.value for ink in Ink} - {Ink.NOTHING.value}
+    assert signs | {rank_sign(rank) for rank in (1, 2, 3, 10, 11, 12, 36)} <= set(words)
+
+
 def test_the_likeliest_towns_weigh_people_by_the_law() -> None:
     """Two towns at depth 0 and at ln 3: 1 : 1 by people 1 : 3. Nobody's town is not named, and a
     share is one of all, named or not.

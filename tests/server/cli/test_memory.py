@@ -91,6 +91,6 @@ def test_an_import_says_so_and_leaves_no_model(
     items.write_text("item,title\n" + "\n".join(f"{at},title {at}" for at in range(4)))
     monkeypatch.setattr(given_vectors, "made_up", too_large)
     out = tmp_path / "model"
-    assert run("import", "--item-vectors", vectors, "--items", items, "--out", out) == 1
+    assert run("import", vectors, "--items", items, "--out", out) == 1
     assert told() == f"askew-server: import, import: simulated histories{END}"
     assert not out.exists()

@@ -57,7 +57,7 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
     folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Planted bug: `update` without --private, which would tell people as they are."""
-    assert asked(run, "train", "--least-likes", "3", "--out", "m") == 0
+    assert asked(run, "train", "--out", "m") == 0
     out = capsys.readouterr().out
     assert "2 such matrices, with this one" in out
     assert "epsilon 8, delta 1e-06 for all that one person likes" in out
@@ -99,7 +99,7 @@ def test_a_repeat_needs_no_ratings_and_charges_nothing(
     Path("ratings.dat").write_text(
         "".join(f"{x.strip()},0\n".replace(",", "::") for x in lines[1:])
     )
-    again = partial(asked, run, "train", "--least-likes", "3", "--out", ratings=ratings)
+    again = partial(asked, run, "train", "--out", ratings=ratings)
     assert again("m") == 0
     (folder / "m" / NOISY).rename("kept")
     (folder / "folder/1.csv").unlink()
@@ -125,7 +125,7 @@ def test_a_repeat_needs_no_ratings_and_charges_nothing(
 
 def test_a_matrix_of_another_encoding_is_paid_again(folder: Path, run: Run) -> None:
     """Planted bug: of the wrong encoding, the model that was paid for is all there ever is."""
-    small = ("train", "--least-likes", "3", "--out")
+    small = ("train", "--out")
     assert asked(run, *small, "m", "--encoding", "klingon") == 1
     assert spent() == 0
     assert asked(run, *small, "m", "--encoding", "latin-1") == 0
@@ -174,7 +174,7 @@ def test_after_a_crash_a_request_is_refused_until_it_is_asked_again(
     def dies(*_: object, **__: object) -> None:
         raise MemoryError
 
-    small = ("--least-likes", "3", "--out", "m")
+    small = ("--out", "m")
     with monkeypatch.context() as broken:
         broken.setattr(NoisyCovariance, "perturb", dies)
         assert asked(run, "train", *small) != 0
@@ -195,7 +195,7 @@ def test_nobodys_rating_decides_between_a_model_and_an_error(folder: Path, run: 
     """Planted bug: a rating beyond every scale, which ends a training that is paid for."""
     with Path("ratings.csv").open("a") as log:
         log.write("loud,1,5000\n")
-    assert asked(run, "train", "--least-likes", "3", "--out", "m") == 0
+    assert asked(run, "train", "--out", "m") == 0
 
 
 def test_a_model_that_is_worth_nothing_is_said_to_be(
@@ -203,7 +203,7 @@ def test_a_model_that_is_worth_nothing_is_said_to_be(
 ) -> None:
     """Planted bug: a model of noise alone, whose figures are as good as any."""
     Path("ratings.csv").write_text("user,item,rating\n1,1,5\n")
-    asked(run, "train", "--least-likes", "3", "--out", "m")
+    asked(run, "train", "--out", "m")
     assert "people, no better than a list of what is popular" in capsys.readouterr().out
 
 

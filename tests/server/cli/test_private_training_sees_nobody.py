@@ -70,9 +70,8 @@ def published(
         Path("items.csv").write_text("\n".join(["item,title", *titles]) + "\n")
         opened = ("ledger", "open", "--dataset", "films", "--epsilon", 5, "--delta", "1e-5")
         assert run(*opened, "--ledger", "ledger.sqlite") == 0
-        small = ("--ranking-dimension", 8, "--yes")
-        assert run("train", *BUDGET, *PLACES, *small, "--out", "model") == 0
-        again = ("--again", "--yes", "--model", "model", "--out", "updated")
+        assert run("train", *BUDGET, *PLACES, "--out", "model") == 0
+        again = ("--again", "--model", "model", "--out", "updated")
         assert run("update", *BUDGET, *PLACES, *again) == 0
         found = {
             f"{model}/{path.name}": path.read_bytes()

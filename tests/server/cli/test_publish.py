@@ -35,7 +35,7 @@ async def test_what_is_published_is_what_a_device_holds(
     tmp_path: Path, directory: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site, model = tmp_path / "site", artifact.load(directory)
-    assert run("publish", "--model", directory, "--catalog-date", "2026-11-23", "--out", site) == 0
+    assert run("publish", "--model", directory, "--week", "2026-11-23", "--out", site) == 0
     shown = capsys.readouterr().out
     files = bytes_of(site)
     assert files == expected(model, "2026-11-23")
@@ -54,7 +54,7 @@ def test_an_edition_is_written_again_as_it_was_and_never_changed(
 ) -> None:
     """Devices that fetched half of it would get another half."""
     site = tmp_path / "site"
-    command = ("publish", "--model", directory, "--catalog-date", "2026-11-23", "--out", site)
+    command = ("publish", "--model", directory, "--week", "2026-11-23", "--out", site)
     assert run(*command) == 0
     before = bytes_of(site)
     assert run(*command) == 0
@@ -71,7 +71,7 @@ def test_the_next_edition_lies_beside_the_last_one(
 ) -> None:
     site, model = tmp_path / "site", artifact.load(directory)
     for day in ("2026-11-23", "2026-11-30"):
-        assert run("publish", "--model", directory, "--catalog-date", day, "--out", site) == 0
+        assert run("publish", "--model", directory, "--week", day, "--out", site) == 0
     assert bytes_of(site) == expected(model, "2026-11-23") | expected(model, "2026-11-30")
 
 
@@ -81,7 +81,7 @@ def test_a_day_that_is_no_monday_is_refused_before_the_model_is_read(
 ) -> None:
     """Nobody would ever look for it."""
     nowhere = tmp_path / "nowhere"
-    command = ("publish", "--model", nowhere, "--catalog-date", day, "--out", tmp_path / "site")
+    command = ("publish", "--model", nowhere, "--week", day, "--out", tmp_path / "site")
     assert run(*command) != 0
     assert "a Monday" in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
@@ -91,7 +91,7 @@ def test_a_site_that_cannot_be_written_is_named(
     tmp_path: Path, directory: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "site").write_text("a file")
-    command = ("publish", "--model", directory, "--catalog-date", "2026-11-23")
+    command = ("publish", "--model", directory, "--week", "2026-11-23")
     assert run(*command, "--out", tmp_path / "site") == 1
     assert "cannot be written" in capsys.readouterr().err
 

@@ -219,7 +219,7 @@ def test_a_forged_manifest_with_a_right_digest_is_refused(
     [
         (lambda card: setattr(card.metric_space.region, "north", 91.0), "south < north"),
         (lambda card: setattr(card.rule, "name", "remap"), "the serving rule"),
-        (lambda card: setattr(card, "max_slate_size", 31), "max_slate_size"),
+        (lambda card: setattr(card, "max_slate_size", 257), "max_slate_size"),
         (lambda card: setattr(card.collections[0], "n_items", 20_000_001), "to 20000000"),
         (lambda card: card.space.SetInParent(), "a catalog of titles"),
         (lambda card: setattr(card, "n_default", 5), "says more, or less"),

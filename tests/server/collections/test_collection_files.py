@@ -404,6 +404,9 @@ def test_axes_come_from_a_file(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(DataError):
             space_of_axes(path)
+    path.write_text('[[axes]]\nname = "hour"\nunit = "h"\nlow = 0\nhigh = 24.00001\n')
+    with pytest.raises(DataError, match="at most 6 significant digits"):
+        space_of_axes(path)
     with pytest.raises(DataError):
         space_of_axes(tmp_path / "none.toml")
 

@@ -123,7 +123,7 @@ def test_what_is_served_is_nearer_than_the_nearest_to_the_noisy_position() -> No
     for person in people:
         noisy = NOISE.perturb(Position(*person.tolist()), GERMANY, bits)
         away = np.linalg.norm((food - person) * (111.2, 70.0), axis=1)  # kilometers, nearly
-        query = Query(Signal(ANY_SPACE, NOISE, noisy), K, "food")
+        query = Query(Signal(ANY_SPACE, NOISE, noisy), K, 0)
         slates = (rehearsal.answer(way, query).item_ids for way in ("served", "nearest"))
         found.append([away[list(ids)].min() - away.min() for ids in slates])
     served, nearest = np.mean(found, axis=0)

@@ -32,7 +32,7 @@ def rehearsal(model: MetricModel) -> RehearsedRules:
     return RehearsedRules(model)
 
 
-def question(at: tuple[float, float], k: int = K, collection: str = "food") -> Query:
+def question(at: tuple[float, float], k: int = K, collection: int = 0) -> Query:
     values = tuple(round(each * MICRODEGREES) for each in at)
     return Query(Signal(ANY_SPACE, NOISE, values), k, collection)
 
@@ -72,7 +72,7 @@ def test_the_list_that_all_hold_does_not_look_at_who_holds_it(
 
 def test_every_collection_can_be_asked(rehearsal: RehearsedRules) -> None:
     for way in ("served", "nearest", "held"):
-        slate = rehearsal.answer(way, question(HERE, collection="pharmacies"))
+        slate = rehearsal.answer(way, question(HERE, collection=1))
         assert all("Pharmacy" in each.title for each in slate.listings)
 
 

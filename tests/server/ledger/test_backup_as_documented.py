@@ -60,11 +60,9 @@ def command(folder: Path, *words: str) -> Result:
 
 def grant(folder: Path, principal: str) -> Result:
     """Spends ten of epsilon."""
-    losses = ("--outputs", "10", "--questions", "1", "--epsilon-per-output", "1")
-    deltas = ("--delta-per-question", "1e-9", "--slack", "1e-9")
-    return command(
-        folder, "grant", "--dataset", "films", "--principal", principal, *losses, *deltas
-    )
+    losses = ("--outputs", "10", "--questions", "1", "--epsilon", "10")
+    deltas = ("--delta", "1e-9", "--slack", "1e-9")
+    return command(folder, "grant", "--dataset", "films", principal, *losses, *deltas)
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ from askew_server.published.reader import ReleaseReader
 PATIENCE = 120  # seconds; only a hang waits for it
 CANARY = "canary-17"
 NO_GRANT = (
-    *("ledger", "grant", "--dataset", "films", "--principal", "ada", "--outputs", 1),
-    *("--questions", 1, "--epsilon-per-output", 0, "--delta-per-question", "1e-9"),
+    *("ledger", "grant", "--dataset", "films", "ada", "--outputs", 1),
+    *("--questions", 1, "--epsilon", 0, "--delta", "1e-9"),
 )
 
 
@@ -381,8 +381,8 @@ def test_the_demo_needs_nothing_and_leaves_nothing(
 
 
 GRANT = (
-    *("ledger", "grant", "--dataset", "films", "--principal", "ada", "--outputs", 100),
-    *("--questions", 10, "--epsilon-per-output", "0.1", "--delta-per-question", "1e-9"),
+    *("ledger", "grant", "--dataset", "films", "ada", "--outputs", 100),
+    *("--questions", 10, "--epsilon", 10, "--delta", "1e-8"),
     *("--slack", "1e-8"),
 )
 
@@ -399,9 +399,9 @@ def test_a_grant_says_what_its_charge_follows_from(
         slack = ("--delta", "1e-6", "--slack", "1e-7")
         assert run("ledger", "open", *data, "--epsilon", cap, *slack) == 0
         capsys.readouterr()
-        terms = ("--outputs", 20, "--questions", 5, "--epsilon-per-output", "0.1")
-        grant = ("ledger", "grant", *data, "--principal", "ada", *terms)
-        assert run(*grant, "--delta-per-question", "1e-9") == 0
+        terms = ("--outputs", 20, "--questions", 5, "--epsilon", 2)
+        grant = ("ledger", "grant", *data, "ada", *terms)
+        assert run(*grant, "--delta", "5e-9") == 0
         shown = capsys.readouterr().out
         assert f"charged    epsilon {charged}, delta 1.05e-07 more" in shown
         assert "why        20 outputs of epsilon 0.1 add up to 2, and by zCDP (rho 0.025" in shown
@@ -473,7 +473,7 @@ def test_a_refused_release_says_what_is_left_of_the_data_sets_budget(
 
 
 def test_a_refused_grant_says_the_same(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*GRANT, "--outputs", 40_000) == BUDGET
+    assert run(*GRANT, "--outputs", 40_000, "--epsilon", 4_000) == BUDGET
     assert "of the data set's budget of 40 is spent, 40 is left" in capsys.readouterr().err
 
 
@@ -677,8 +677,8 @@ def test_a_yes_spends_and_the_same_request_is_not_asked_again(opened: Path) -> N
 @pytest.mark.thin
 @pytest.mark.parametrize(
     ("extra", "code", "made"),
-    [(("--yes",), 0, 1), (("--dry-run",), 0, 0), (("--epsilon", 41), BUDGET, 0)],
-    ids=["yes", "dry run", "refused"],
+    [(("--dry-run",), 0, 0), (("--epsilon", 41), BUDGET, 0)],
+    ids=["dry run", "refused"],
 )
 def test_nothing_is_asked_where_nothing_depends_on_the_answer(
     opened: Path, extra: tuple[object, ...], code: int, made: int

@@ -18,20 +18,16 @@ def test_certificates_for_development_fit_together_and_keys_are_private(
 ) -> None:
     folder = tmp_path / "dev"
     hosts = ("--host", "server.test", "--host", "127.0.0.1")
-    assert run("certs", folder, *hosts, "--client", "ada") == 0
+    assert run("certs", folder, *hosts) == 0
     modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
-    assert {name for name, mode in modes.items() if mode == 0o600} == {
-        "server.key",
-        "client.key",
-    }
-    authority, server, client = (
+    assert modes["server.key"] == 0o600
+    authority, server = (
         x509.load_pem_x509_certificate((folder / f"{name}.pem").read_bytes())
-        for name in ("authority", "server", "client")
+        for name in ("authority", "server")
     )
-    for each in (server, client):
-        each.verify_directly_issued_by(authority)
-        assert isinstance(key := each.public_key(), ec.EllipticCurvePublicKey)
-        assert isinstance(key.curve, ec.SECP256R1)
+    server.verify_directly_issued_by(authority)
+    assert isinstance(key := server.public_key(), ec.EllipticCurvePublicKey)
+    assert isinstance(key.curve, ec.SECP256R1)
     assert not (folder / "authority.key").exists()  # which could sign for any host
     names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert list(names) == [

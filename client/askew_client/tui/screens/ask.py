@@ -46,12 +46,12 @@ class AskScreen(FrameScreen):
     MODE = "ask"
     TITLE = "Ask"
     PURPOSE = (
-        "One key asks. What this device holds is ranked here, and nothing leaves. In mode ask your "
-        "profile is bent by noise, and only the bent copy leaves: the signal. The server answers "
-        "with results for it; this device ranks them (◇) by your true profile, beside what it "
-        "holds, and picks. Neither the ranking nor the pick is ever sent. The signal is drawn and "
-        "paid for once a month; asking again in the same month sends the same one, at no further "
-        "cost."
+        "One key asks. The app fetches what this device holds when it starts, the same file as "
+        "everybody. What is held is ranked here, and no signal leaves. In mode ask your profile is "
+        "bent by noise, and only the bent copy leaves: the signal. The server answers with results "
+        "for it; this device ranks them (◇) by your true profile, beside what it holds, and picks. "
+        "Neither the ranking nor the pick is ever sent. The signal is drawn and paid for once a "
+        "month; asking again in the same month sends the same one, at no further cost."
     )
     KEYS = (
         ("a, Enter", "ask"),

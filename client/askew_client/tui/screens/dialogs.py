@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 _EVERYWHERE = (
-    ("F2 … F7", "the six screens; [ and ] step through them"),
+    ("F2 … F6", "the five screens; [ and ] step through them"),
     ("Tab", "the next part of a screen"),
     ("Ctrl+P", "every command by its name"),
     ("Ctrl+T", "light or dark"),

@@ -20,9 +20,8 @@ TABS: Final = (
     Tab("near", "F2", "Near", "What is near a place of yours, on a map"),
     Tab("profile", "F3", "Profile", "Search the catalog, rate, see your profile"),
     Tab("ask", "F4", "Ask", "Send a noisy signal, pick in private"),
-    Tab("privacy", "F5", "Privacy", "What was spent, and what other settings would give"),
-    Tab("history", "F6", "History", "Past answers, on this device only"),
-    Tab("settings", "F7", "Settings", "Theme, signals, forgetting"),
+    Tab("privacy", "F5", "Privacy", "What was spent, past answers, and other settings"),
+    Tab("settings", "F6", "Settings", "Theme, signals, forgetting"),
 )
 
 
@@ -37,7 +36,7 @@ def typed(binding: Binding) -> tuple[Binding, Binding]:
 
 
 class FrameScreen(Screen[None]):
-    """One of the six screens."""
+    """One of the five screens."""
 
     MODE: ClassVar[str]
     PURPOSE: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Privacy: what was spent, and what a signal of other settings would tell and give."""
+"""Privacy: what has left, what came of it, and what a signal of other settings would tell."""
 
 from __future__ import annotations
 
@@ -11,86 +11,119 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Static
+from textual.containers import Horizontal, Vertical
+from textual.widgets import DataTable, ProgressBar, Static
 
 from askew_client.device.budget import Budget
+from askew_client.profile.document import PastAnswer
+from askew_client.signals.entries import Entry
 from askew_client.tui.keeping import use_settings
+from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
-from askew_client.tui.widgets.bars import BudgetMeter
-from askew_client.tui.widgets.controls import Slider
-from askew_client.tui.widgets.header import Notice
+from askew_client.tui.widgets.bars import short_number
+from askew_client.tui.widgets.choices import choice, chosen_number, offer
+from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
 from askew_client.views.cost import at_most
 from askew_client.views.problems import Problem
 
 EPSILONS: Final = tuple(
-    Fraction(each)
-    for each in ("0.1", "0.2", "0.3", "0.4", "0.6", "0.8", "1", "1.5", "2", "3", "4", "8")
+    map(Fraction, ("0.1", "0.2", "0.3", "0.4", "0.6", "0.8", "1", "1.5", "2", "3", "4", "8"))
 )
 SIZES: Final = tuple(map(Fraction, (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32)))
 
 
 class PrivacyScreen(FrameScreen):
-    """The meter and the ledger on the left; sliders, what they mean and the noise on the right."""
+    """Budget, ledger and past answers on the left; other settings and their noise on the right."""
 
     MODE = "privacy"
     TITLE = "Privacy"
     PURPOSE = (
-        "On the left, what your signals have cost and what that means in words. On the right, "
-        "what a signal of other settings would tell about you, and what it gave the people whom "
-        "the server measured. Move the sliders: nothing is sent, nothing is charged. epsilon (ε) "
-        "is how much a signal may tell of one rating; k is how many results come back. The map "
-        "shows the noise, and where around the signal the server looks for results."
+        "On the left, what your signals have cost, and every signal and answer, newest first. "
+        "Answers are kept on this device, never sent, and forgotten whenever you like. On the "
+        "right, what a signal of other settings would tell about you: choose, and nothing is "
+        "sent, nothing is charged. epsilon (ε) is how much a signal may tell of one rating; k is "
+        "how many results come back. The map shows the noise, and where around the signal the "
+        "server looks for results."
     )
     KEYS = (
-        ("← →", "move a slider; the mouse can drag it"),
-        ("Tab", "the other slider, the ledger"),
+        ("↑ ↓", "another signal or answer; another value of a choice"),
+        ("Tab", "the next part"),
         ("w", "use these settings from now on"),
         ("b", "back to the settings in force"),
+        ("f", "forget all past answers"),
     )
     BINDINGS = [
         Binding("w", "apply", "Use these settings", id="privacy.use"),
         Binding("b", "back", "Back to yours", id="privacy.back"),
+        Binding("f", "forget", "Forget all", id="privacy.forget"),
     ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._budget: Budget | None = None
+        self._past: tuple[PastAnswer, ...] = ()
+        self._one_signal = Fraction(0)  # of other settings: what it would take of the budget
+        self._pages: list[Text] = []  # what each row of the table means
 
     def body(self) -> ComposeResult:
         with Horizontal(id="privacy"):
             with Vertical(id="spending"):
                 yield Static("Your budget", classes="heading")
-                yield BudgetMeter()
-                with VerticalScroll(id="ledger-window"):
+                yield ProgressBar(show_percentage=False, show_eta=False)
+                yield Static("", id="figures", markup=False)
+                yield DataTable[Text](id="past", cursor_type="row", show_header=False)
+                with ScrollPart(id="ledger-window"):
                     yield Static("", id="ledger", markup=False)
             with Vertical(id="what-if"):
                 yield Static("What if (nothing is sent)", classes="heading")
-                yield Slider("ε ", EPSILONS, Fraction(4, 5), id="epsilon")
-                yield Slider("k ", SIZES, Fraction(20), id="size")
+                yield choice("ε of one rating", "epsilon")
+                yield choice("k, results", "size")
                 yield Static("", id="preview", markup=False)
                 yield HeatMap()
                 yield Static("", id="caption", markup=False)
 
     def on_mount(self) -> None:
         """Start from the settings in force."""
+        self.query_one(DataTable).add_columns("when", "what")
         self.watch(self.app, "budget", self._show_budget)
         self.action_back()
         self.query_one("#epsilon").focus()
 
+    def on_screen_resume(self) -> None:
+        self.read_answers()
+
+    @work(exclusive=True, group="history")
+    async def read_answers(self) -> None:
+        """Bring the past answers."""
+        past = await self.desk.on_device(lambda device: device.profile.history())
+        if isinstance(past, Problem):
+            self.query_one(Notice).tell(past)
+        else:
+            self._past = past
+            self._show_rows()
+
     @work(exclusive=True, group="preview")
     async def preview(self, epsilon: Fraction, k: int) -> None:
         """Show what other settings mean. A newer choice takes the place of an older one."""
-        found = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
+        preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
         words = self.query_one("#preview", Static)
-        if isinstance(found, SignalPreview):
-            self.query_one(BudgetMeter).one_signal = found.one_rating
-            words.update(preview_text(found))
-            self._show_noise(found.noise)
+        if isinstance(preview, SignalPreview):
+            self._one_signal = preview.one_rating
+            words.update(preview_text(preview))
+            self._show_noise(preview.noise)
         else:
-            words.update(f"No signal: {found.text}. {found.hint}")
+            words.update(f"No signal: {preview.text}. {preview.hint}")
             self._show_noise(None)
+        self._show_figures()
 
-    def on_choice_moved(self) -> None:
+    def on_select_changed(self) -> None:
         self._look()
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        if event.cursor_row < len(self._pages):
+            self.query_one("#ledger", Static).update(self._pages[event.cursor_row])
 
     def _show_noise(self, noise: NoisePicture | None) -> None:
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
@@ -101,71 +134,116 @@ class PrivacyScreen(FrameScreen):
             return
         shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
         heat_map.show(noise, [Mark(at, "◆", "public") for at in shown])
-        caption.update(noise_caption(connection))
+        caption.update(f"noise, and ◆ where the server looks{axes_words(connection)}")
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
         self._look()
 
     def _show_budget(self, budget: Budget | Problem | None) -> None:
-        meter, ledger = self.query_one(BudgetMeter), self.query_one("#ledger", Static)
         if isinstance(budget, Problem):
             self.query_one(Notice).tell(budget)
-            ledger.update("")
-        elif budget is not None:
-            account = budget.account
-            meter.spent, meter.cap = account.spent, account.caps.lifetime
-            ledger.update(ledger_text(budget))
+        else:
+            self._budget = budget
+        self._show_figures()
+        self._show_rows()
+
+    def _show_figures(self) -> None:
+        """Show what is spent as a bar, and what a signal of the chosen settings would take."""
+        if self._budget is None:
+            return
+        spent, cap = self._budget.account.spent, self._budget.account.caps.lifetime
+        self.query_one(ProgressBar).update(total=float(cap), progress=float(min(spent, cap)))
+        fits = spent + self._one_signal <= cap
+        fresh = f"fresh {short_number(self._one_signal)}" if fits else "too little is left"
+        text = f"spent {short_number(spent)}  {fresh}  of {short_number(cap)}"
+        self.query_one("#figures", Static).update(text)
+
+    def _show_rows(self) -> None:
+        """List every signal and answer, the newest first, below what they mean together."""
+        table = self.query_one(DataTable)
+        table.clear()
+        if self._budget is None:
+            return
+        rows = [(Text("in all"), Text("what has left means"), account_text(self._budget))]
+        entries = self._budget.lines
+        dated = [(past.when.isoformat(), *_answer_row(past)) for past in self._past]
+        dated += [(entry.month, *_entry_row(entry, words)) for entry, words in reversed(entries)]
+        rows += [row for _, *row in sorted(dated, key=lambda each: each[0], reverse=True)]  # type: ignore[misc]
+        self._pages = [page for *_, page in rows]
+        for when, what, _ in rows:
+            table.add_row(when, what)
+        self.query_one("#ledger", Static).update(self._pages[0])
 
     def _look(self) -> None:
-        """Look at the sliders' settings, once there is a card."""
-        epsilon, k = self._chosen()
+        """Look at the chosen settings, once there is a card."""
         if isinstance(self.desk.connection, Connection):
-            self.preview(epsilon, k)
+            self.preview(*self._chosen())
 
     def _chosen(self) -> tuple[Fraction, int]:
-        return self.query_one("#epsilon", Slider).value, int(self.query_one("#size", Slider).value)
+        return chosen_number(self, "epsilon"), int(chosen_number(self, "size"))
 
     def action_back(self) -> None:
-        """Move the sliders to the settings in force."""
-        if self.desk.device is not None:
-            settings = self.desk.device.settings
-            for name, offered, mine in (
-                ("#epsilon", EPSILONS, settings.epsilon_per_rating),
-                ("#size", SIZES, Fraction(settings.k)),
-            ):
-                self.query_one(name, Slider).offer(offered, mine)
+        """Choose the settings in force."""
+        device = self.desk.device
+        epsilon, k = Fraction(4, 5), 20
+        if device is not None:
+            epsilon, k = device.settings.epsilon_per_rating, device.settings.k
+        offer(self, "epsilon", EPSILONS, epsilon)
+        offer(self, "size", SIZES, Fraction(k))
         self._look()
 
     def action_apply(self) -> None:
-        """Use and keep the sliders' settings; a signal already drawn stays for its month."""
+        """Use and keep the chosen settings; a signal already drawn stays for its month."""
         epsilon, k = self._chosen()
         typed = {"epsilon_per_rating": str(epsilon), "k": str(k)}
         self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
 
+    @work(group="question")
+    async def action_forget(self) -> None:
+        """Forget every past answer, after a second look."""
+        if not self._past:
+            return
+        if await self.app.push_screen_wait(ConfirmScreen("Forget every past answer?", "Forget")):
+            self.desk.edit(
+                lambda device: device.profile.forget_history(), "Past answers are forgotten."
+            )
+            self.read_answers()
+
     def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Use these settings", "epsilon and k as the sliders", self.action_apply)
-        yield SystemCommand("Back to your settings", "Move the sliders back", self.action_back)
+        yield SystemCommand("Use these settings", "epsilon and k as chosen", self.action_apply)
+        yield SystemCommand("Back to your settings", "Choose those in force", self.action_back)
+        yield SystemCommand("Forget all answers", "Empty the history", self.action_forget)
 
 
-def noise_caption(connection: Connection) -> str:
-    """What the map of the noise shows."""
-    return f"noise, and ◆ where the server looks{axes_words(connection)}"
+def _entry_row(entry: Entry, words: str) -> tuple[Text, Text, Text]:
+    """Return when a signal was drawn, what it was, and what it means."""
+    space = f" (space {entry.space_version[:8]})" if entry.space_version else ""
+    page = Text.assemble((f"{entry.month}  ", "bold"), f"{words}{space}")
+    return Text(entry.month), Text(words.partition(":")[0]), page
 
 
-def ledger_text(budget: Budget) -> Text:
-    """The ledger, newest line first, then what it means."""
+def _answer_row(past: PastAnswer) -> tuple[Text, Text, Text]:
+    """Return when an answer came, what was picked, and all its results."""
+    page = Text.assemble((f"{past.when:%-d %B %Y}", "bold"))
+    page.append(
+        f", with the signal of {past.month}\n\n" if past.month else ", nothing was sent\n\n"
+    )
+    for place, label in enumerate(past.labels, 1):
+        mark = "  ◀ your pick" if label == past.picked else ""
+        page.append(f"{place:>3}  {label}{mark}\n", "bold" if mark else "")
+    return Text(past.when.isoformat()), Text(past.picked), page
+
+
+def account_text(budget: Budget) -> Text:
+    """Return what all that has left means together."""
     text = Text()
     refused = budget.account.refused
     if refused is not None:
         text.append("Nothing is spent. ", "bold")
-        text.append(f"{refused}. Settings (F7) can continue here, too.\n\n")
+        text.append(f"{refused}. Settings (F6) can continue here, too.\n\n")
     if budget.mode:
         text.append(f"{budget.mode}.\n\n")
-    for entry, words in reversed(budget.lines):
-        text.append(f"{entry.month}  ", "bold")
-        space = f" (space {entry.space_version[:8]})" if entry.space_version else ""
-        text.append(f"{words}{space}\n\n")
     if not budget.lines and refused is None:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:
@@ -174,10 +252,11 @@ def ledger_text(budget: Budget) -> Text:
     return text
 
 
-def preview_text(found: SignalPreview) -> str:
-    """The worst that one such signal may tell."""
+def preview_text(preview: SignalPreview) -> str:
+    """Return the worst that one such signal may tell."""
+    one = preview.one_rating
     return (
-        f"at most ε {at_most(found.one_rating)} a rating, {at_most(2 * found.one_rating)} where a "
-        f"title is replaced; {at_most(found.at_median)} between two people at the median distance, "
-        f"{at_most(found.between_any_two)} between any two"
+        f"at most ε {at_most(one)} a rating, {at_most(2 * one)} where a title is replaced; "
+        f"{at_most(preview.at_median)} between two people at the median distance, "
+        f"{at_most(preview.between_any_two)} between any two"
     )

@@ -21,7 +21,7 @@ from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.privacy import EPSILONS, SIZES
 from askew_client.tui.widgets.bars import short_number
-from askew_client.tui.widgets.controls import NameChoice, Slider
+from askew_client.tui.widgets.choices import choice, chosen_name, chosen_number, offer
 from askew_client.tui.widgets.header import ScrollPart
 from askew_client.views.problems import Problem
 
@@ -49,18 +49,18 @@ class SettingsScreen(FrameScreen):
     )
     KEYS = (
         ("Tab", "the next field or button"),
-        ("← →", "another value of a choice"),
-        ("Enter", "press the button"),
+        ("Enter, ↑ ↓", "another value of a choice"),
+        ("Enter", "press a button"),
     )
 
     def body(self) -> ComposeResult:
         with ScrollPart(id="form"), Grid(id="parts"):
             yield from _part(
                 "How the device asks",
-                NameChoice("mode             ", get_args(ModeName), id="mode"),
-                Slider("ε of one rating  ", EPSILONS, Fraction(4, 5), id="epsilon"),
-                Slider("k, results       ", SIZES, Fraction(8), id="k"),
-                Slider("lifetime cap, ε  ", CAPS, CAPS[0], id="cap"),
+                choice("mode", "mode"),
+                choice("ε of one rating", "epsilon"),
+                choice("k, results", "k"),
+                choice("lifetime cap, ε", "cap"),
                 Horizontal(Button("Use these", id="use", variant="primary"), classes="buttons"),
             )
             yield from _part(
@@ -95,13 +95,10 @@ class SettingsScreen(FrameScreen):
         if device is None:
             return
         settings = device.settings
-        self.query_one("#mode", NameChoice).offer(get_args(ModeName), settings.mode)
-        for name, values, value in (
-            ("epsilon", EPSILONS, settings.epsilon_per_rating),
-            ("k", SIZES, Fraction(settings.k)),
-            ("cap", CAPS, settings.rating_lifetime_cap),
-        ):
-            self.query_one(f"#{name}", Slider).offer(values, value)
+        offer(self, "mode", get_args(ModeName), settings.mode)
+        offer(self, "epsilon", EPSILONS, settings.epsilon_per_rating)
+        offer(self, "k", SIZES, Fraction(settings.k))
+        offer(self, "cap", CAPS, settings.rating_lifetime_cap)
         vouched = f", vouched for by {settings.authority}" if settings.authority else ""
         asks = f"How the device asks {device.server}{vouched}"
         self.query(".heading").first(Static).update(Text(asks))
@@ -125,9 +122,11 @@ class SettingsScreen(FrameScreen):
     @work(group="question")
     async def use(self) -> None:
         """Use what was chosen, and keep it; a lifetime cap that rises needs a second yes."""
-        sliders = {"epsilon_per_rating": "epsilon", "k": "k", "rating_lifetime_cap": "cap"}
-        typed = {name: str(self.query_one(f"#{at}", Slider).value) for name, at in sliders.items()}
-        typed["mode"] = str(self.query_one("#mode", NameChoice).name_chosen)
+        if self.desk.device is None:
+            return
+        names = {"epsilon_per_rating": "epsilon", "k": "k", "rating_lifetime_cap": "cap"}
+        typed = {name: str(chosen_number(self, at)) for name, at in names.items()}
+        typed["mode"] = str(chosen_name(self, "mode"))
         file = self.desk.file
         raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
         if isinstance(raised, Problem):

@@ -1,4 +1,4 @@
-"""Numbers as bars: the budget, the profile, and the signal beside the point that is true.
+"""Numbers as bars: the profile, and the signal beside the point that is true.
 
 Bars have half a cell's precision and heavy lines: they look the same in every terminal.
 """
@@ -36,39 +36,6 @@ def place_on(value: float, lowest: float, highest: float, width: int) -> int:
     """The cell of a line of `width` cells on which a value lies; beyond an end, the end."""
     share = (value - lowest) / (highest - lowest)
     return round(min(max(share, 0.0), 1.0) * (width - 1))
-
-
-class BudgetMeter(Inked):
-    """Spent, what a fresh signal would take, and what is left; as a bar and in figures."""
-
-    COMPONENT_CLASSES = {"meter--spent", "meter--next", "meter--left", "meter--over"}
-
-    spent: reactive[Fraction] = reactive(Fraction(0))
-    cap: reactive[Fraction] = reactive(Fraction(1))
-    one_signal: reactive[Fraction] = reactive(Fraction(0))
-
-    def render(self) -> Text:
-        width = self.size.width
-        spent = round(width * min(1.0, float(self.spent / self.cap)))
-        if self.spent > 0:
-            spent = max(1, spent)
-        ahead = min(width - spent, round(width * float(self.one_signal / self.cap)))
-        over = self.spent + self.one_signal > self.cap
-        bar = Text(no_wrap=True, end="")
-        bar.append("━" * spent, self.ink("meter--spent"))
-        bar.append("┅" * (0 if over else ahead), self.ink("meter--next"))
-        bar.append("─" * (width - bar.cell_len), self.ink("meter--left"))
-        return Text("\n").join([bar, self._figures(over=over)])
-
-    def _figures(self, *, over: bool) -> Text:
-        figures = Text(no_wrap=True, end="")
-        figures.append(f"━ spent {short_number(self.spent)}  ", self.ink("meter--spent"))
-        if over:
-            figures.append("too little is left  ", self.ink("meter--over"))
-        elif self.one_signal:
-            figures.append(f"┅ fresh {short_number(self.one_signal)}  ", self.ink("meter--next"))
-        figures.append(f"of {short_number(self.cap)}", self.ink("meter--left"))
-        return figures
 
 
 def short_number(value: Fraction | float) -> str:

@@ -9,15 +9,14 @@ from math import sqrt
 
 from rich.style import Style
 from rich.text import Text
-from textual.color import Color
 from textual.reactive import reactive
 
 from askew_client.tui.widgets.bars import place_on
 from askew_client.tui.widgets.plain_text import Inked
+from askew_client.tui.widgets.ramp import CHARACTERS, STEPS, colors, is_without_color
 from askew_client.views.answers import Connection, NoisePicture
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
-_SHADES = 24
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,10 @@ class HeatMap(Inked):
         (width, height), reach = self.size, self._reach(picture)
         across = reach * max(1.0, width / (2 * height))
         down = across * 2 * height / width
-        peak, shades, edge = max(picture.density), self._shades(), sqrt(picture.density[-1])
+        peak, edge = max(picture.density), sqrt(picture.density[-1])
+        plain = is_without_color(self.app)
+        field, top = (self.get_component_styles(f"heat-map--{each}") for each in ("field", "peak"))
+        shades = colors(field.background, top.color, 0.7, self.app.console.color_system)
         xs = [density_at(picture, _spread(across, x, width)) for x in range(width)]
         ys = [density_at(picture, _spread(-down, y, 2 * height)) for y in range(2 * height)]
         signs = {
@@ -98,13 +100,17 @@ class HeatMap(Inked):
             line = Text(no_wrap=True, end="")
             for x, density in enumerate(xs):
                 upper, lower = (
-                    shades[self._shade(density * ys[y], peak, edge)] for y in (2 * row, 2 * row + 1)
+                    self._shade(density * ys[y], peak, edge) for y in (2 * row, 2 * row + 1)
                 )
                 mark = signs.get((x, row))
-                style = Style(color=upper, bgcolor=lower)
+                paper = Style() if plain else Style(bgcolor=shades[lower])
                 if mark:
-                    style = self.ink(f"heat-map--{mark.kind}") + Style(bgcolor=lower)
-                line.append(mark.sign if mark else "▀", style)
+                    line.append(mark.sign, self.ink(f"heat-map--{mark.kind}") + paper)
+                elif plain:
+                    step = (upper + lower) / 2 / STEPS
+                    line.append(CHARACTERS[round(step * (len(CHARACTERS) - 1))])
+                else:
+                    line.append("▀", Style(color=shades[upper]) + paper)
             rows.append(line)
         return Text("\n").join(rows)
 
@@ -112,12 +118,7 @@ class HeatMap(Inked):
     def _shade(density: float, peak: float, edge: float) -> int:
         """The root lets the eye see the tails, where most of the noise is; it fades at the edge."""
         least = edge * sqrt(peak)
-        return round(_SHADES * max(0.0, sqrt(density) - least) / (peak - least))
-
-    def _shades(self) -> list[str]:
-        field = self.get_component_styles("heat-map--field").background
-        peak: Color = self.get_component_styles("heat-map--peak").color
-        return [field.blend(peak, 0.7 * share / _SHADES).hex6 for share in range(_SHADES + 1)]
+        return round(STEPS * max(0.0, sqrt(density) - least) / (peak - least))
 
     def _reach(self, picture: NoisePicture) -> float:
         """How far from the middle the picture goes: every mark, and most of the noise."""

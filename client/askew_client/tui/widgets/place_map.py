@@ -8,18 +8,18 @@ from math import inf
 from operator import itemgetter
 from typing import Final
 
+from rich.color import Color as TerminalColor
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
-from textual.color import Color
 from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
 
 from askew.spaces.map import Position
+from askew_client.tui.widgets.ramp import STEPS, colors, is_without_color
 from askew_client.views.place_map import Cell, Frame, Ink, Scene, draw, shade, share_above
 
-_SHADES: Final = 24
 _ZOOM: Final = 2.0
 _KINDS: Final = {
     Ink.TOWN: "map--town",
@@ -59,7 +59,9 @@ class PlaceMap(Widget):
     def render(self) -> Text:
         if self.size.width < 4 or self.size.height < 4:
             return Text("")
-        frame, shades = self.framed(), self._shades()
+        field, peak = (self.get_component_styles(f"map--{each}") for each in ("field", "peak"))
+        shades = colors(field.background, peak.color, 0.6, self.app.console.color_system)
+        frame = self.framed()
         rows = []
         for cells in draw(self.scene, frame):
             inked = [self._inked(cell, shades) for cell in cells]
@@ -70,10 +72,10 @@ class PlaceMap(Widget):
         rows.append(Text(frame.scale(), town, no_wrap=True, end=""))
         return Text("\n").join(rows)
 
-    def _inked(self, cell: Cell, shades: list[str]) -> tuple[str, Style]:
+    def _inked(self, cell: Cell, shades: list[TerminalColor]) -> tuple[str, Style]:
         marked = cell.ink is not Ink.NOTHING
         ink = self.get_component_rich_style(_KINDS[cell.ink], partial=True) if marked else Style()
-        if self.app.no_color:  # the heat map in characters
+        if is_without_color(self.app):
             return (cell.sign if marked else shade(cell)), ink
         upper, lower = (shades[_shade_at(depth)] for depth in (cell.upper, cell.lower))
         if marked:
@@ -82,15 +84,10 @@ class PlaceMap(Widget):
             return " ", Style()
         return "▀", Style(color=upper, bgcolor=lower)
 
-    def _shades(self) -> list[str]:
-        field = self.get_component_styles("map--field").background
-        peak: Color = self.get_component_styles("map--peak").color
-        return [field.blend(peak, 0.6 * share / _SHADES).hex6 for share in range(_SHADES + 1)]
-
 
 def _shade_at(depth: float) -> int:
     """Brighter the less of the law lies above: half as bright where half of it does."""
-    return 0 if depth == inf else round(_SHADES * (1 - share_above(depth)))
+    return 0 if depth == inf else round(STEPS * (1 - share_above(depth)))
 
 
 class PlacePicker(PlaceMap, can_focus=True):

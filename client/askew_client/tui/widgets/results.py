@@ -89,6 +89,7 @@ def _note(result: Result) -> str:
 
 _SIGN = 3  # cells before a title
 _FAR = 10  # cells of a distance
+FAILS = "not what you filter for"
 
 
 class NearList(Inked):
@@ -119,7 +120,10 @@ class NearList(Inked):
             title = fitted(result.title, width - _SIGN - _FAR)
             ink = self.ink(_kind(result))
             yield Text(f" {sign} {title}{far}", ink, no_wrap=True, end="")
-            if details := known(result.values):
+            details = known(result.values, self.answer.units)
+            if not result.passes:
+                details = f"{FAILS} · {details}".removesuffix(" · ")
+            if details:
                 text = fitted(details, width - _SIGN)
                 yield Text(f"   {text}", self.ink("near--detail"), no_wrap=True, end="")
 
@@ -129,9 +133,13 @@ def distance(value: float) -> str:
     return f"{value:.2g}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
-def known(values: Mapping[str, Value]) -> str:
-    """What is known of a result, in a row; what is unknown is left out."""
-    return " · ".join(words for name, value in values.items() if (words := _words(name, value)))
+def known(values: Mapping[str, Value], units: Mapping[str, str]) -> str:
+    """Return what is known of a result, in a row, with its units; what is unknown is left out."""
+    return " · ".join(
+        f"{words} {units[name]}" if name in units else words
+        for name, value in values.items()
+        if (words := _words(name, value))
+    )
 
 
 def _words(name: str, value: Value) -> str:

@@ -124,13 +124,13 @@ class MetricAnswers:
 
     def answer(self, query: Query) -> PlaceSlate:
         """The k items of a collection, in order of id."""
-        rows = self._rules[query.collection].choose(query.signal, query.k)
-        collection = self._model.collections[query.collection]
-        return PlaceSlate(collection.card.version, collection.listings(rows))
+        asked = self._model.asked(query)
+        rows = self._rules[asked.card.name].choose(query.signal, query.k)
+        return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def cost(self, query: Query) -> int:
         """What the answer takes by the rule of its collection."""
-        return self._rules[query.collection].cost(query.signal, query.k)
+        return self._rules[self._model.asked(query).card.name].cost(query.signal, query.k)
 
 
 def _columns_of(collection: Collection) -> Mapping[str, Column]:

@@ -24,29 +24,32 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class RetrieveRequest(google.protobuf.message.Message):
-    """One noisy signal. Its size depends on public settings alone: the mechanism and the dimension."""
+    """One noisy signal. Its size depends on public settings alone: the mechanism and the dimension.
+    Numbers have a fixed width. What a server can make a device send here is counted, field by field,
+    in docs/marks.toml.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SPACE_VERSION_FIELD_NUMBER: builtins.int
+    COLLECTION_FIELD_NUMBER: builtins.int
     K_FIELD_NUMBER: builtins.int
     LATTICE_FIELD_NUMBER: builtins.int
     MAP_FIELD_NUMBER: builtins.int
     VALUES_FIELD_NUMBER: builtins.int
-    COLLECTION_FIELD_NUMBER: builtins.int
     CATALOG_DATE_FIELD_NUMBER: builtins.int
-    space_version: builtins.bytes
-    """The axes in which the signal was made: 16 bytes. None for tastes, and none for a map, whose
-    signal is no server's.
+    HOLDS_ROWS_FIELD_NUMBER: builtins.int
+    collection: builtins.int
+    """The collection that is asked, by the number that its operator gave it, 0 to 255; 256 asks every
+    collection. Not set for tastes.
     """
     k: builtins.int
     """How many items to return; a setting of the device that never depends on the person."""
-    collection: builtins.str
-    """The collection that is asked, where a server has several; "*" asks all of them."""
     catalog_date: builtins.int
-    """For tastes: the Monday of the file that the device holds, in days since 1970-01-01 of the
-    device's own clock.
+    """The Monday of the file or card that the device holds, in days since 1970-01-01: it names the space
+    of the signal, and the rows that are held. 0 on a map where no rows are held.
     """
+    holds_rows: builtins.bool
+    """Set by a device that holds the rows: of items it needs ids and live values alone."""
     @property
     def lattice(self) -> Global___LatticeNoise:
         """Noise on a lattice in the feature space."""
@@ -64,16 +67,19 @@ class RetrieveRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        space_version: builtins.bytes = ...,
+        collection: builtins.int | None = ...,
         k: builtins.int = ...,
         lattice: Global___LatticeNoise | None = ...,
         map: Global___MapNoise | None = ...,
         values: collections.abc.Iterable[builtins.int] | None = ...,
-        collection: builtins.str = ...,
         catalog_date: builtins.int = ...,
+        holds_rows: builtins.bool = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["lattice", b"lattice", "map", b"map", "mechanism", b"mechanism"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_date", b"catalog_date", "collection", b"collection", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "space_version", b"space_version", "values", b"values"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_collection", b"_collection", "collection", b"collection", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_collection", b"_collection", "catalog_date", b"catalog_date", "collection", b"collection", "holds_rows", b"holds_rows", "k", b"k", "lattice", b"lattice", "map", b"map", "mechanism", b"mechanism", "values", b"values"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_collection", b"_collection"]) -> typing.Literal["collection"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["mechanism", b"mechanism"]) -> typing.Literal["lattice", "map"] | None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
@@ -143,12 +149,15 @@ class RetrieveResponse(google.protobuf.message.Message):
     LISTINGS_FIELD_NUMBER: builtins.int
     ITEMS_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
+    COLLECTION_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog to which the item ids belong: 16 bytes."""
     boosts: builtins.bytes
     """A byte an item: its boost is 2 to the power (code - 192) / 8."""
     codes: builtins.bytes
     """4 bits for each item and ranking dimension, two to a byte, item by item, each from a new byte."""
+    collection: builtins.int
+    """In a metric space: the number of the collection whose items these are."""
     @property
     def item_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Of tastes: k distinct item ids, ascending."""
@@ -175,8 +184,11 @@ class RetrieveResponse(google.protobuf.message.Message):
         listings: collections.abc.Iterable[Global___Listing] | None = ...,
         items: collections.abc.Iterable[Global___Item] | None = ...,
         collections: collections.abc.Iterable[Global___RetrieveResponse] | None = ...,
+        collection: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["boosts", b"boosts", "catalog_version", b"catalog_version", "codes", b"codes", "collections", b"collections", "item_ids", b"item_ids", "items", b"items", "listings", b"listings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_collection", b"_collection", "collection", b"collection"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_collection", b"_collection", "boosts", b"boosts", "catalog_version", b"catalog_version", "codes", b"codes", "collection", b"collection", "collections", b"collections", "item_ids", b"item_ids", "items", b"items", "listings", b"listings"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_collection", b"_collection"]) -> typing.Literal["collection"] | None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -248,9 +260,17 @@ class GetModelCardRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    CATALOG_DATE_FIELD_NUMBER: builtins.int
+    catalog_date: builtins.int
+    """The Monday whose card it is, in days since 1970-01-01 of the device's own clock; the card of today
+    where it is 0, or no Monday that this server has.
+    """
     def __init__(
         self,
+        *,
+        catalog_date: builtins.int = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_date", b"catalog_date"]) -> None: ...
 
 Global___GetModelCardRequest: typing_extensions.TypeAlias = GetModelCardRequest
 
@@ -277,7 +297,7 @@ class GetModelCardResponse(google.protobuf.message.Message):
     n_items: builtins.int
     """How many items the catalog has."""
     max_slate_size: builtins.int
-    """The largest k that is answered, by a collection of fewer items as many."""
+    """The largest k that is answered; a collection of fewer items answers with all of them."""
     source: builtins.str
     """Where the ratings came from, in words."""
     simulated: builtins.bool
@@ -408,7 +428,7 @@ Global___Axes: typing_extensions.TypeAlias = Axes
 
 @typing.final
 class Axis(google.protobuf.message.Message):
-    """One axis."""
+    """One axis. Its numbers have at most 6 significant digits."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -455,8 +475,9 @@ class Collection(google.protobuf.message.Message):
     ITEM_BYTES_FIELD_NUMBER: builtins.int
     MODE_FIELD_NUMBER: builtins.int
     WANTS_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Its name."""
+    """Its name, for people: no question names it."""
     version: builtins.bytes
     """Its catalog: 16 bytes. Live values are no part of it."""
     source: builtins.str
@@ -469,6 +490,8 @@ class Collection(google.protobuf.message.Message):
     """How many bytes an item takes in a reply, on average."""
     mode: builtins.str
     """What the server proposes, one of: local, cached, query."""
+    number: builtins.int
+    """What questions call it: a number of the operator's, 0 to 255, never given to another collection."""
     @property
     def attributes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Attribute]:
         """The columns of its items."""
@@ -489,8 +512,9 @@ class Collection(google.protobuf.message.Message):
         item_bytes: builtins.int = ...,
         mode: builtins.str = ...,
         wants: collections.abc.Iterable[Global___Want] | None = ...,
+        number: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "item_bytes", b"item_bytes", "mode", b"mode", "n_items", b"n_items", "name", b"name", "simulated", b"simulated", "source", b"source", "version", b"version", "wants", b"wants"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attributes", b"attributes", "item_bytes", b"item_bytes", "mode", b"mode", "n_items", b"n_items", "name", b"name", "number", b"number", "simulated", b"simulated", "source", b"source", "version", b"version", "wants", b"wants"]) -> None: ...
 
 Global___Collection: typing_extensions.TypeAlias = Collection
 

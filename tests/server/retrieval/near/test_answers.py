@@ -27,7 +27,7 @@ SIGNAL = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
 
 def made_collection(name: str, count: int, seed: int) -> Collection:
     rng = np.random.default_rng(seed)
-    card = CollectionCard(name, f"{seed:032x}", count, "made up", True, (KIND, PRICE))
+    card = CollectionCard(name, f"{seed:032x}", count, "made up", True, (KIND, PRICE), number=seed)
     kinds = Words(rng.integers(0, 3, count).astype(np.int32), ("cafe", "bakery", "bar"))
     prices = Numbers(rng.random(count).astype(np.float32))
     titles = Titles.of([f"{name} {number}" for number in range(count)])
@@ -46,7 +46,7 @@ def test_a_question_is_answered_from_its_collection_with_whole_items(kind: Kind)
     model = made_model(kind, Towns(np.array([[49.0, 9.0]]), np.array([1e5]), "made up"))
     answers = MetricAnswers(model)
     for name, k in [("food", 20), ("pharmacies", 60)]:
-        slate = answers.answer(Query(SIGNAL, k, name))
+        slate = answers.answer(Query(SIGNAL, k, model.card.number_of(name)))
         collection = model.collections[name]
         assert slate.catalog_version == collection.card.version
         assert len(slate.item_ids) == k
@@ -57,7 +57,7 @@ def test_a_question_is_answered_from_its_collection_with_whole_items(kind: Kind)
 
 def test_nearest_reads_the_items_where_they_are() -> None:
     model = made_model(Kind.NEAREST)
-    slate = MetricAnswers(model).answer(Query(SIGNAL, 5, "food"))
+    slate = MetricAnswers(model).answer(Query(SIGNAL, 5, 1))
     away = great_circle(np.array([49.0, 9.0]), model.collections["food"].coordinates)
     assert set(slate.item_ids) == set(np.argsort(away)[:5].tolist())
 
@@ -65,13 +65,13 @@ def test_nearest_reads_the_items_where_they_are() -> None:
 def test_live_values_change_and_the_rules_stay() -> None:
     model = made_model(Kind.ITEMS)
     answers = MetricAnswers(model)
-    before = answers.answer(Query(SIGNAL, 9, "food"))
+    before = answers.answer(Query(SIGNAL, 9, 1))
     food = model.collections["food"].with_live({"price": Numbers(np.full(500, 7, np.float32))})
     updated = replace(model, collections={**model.collections, "food": food})
-    after = answers.with_live(updated).answer(Query(SIGNAL, 9, "food"))
+    after = answers.with_live(updated).answer(Query(SIGNAL, 9, 1))
     assert after.item_ids == before.item_ids
     assert {listing.values[1] for listing in after.listings} == {7.0}
-    assert answers.answer(Query(SIGNAL, 9, "food")).listings == before.listings
+    assert answers.answer(Query(SIGNAL, 9, 1)).listings == before.listings
 
 
 def test_a_rule_with_a_density_is_not_served_without_one() -> None:
@@ -89,7 +89,7 @@ def test_slates_hold_what_a_collections_card_says_that_people_want() -> None:
         card = replace(food.card, wants=wants)
         held = replace(food, card=card, columns=(rare, food.columns[1]))
         answers = MetricAnswers(replace(model, collections={**model.collections, "food": held}))
-        slate = answers.answer(Query(SIGNAL, 8, "food"))
+        slate = answers.answer(Query(SIGNAL, 8, 1))
         counts.append(sum(listing.values[0] == "bar" for listing in slate.listings))
     assert counts[0] == 0 < counts[1]
 
@@ -104,5 +104,5 @@ def test_wants_of_live_values_follow_them() -> None:
     for turn in (3, 8):
         cheap = np.arange(500) % 100 == turn
         live = {"food": {"price": Numbers(np.where(cheap, 0, 50).astype(np.float32))}}
-        found = answers.with_live(model.with_live(live)).answer(Query(SIGNAL, 8, "food"))
+        found = answers.with_live(model.with_live(live)).answer(Query(SIGNAL, 8, 1))
         assert cheap[list(found.item_ids)].any()

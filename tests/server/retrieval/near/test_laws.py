@@ -21,7 +21,7 @@ from near_world import (
     point_of,
     signal_at,
 )
-from small_collections import GERMANY, posts
+from small_collections import GERMANY, POSTS, posts
 
 from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query, Signal
@@ -113,13 +113,13 @@ def test_a_service_answers_a_cheap_question_at_once_and_gives_a_dear_one_as_a_jo
     service = RetrievalService(SnapshotHolder(Snapshot(model.card, answers)))
     signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
     for k, cost in ((8, 0), (64, 2)):
-        query = Query(signal, k, "posts")
+        query = Query(signal, k, POSTS)
         reply = service.methods["Retrieve"](query_to_bytes(query), Nobody())
         if cost:
             assert isinstance(reply, Job)
             assert reply.cost == cost
             reply = reply.run()
-        assert reply == places_to_bytes(answers.answer(query))
+        assert reply == places_to_bytes(answers.answer(query), model.card.collection(POSTS))
 
 
 class Nobody:

@@ -162,8 +162,7 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
     ratings.write_text("\n".join(["user,item,rating", *rows]) + "\n")
     likes = sum(float(row.rpartition(",")[2]) >= 3.875 for row in rows)  # scale of .5 to 5
     exact = {499, len(rows), likes}
-    small = ["--ranking-dimension", "8"]
-    run("train", *files, *small, "--out", tmp_path / "a")
+    run("train", *files, "--out", tmp_path / "a")
     run("update", *files, "--model", tmp_path / "a", "--out", tmp_path / "b")
     for name in ("a", "b"):
         model = artifact.load(tmp_path / name)
@@ -183,11 +182,8 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
 def test_training_and_updating_say_what_a_model_tells(
     tmp_path: Path, files: list[str | Path]
 ) -> None:
-    small = ["--ranking-dimension", "8"]
-    plain = run("train", *files, *small, "--out", tmp_path / "plain")
-    fixed = run(
-        "train", *files, *small, "--vectors-from", tmp_path / "plain", "--out", tmp_path / "fixed"
-    )
+    plain = run("train", *files, "--out", tmp_path / "plain")
+    fixed = run("train", *files, "--model", tmp_path / "plain", "--out", tmp_path / "fixed")
     later = run("update", *files, "--model", tmp_path / "plain", "--out", tmp_path / "later")
     for shown in (plain, fixed, later):
         assert "tells      of the people it was trained on, and it promises them nothing:" in shown

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from askew_server.cli.main import cli
 
-SMALL = ("--ranking-dimension", "4", "--least-likes", "3")
 Run = Callable[..., str]
 
 
@@ -54,8 +53,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def train(run: Run, out: str, *more: str) -> list[str]:
     """The lines that train says of what is lost."""
-    least = () if "--vectors-from" in more else ("--like-from", "5")
-    said = run("train", "--ratings", "ratings.csv", "--out", out, *SMALL, *least, *more)
+    least = () if "--model" in more else ("--like-from", "5")
+    said = run("train", "--ratings", "ratings.csv", "--out", out, *least, *more)
     return [line for line in said.splitlines() if "rated items" in line]
 
 
@@ -83,8 +82,8 @@ def test_ratings_that_match_nothing_are_noticed(run: Run, tmp_path: Path) -> Non
     share = share_of_likes("i1", "i10", "i11")
     lost = f"warning: 3 of 14 rated items are left out, with {share} of the likes: "
     (tmp_path / "ratings.csv").write_text(renamed)
-    [fixed] = train(run, "c", "--vectors-from", "model")
-    assert fixed == lost + "the model of --vectors-from does not have them"
+    [fixed] = train(run, "c", "--model", "model")
+    assert fixed == lost + "the model of --model does not have them"
 
 
 def test_an_update_says_what_is_rated_too_seldom_now(run: Run, tmp_path: Path) -> None:

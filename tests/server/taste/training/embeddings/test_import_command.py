@@ -105,7 +105,7 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     name: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vectors, items = write(tmp_path, name)
-    given = ["--item-vectors", vectors, "--items", items]
+    given = [vectors, "--items", items]
     assert run("import", *given, "--out", tmp_path / "m") == 0
     model = artifact.load(tmp_path / "m")
     assert kept_by_codes(model, learned(name)["items"].astype(np.float64)) >= 0.99
@@ -164,7 +164,7 @@ def test_an_option_that_cannot_be_is_refused_in_one_line(
 ) -> None:
     vectors, items = write(tmp_path, "truncated_svd")
     out = tmp_path / "m"
-    assert run("import", "--item-vectors", vectors, "--items", items, "--out", out, *more) == 2
+    assert run("import", vectors, "--items", items, "--out", out, *more) == 2
     error = capsys.readouterr().err
     assert reason in error.splitlines()[-1]
     assert not out.exists()
@@ -174,7 +174,7 @@ def test_nothing_is_overwritten(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And that is said before anything is read."""
-    assert run("import", "--item-vectors", "no", "--items", "no", "--out", tmp_path) == 2
+    assert run("import", "no", "--items", "no", "--out", tmp_path) == 2
     assert "does not exist yet" in capsys.readouterr().err
 
 
@@ -186,6 +186,6 @@ def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal
     np.savez(tmp_path / "v.npz", vectors=vectors)
     rows = "".join(f"{item},Film {item}\n" for item in range(60))
     (tmp_path / "items.csv").write_text(f"item,title\n{rows}")
-    files = ("--item-vectors", tmp_path / "v.npz", "--items", tmp_path / "items.csv")
+    files = (tmp_path / "v.npz", "--items", tmp_path / "items.csv")
     assert run("import", *files, "--out", tmp_path / "m") == 0
     assert artifact.load(tmp_path / "m").card.space.dimension == 3

@@ -1,0 +1,217 @@
+"""Collections as an operator sees them: files come in, a model and what was left out go out."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from askew.errors import DataError, ParameterError
+from askew.protocol.metric_card import CollectionCard
+from askew.protocol.modes import DEVICE_BYTES, ServingMode
+from askew.spaces.map import MetricSpace
+from askew.wire.rows_file import rows_to_bytes
+from askew_server.cli.progress import Steps, when_stopped
+from askew_server.collections import artifact, intake
+from askew_server.collections.intake import (
+    AttributeOption,
+    CollectionFile,
+    ReadCollection,
+    Told,
+)
+from askew_server.collections.model import (
+    MetricModel,
+    model_of,
+    space_of_axes,
+    space_of_region,
+    words_of,
+)
+from askew_server.collections.numbers import numbers_for
+from askew_server.tables import Omissions
+
+
+def named_files(
+    texts: Sequence[str], day: datetime.date, source: str | None, bad_share: float
+) -> list[CollectionFile]:
+    """Return the collections of "NAME=FILE". Raises ParameterError."""
+    files = []
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise ParameterError("collection", text, "NAME=FILE, such as pharmacies=pharmacies.csv")
+        file = Path(path)
+        files.append(CollectionFile(name, file, day, source or file.name, max_bad_rows=bad_share))
+    return files
+
+
+def collect(
+    out: Path,
+    files: Sequence[CollectionFile],
+    region: str,
+    attributes: Sequence[str],
+    live: Sequence[str],
+    wants: Sequence[str],
+    towns: Path | None,
+) -> None:
+    """Make a model; see `askew-server collect`. Raises ParameterError and DataError."""
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")
+    space: MetricSpace
+    if region.count("/") == 3:
+        space = space_of_region(region)
+    elif Path(region).is_file():
+        space = space_of_axes(Path(region))
+    else:
+        limit = "edges in degrees, S/W/N/E such as 47/5/55/16 (only devices know countries by name)"
+        raise ParameterError("region", region, f"{limit}, or a TOML file of axes")
+    options = [AttributeOption.parsed(text) for text in attributes]
+    options += [AttributeOption.parsed(text, live=True) for text in live]
+    for option in options:
+        if option.live and option.name in [shown.name for shown in options if not shown.live]:
+            raise ParameterError("live", option.name, "a column that --attribute does not name")
+    with when_stopped(), Steps.shown() as steps:
+        told = Told(steps.step, steps.share, _note)
+        named = (() if tuple(wants) == ("none",) else wants) if wants else None
+        readings = [intake.read_collection(file, space, options, told, named) for file in files]
+        steps.pause()
+        for reading in readings:
+            _say_left_out(reading.omissions, reading.unknown)
+        _check_used(options, named or (), readings)
+        left_out = any(each.omissions.count or each.unknown.count for each in readings)
+        if left_out and files[0].max_bad_rows == 0:
+            what = "rows were left out, or values are unknown"
+            raise DataError(f"{what}, and --max-bad-rows 0 refuses that; nothing was written")
+        people = None
+        if towns is not None:  # a list of the world is no slip
+            people, omissions = intake.read_towns(
+                towns, space, towns.name, told, files[0].max_bad_rows
+            )
+            steps.pause()
+            _say_left_out(omissions)
+        numbers = numbers_for(out.parent, [each.collection.card.name for each in readings])
+        collections = [
+            replace(each.collection, card=replace(card, number=numbers[card.name]))
+            for each in readings
+            for card in (each.collection.card,)
+        ]
+        made = model_of(space, collections, people, None)
+        model, proposals = _proposing(made)
+        steps.step("writing the model")
+        keys = {each.collection.card.name: each.keys for each in readings if each.keys}
+        artifact.save(model, out, keys)
+    _report(model, readings, out)
+    for words in proposals:
+        click.echo(words)
+
+
+def update_live(model: Path, file: CollectionFile) -> None:
+    """Replace live values of one collection; see `askew-server update-live`."""
+    with when_stopped(), Steps.shown() as steps:
+        done = intake.update_live(
+            model, file, Told(steps.step, steps.share, _note), strict=file.max_bad_rows == 0
+        )
+    _say_left_out(done.omissions, done.unknown)
+    items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"
+    click.echo(f"{file.name}: {', '.join(done.columns)} of {items}")
+
+
+def _check_used(
+    options: Sequence[AttributeOption], wants: Sequence[str], readings: Sequence[ReadCollection]
+) -> None:
+    """Raise ParameterError for a column that no file has: it is a slip, or the wrong file."""
+    cards = [reading.collection.card for reading in readings]
+    shown = {attribute.name for card in cards for attribute in card.attributes}
+    for option in options:
+        if option.name not in shown:
+            limit = "a column of a file; a live one that comes later needs a kind, NAME=KIND"
+            raise ParameterError("live" if option.live else "attribute", option.name, limit)
+    wanted = {want.attribute for card in cards for want in card.wants}
+    for text in wants:
+        if text.partition("=")[0] not in wanted:
+            raise ParameterError("want", text, "of a column that replies show")
+
+
+def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
+    """Return the model whose card proposes, from sizes, how devices get each collection, and what
+    it proposes in words.
+    """
+    if sum(map(len, model.collections.values())) > artifact.MOST_HELD:
+        return model, [f"devices ask: they hold no more than {artifact.MOST_HELD:,} items"]
+    whole = len(rows_to_bytes(model.card, model.collections))
+    proposed, words = {}, []
+    for name, each in model.collections.items():
+        card, rows, mode = each.card, len(rows_to_bytes(model.card, {name: each})), ServingMode.ASK
+        if whole > DEVICE_BYTES:
+            why = f"all rows take {whole:,} bytes, and devices hold {DEVICE_BYTES:,}"
+            words.append(f"devices ask for {name}: {why}")
+        elif card.is_live:
+            words.append(f"devices ask for {name}: some of its values are live")
+        else:
+            mode = ServingMode.HELD
+            words.append(f"devices hold {name}, {rows:,} bytes, and send nothing")
+        proposed[name] = replace(each, card=replace(card, mode=mode))
+    cards = tuple([proposed[each.name].card for each in model.card.collections])
+    return replace(model, card=replace(model.card, collections=cards), collections=proposed), words
+
+
+def _note(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _say_left_out(omissions: Omissions, unknown: Omissions | None = None) -> None:
+    """Say what was left out of a file, and what could not be read of rows that stay."""
+    for left, what, done in (
+        (omissions, "row", "left out:"),
+        (unknown, "value", "unknown, or in part; their rows stay:"),
+    ):
+        if left is not None and left.count:
+            count = f"1 {what}" if left.count == 1 else f"{left.count:,} {what}s"
+            _note(f"{count} of {Path(left.file).name} {done}")
+            for line in left.lines:
+                _note(f"  {line}")
+
+
+def _report(model: MetricModel, readings: list[ReadCollection], out: Path) -> None:
+    """What was made, on standard output."""
+    card = model.card
+    click.echo(f"space        {words_of(card.space)}, version {card.space.version}")
+    for reading in readings:
+        _report_collection(reading)
+    click.echo(f"rule         {card.rule}, density: {card.density}")
+    most = [f"{each.name} {card.largest_slate(each.name)}" for each in card.collections]
+    click.echo(f"largest k    {', '.join(most)}")
+    click.echo(f"model        {out}")
+
+
+def _report_collection(reading: ReadCollection) -> None:
+    card = reading.collection.card
+    simulated = ", SIMULATED" if card.simulated else ""
+    click.echo(
+        f"collection   {card.name}, number {card.number}, {card.n_items:,} items, "
+        f"version {card.version}{simulated}"
+    )
+    for each in card.attributes:
+        live, unit = ", live" if each.live else "", f" in {each.unit}" if each.unit else ""
+        click.echo(f"  shows      {each.name}: {each.kind}{unit}{live}")
+    for words in _wanted(card):
+        click.echo(f"  wants      {words}")
+    if reading.unused:
+        click.echo(f"  hides      {', '.join(reading.unused)} (--attribute COLUMN shows one)")
+
+
+def _wanted(card: CollectionCard) -> Iterator[str]:
+    """What a collection's results hedge over, a line for each weight of an attribute."""
+    units = {each.name: each.unit for each in card.attributes}
+    rated = {each.attribute for each in card.wants if each.rate}
+    found: dict[tuple[str, float], list[str]] = {}
+    for each in card.wants:
+        said = each.word or f"{each.rate:g}"
+        found.setdefault((each.attribute, each.weight), []).append(said)
+    for (name, weight), what in found.items():
+        rates = f" km a {units[name] or 'unit'}" if name in rated else ""
+        yield f"{name}: {', '.join(what)}{rates}, {weight:.1%} of people each"
+    if card.wants:
+        yield f"distance alone: {1 - sum(each.weight for each in card.wants):.0%}"

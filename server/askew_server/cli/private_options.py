@@ -1,0 +1,96 @@
+"""The options of private training, which `train` and `update` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from askew_server.cli.options import (
+    PATH,
+    POSITIVE,
+    RATIONAL,
+    Workplace,
+    again_options,
+    bound_option,
+    dry_run_option,
+    engine_options,
+)
+
+_OPTIONS = (
+    click.option(
+        "--private",
+        is_flag=True,
+        help="Learn from one noisy matrix of likes, paid for with --epsilon and --delta.",
+    ),
+    click.option("--epsilon", type=POSITIVE, help="Of a private model: its epsilon, such as 1."),
+    click.option("--delta", type=RATIONAL, help="Of a private model: its delta, such as 1e-6."),
+    click.option(
+        "--expect",
+        type=click.IntRange(1),
+        help="Of a private model: how many people there are, as far as you know without them.",
+    ),
+    click.option("--ledger", type=PATH, help="Of a private model: what pays."),
+    click.option("--mark", type=PATH, help="The ledger's mark."),
+    click.option("--dataset", help="Whose budget pays."),
+    again_options,
+    dry_run_option,
+    bound_option,
+    engine_options,
+)
+
+
+@dataclass(frozen=True)
+class PrivateOptions:
+    """What was typed. expect: how many people, as far as the operator knows without ratings."""
+
+    private: bool
+    epsilon: Fraction | None
+    delta: Fraction | None
+    expect: int | None
+    ledger: Path | None
+    mark: Path | None
+    dataset: str | None
+    as_of: str | None
+    again: bool
+    dry_run: bool
+    max_items_per_unit: int | None
+    engine: str
+    encoding: str | None
+
+    def check_unused(self) -> None:
+        """Raise click.UsageError for what only --private takes."""
+        typed = (self.epsilon, self.delta, self.expect, self.as_of, self.max_items_per_unit)
+        if any((*typed, self.again, self.dry_run)):
+            raise click.UsageError(
+                "--epsilon, --delta, --expect, --as-of, --again, --max-items-per-unit and --dry-run"
+                " are of --private; devices choose an epsilon of their own"
+            )
+
+    @property
+    def place(self) -> Workplace:
+        """Return where ledger and engine are. Raises click.UsageError without a ledger."""
+        if self.ledger is None or self.epsilon is None or self.delta is None:
+            raise click.UsageError("--private needs --epsilon, --delta and --ledger")
+        return Workplace(
+            ledger=self.ledger, mark=self.mark, engine=self.engine, encoding=self.encoding
+        )
+
+
+def private_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options; it gets them as one keyword argument, `paying`."""
+
+    @wraps(command)
+    def gathered(*positional: Any, **named: Any) -> Any:
+        fields = {name: named.pop(name) for name in PrivateOptions.__dataclass_fields__}
+        return command(*positional, paying=PrivateOptions(**fields), **named)
+
+    taking: Callable[..., Any] = gathered
+    for option in reversed(_OPTIONS):
+        taking = option(taking)
+    return taking

@@ -1,0 +1,178 @@
+"""Training as an operator sees it: files come in, a model and its report go out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from threadpoolctl import threadpool_limits
+
+from askew.limits import MAX_RANKING_DIMENSION
+from askew.spaces.vectors import RatingScale
+from askew_server.cli.private_options import PrivateOptions
+from askew_server.cli.progress import Steps
+from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.train_private import make_private
+from askew_server.cli.training_data import (
+    check_new,
+    report,
+    save,
+    scale_of,
+    show_left_out,
+    show_omissions,
+    training_data,
+)
+from askew_server.ratings import ItemRow, RatingTable, read_items
+from askew_server.ratings.vectors import read_vectors
+from askew_server.taste.model import item_model
+from askew_server.taste.model.artifact import TasteManifest
+from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
+from askew_server.taste.training.given_vectors import given_items
+from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, often_rated
+from askew_server.taste.training.options import (
+    FIXED,
+    GIVEN,
+    LEARNED,
+    UPDATED,
+    TrainingOptions,
+    in_words,
+    what_it_tells,
+)
+from askew_server.taste.training.paid_matrix import NOISY
+from askew_server.taste.training.space_fit import scale_of as scale_of_ratings
+
+
+def train(
+    ratings: Path,
+    items: Path | None,
+    out: Path,
+    paying: PrivateOptions,
+    *,
+    k: int,
+    min_ratings: int,
+    like_from: float | None,
+    counts: bool,
+    model: Path | None,
+    limits: tuple[float, float],
+    bad_share: float,
+) -> None:
+    """Train a model; see `askew-server train`. Raises click.UsageError."""
+    options = TrainingOptions(
+        k=k,
+        min_ratings=min_ratings,
+        like_from=None if counts else like_from,
+        counts=(1.0 if like_from is None else like_from) if counts else None,
+    )
+    if paying.private:
+        if counts or model:
+            raise click.UsageError("--private takes no --counts and no --model")
+        make_private(paying, ratings, items, out, options, scale_of(limits, like_from))
+        return
+    paying.check_unused()
+    table, rows = training_data(
+        ratings, items, out, options.counts, bad_share=bad_share, encoding=paying.encoding
+    )
+    vectors: FixedVectors | LearnedVectors
+    if model is None:
+        vectors = LearnedVectors()
+        kept = tuple(table.item_keys[item] for item in often_rated(table, min_ratings))
+        least = scale_of_ratings(table, options.like_from).like_from
+        reason = f"fewer than {min_ratings} ratings (--min-ratings)"
+    else:
+        imported = of_tastes(load(model))
+        catalog, space = imported.catalog, imported.card.space
+        kept = tuple(imported.keys)
+        vectors = FixedVectors(kept, catalog.vectors, catalog.boosts, space)
+        least, reason = space.scale.like_from, "the model of --model does not have them"
+    show_left_out(table, kept, least, reason)
+    # On small matrices, more threads wait for each other: more CPU time, no faster.
+    with Steps.shown() as steps, threadpool_limits(1):
+        made = item_model.train(
+            table,
+            rows,
+            options,
+            source=_source_of(table),
+            vectors=vectors,
+            step=lambda name: steps.step(f"training: {name}"),
+        )
+        save(made, out, steps)
+    report(made, table, out, what_it_tells(FIXED if vectors.fixed else LEARNED))
+
+
+def update(
+    model: Path,
+    ratings: Path,
+    items: Path | None,
+    out: Path,
+    paying: PrivateOptions,
+    *,
+    bad_share: float,
+) -> None:
+    """Make a new catalog in a model's space; see `askew-server update`. Raises click.UsageError."""
+    old = of_tastes(load(model))
+    # As its manifest says, also where the matrix is gone.
+    manifest = decode_manifest(read(model / MANIFEST, MANIFEST_LIMIT), TasteManifest)
+    if paying.private != (NOISY in manifest.files):
+        raise click.UsageError(
+            f"{model} is no private model: its people are told as they are, without --private"
+            if paying.private
+            else f"{model} is a private model: update it with --private"
+        )
+    if paying.private:
+        make_private(paying, ratings, items, out, old.training, old.card.space.scale, old)
+        return
+    paying.check_unused()
+    table, rows = training_data(
+        ratings, items, out, old.training.counts, bad_share=bad_share, encoding=paying.encoding
+    )
+    if items is None:
+        known = zip(old.keys, old.catalog.items, strict=True)
+        rows |= {key: ItemRow(item.title, item.year, item.genres) for key, item in known}
+    least = old.training.min_ratings
+    kept = {table.item_keys[item] for item in often_rated(table, least)}
+    reason = f"fewer than {least} ratings, as the model was trained"
+    show_left_out(table, kept, old.card.space.scale.like_from, reason)
+    with Steps.shown() as steps, threadpool_limits(1):
+        steps.step("the catalog")
+        new = item_model.update(old, table, rows, source=_source_of(table))
+        save(new, out, steps)
+    added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
+    click.echo(f"items      {added:,} new, {dropped:,} dropped")
+    report(new, table, out, what_it_tells(UPDATED))
+
+
+def import_vectors(
+    vectors: Path,
+    items: Path,
+    user_vectors: Path | None,
+    out: Path,
+    scale: RatingScale,
+    *,
+    k: int,
+    bad_share: float,
+) -> None:
+    """Make a model of vectors that another model has; see `askew-server import`."""
+    # As many dimensions as the vectors have.
+    options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)
+    check_new(out)
+    imported = read_vectors(vectors)
+    users = None if user_vectors is None else read_vectors(user_vectors)
+    rows, left_out = read_items(items, bad_share=bad_share)
+    show_omissions(left_out)
+    matched = given_items(imported, rows, left_out.count)
+    n, size = matched.vectors.shape
+    click.echo(f"vectors    {n:,} items, {size} numbers each")
+    if matched.without:
+        click.echo(f"           {matched.without:,} rows of the items have no vector: left out")
+    click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
+    with Steps.shown() as steps, threadpool_limits(1):
+        model, table = item_model.import_model(
+            matched, users, rows, options, scale, step=lambda name: steps.step(f"import: {name}")
+        )
+        save(model, out, steps)
+    report(model, table, out, what_it_tells(GIVEN))
+
+
+def _source_of(table: RatingTable) -> str:
+    """Return where the ratings come from, in the words of the card, which is public."""
+    return f"ratings of {in_words(table.n_people)} people"
