@@ -305,7 +305,7 @@ class NearSubject:
 
     def query(self, signal: Signal) -> Query:
         """Return the question by this signal: the collection by its number."""
-        source, number = self.source, self._card.number_of(self.source.collection)
+        source, number = self.source, self._card.asked_number(self.source.collection)
         return Query(signal, source.k, number, self._catalog_date, holds_rows=bool(self._rows))
 
     def _held_words(self) -> str:

@@ -30,7 +30,7 @@ _STORED = (
 
 
 def part_of_model(payload: bytes) -> str | None:
-    """What of a model a charge paid for, a noisy matrix of likes; None of a list."""
+    """Return what of a model a charge paid for, a noisy matrix of likes; None of a list."""
     kind = "noisy matrix of likes"
     return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
 
@@ -53,12 +53,12 @@ class ReleaseReader:
         self._path = path
 
     def check(self) -> None:
-        """Whether the file is there and a ledger, as far as its first page says."""
+        """Raise LedgerError unless the file is a ledger, as far as its first page says."""
         with self._database():
             pass
 
     def document(self, charge: int) -> bytes:
-        """A release as it was stored. Raises NotFound."""
+        """Return a release as it was stored. Raises NotFound."""
         with self._database() as database:
             row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()
         payload = b"" if row is None else bytes(row[1])
@@ -68,17 +68,17 @@ class ReleaseReader:
         return payload
 
     def named(self, charge: int) -> bytes:
-        """`document` for an operator. Raises LedgerError, which names the releases there are."""
+        """Return `document`. Raises LedgerError, which names the releases that there are."""
         try:
             return self.document(charge)
         except NotFound:
             page = self.page("", 0, _NAMED)
-        there = ", ".join(str(each.charge) for each in page.summaries) or "none yet"
+        there = ", ".join(str(summary.charge) for summary in page.summaries) or "none yet"
         more = " and more, see askew-server releases list" if page.more else ""
         raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
     def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
-        """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""
+        """Return at most `limit` releases after a charge, of one data set or, if empty, of all."""
         with self._database() as database:
             rows = database.execute(
                 f"{_STORED} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
@@ -90,8 +90,8 @@ class ReleaseReader:
                 for charge, payload in rows
                 if not part_of_model(payload)
             )
-            found = tuple(islice(summaries, limit + 1))
-        return ReleasePage(found[:limit], len(found) > limit)
+            first = tuple(islice(summaries, limit + 1))
+        return ReleasePage(first[:limit], len(first) > limit)
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -100,8 +100,8 @@ class ReleaseReader:
         address = f"{self._path.absolute().as_uri()}?mode=ro{self._immutable()}"
         try:
             with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE)) as database:
-                found = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
-                if found != [*_MARKS.values()]:
+                marks = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
+                if marks != [*_MARKS.values()]:
                     raise LedgerError(f"{self._path} is not a ledger that this program reads")
                 yield database
         except (UnicodeDecodeError, sqlite3.Error) as error:
