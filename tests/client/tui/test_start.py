@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import gc
 import json
 import subprocess
@@ -22,7 +23,9 @@ from rich.console import RenderableType
 from served_rows import ServedModel, rows_model
 from textual.worker import WorkerState
 
+from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import LedgerError, NotReady, Unreachable
+from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
 from askew_client.device.nearby import Nearby
 from askew_client.device.titles import Titles
@@ -30,6 +33,7 @@ from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
 from askew_client.transport import grpc as grpc_transport
+from askew_client.transport.calls import card_request
 from askew_client.tui import app
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_device, simulated_model
@@ -95,14 +99,15 @@ class Written(ServedModel):
         return calls
 
 
+CARD = ("GetModelCard", card_request(catalog_date_of((datetime.date.today() - date_of(0)).days)))
 HEADS = [("file", b"whole 0"), ("file", b"default 0")]
 
 
 @pytest.mark.parametrize(
     ("has_files", "first", "again", "later"),
     [
-        (True, [("file", b"whole 0"), ("file", b"whole 48"), ("GetModelCard", b"")], [], []),
-        (False, [*HEADS, ("GetModelCard", b"")], HEADS, HEADS),
+        (True, [("file", b"whole 0"), ("file", b"whole 48"), CARD], [], []),
+        (False, [*HEADS, CARD], HEADS, HEADS),
     ],
     ids=["a file for devices", "none"],
 )
