@@ -165,8 +165,7 @@ async def test_prices_change_under_the_hand_and_what_is_charged_was_shown(
     device: DeviceWorld,
 ) -> None:
     """One walk, of which the charges are known. Planted bugs: an Enter that ends a word and draws a
-    place; a price that is not seen and counts as shown; a charge without a question; and a price
-    that is not compared as it is charged.
+    place; a price that is not seen and counts as shown; and a charge without a question.
     """
     witness = await pressed(device, WALK)
     assert (witness.charges, witness.sent) == (5, 5)
