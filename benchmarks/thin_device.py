@@ -49,7 +49,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
     from askew_client.settings.settings import ClientSettings
     from askew_client.signals.store import SignalStore
 
-    settings = ClientSettings(epsilon_per_rating=Fraction(1), k=K, mode="query", timeout=60.0)
+    settings = ClientSettings(epsilon_per_rating=Fraction(1), k=K, mode="ask", timeout=60.0)
     places, bits = paths.places(directory), SystemBits()
     async with open_library(settings, server=address, directory=directory) as (network, library):
         signals = SignalStore(places.ledger, settings.caps, places.mark)
@@ -61,7 +61,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
         _said("connected")
         for match in companion.titles.search("", RATED):
             companion.profile.rate(match.title, 5.0)
-        answer = await companion.titles.ask()
+        answer = await companion.asker.ask(companion.titles)
         _said("asked")
         turn = (await library.refresh()).next_look.timestamp()
         refreshed = await library.sync.refresh(int(turn))

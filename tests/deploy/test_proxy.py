@@ -85,7 +85,7 @@ async def called(channel: grpc.aio.Channel, method: str, request: bytes = b"") -
 
 async def test_a_device_asks_through_it_by_tls(proxy: Proxy, tmp_path: Path) -> None:
     settings = ClientSettings(
-        mode="query",
+        mode="ask",
         k=4,
         timeout=PATIENCE,
         authority=str(proxy.authority),

@@ -242,7 +242,7 @@ class Device:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[AskewClient]:
         settings = ClientSettings(
-            mode="query",
+            mode="ask",
             k=4,
             interval=0.2,  # a busy machine, which takes longer, asks some intervals later
             timeout=PATIENCE,

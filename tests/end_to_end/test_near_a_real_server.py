@@ -99,9 +99,9 @@ async def test_a_named_value_asks_a_line(tmp_path: Path, hour: float) -> None:
     model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
     async with device_of(model, tmp_path) as client:
         client.places.add("morning", AxisValues({"hour": hour}))
-        quote = await client.near_quote("posts", "morning")
+        shown = await client.near_cost("posts", "morning")
         first = await client.near("posts", "morning")
         again = await client.near("posts", "morning")
-    assert (quote.fresh, first.fresh, again.fresh) == (True, True, False)
+    assert (shown.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
     assert first.results == again.results
     assert all(each.distance <= 24 for each in first.results)

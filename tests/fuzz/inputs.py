@@ -746,7 +746,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
     "it takes a value or a name of this program, and reads nothing that another wrote": (
         "askew.spaces.encoder:Encoder.decode",
         "askew_client.cli.options:load",
-        "askew_client.near.sources:view_of",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
         "askew_client.signals.records:entry_of",
