@@ -43,22 +43,14 @@ PARTS = {
     "selection": Part(
         "selection", "mechanisms beside peers; files, items", usual=True, most=("1e7",)
     ),
-    "covariance": Part("noisy_covariance", "exact noise on a matrix beside floats'; items"),
-    "device": Part("device_step", "a device's own work on one question", usual=True),
     "near": Part("near", "a question near a place; numbers of items", True, ("1e7",)),
     "ledger": Part("ledger_speed", "the CPU of a charge, and opening a ledger", usual=True),
     "start-up": Part("start_up", "CPU of commands from start to end", usual=True),
     "counting": Part("counting", "engines beside their bare query; events", True, ("1e8",)),
-    "training": Part("training_scale", "made-up ratings to a model; their number", usual=True),
     "search": Part("device_search", "a key press in a search; titles", usual=True),
-    "private_model": Part("private_model", "what privacy costs a model, 10 min; ratings, items"),
-    "proposals": Part("proposals", "the proposed mechanism, 10 min; files of counts"),
     "recall": Part("recall", "top 20 beside peers, a picture, 1 min; a file of counts"),
     "serving": Part("server_speed", "answers beside an echo; scenes", True, ("every",)),
-    "cryptographic": Part("cryptographic", "a question's cost beside published ones", usual=True),
-    "thin": Part("thin_device", "bytes and memory of a device, 2 min; items"),
     "overload": Part("overload", "ten times what a server can answer", usual=True),
-    "start": Part("server_start", "what a server takes to start; numbers of items"),
     "tastes": Part("tastes", "what a signal of tastes is worth, 3 min; ratings"),
 }
 

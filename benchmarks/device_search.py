@@ -23,7 +23,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
+from benchmarks.serving.models import made_tastes
 
 if TYPE_CHECKING:
     from askew_client.device.device import Device
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 SIZES, BUDGET = (100_000, 400_000), 64_000_000
 RATED, SHOWN, LIMIT = 300, 40, 500
 MOST = {100_000: 15.0, 400_000: 60.0}  # milliseconds a key press
+WORDS = 30_000
 MEMORY = 300.0  # megabytes
 NOWHERE = b"zzzz"  # in no title
 TYPED = {
@@ -44,15 +47,23 @@ TYPED = {
 }
 
 
+def made_titles(count: int, rng: np.random.Generator) -> list[str]:
+    """Make titles of some words, a few of which stand in many, and of about 25 letters."""
+    letters = np.array(list("eeeeaaaooiinnnrrsssttlldhcmupgbfywvk"))
+    words = ["".join(rng.choice(letters, size)).capitalize() for size in rng.integers(2, 10, WORDS)]
+    odds = 1 / np.arange(1, WORDS + 1) ** 0.8
+    lengths = rng.choice([1, 2, 3, 4, 5, 6, 7], count, p=[0.1, 0.22, 0.25, 0.2, 0.12, 0.07, 0.04])
+    chosen = iter(rng.choice(WORDS, int(lengths.sum()), p=odds / odds.sum()))
+    return [" ".join(words[next(chosen)] for _ in range(n)) for n in lengths]
+
+
 def make(count: int, folder: Path) -> None:
     """The file that a device holds, and its titles as they are searched."""
-    from benchmarks.thin_device import made_model
-
     from askew.catalog.title_key import plain_text
     from askew.wire.catalog_file import catalog_to_bytes
 
-    card, catalog = made_model(count)
-    card = replace(card, n_default=count)
+    model = made_tastes(count, 2, made_titles(count, np.random.default_rng(0)))
+    card, catalog = replace(model.card, n_default=count), model.catalog
     (folder / "held").write_bytes(catalog_to_bytes(card, catalog))
     folded = [plain_text(item.label) for item in catalog.items]
     (folder / "folded").write_text("\n".join(folded), "utf-8")

@@ -22,21 +22,27 @@ import numpy as np
 from benchmarks import figures
 from benchmarks.baselines import peers
 from benchmarks.baselines import selection as plain
-from benchmarks.proposals import K, thinned, wish_of
 from benchmarks.results import Result, record
 from benchmarks.selection import Counts, films
 
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew_server.release.forecast import Expectation, SimulatedBits, best_of, forecasts
-from askew_server.release.selectors import specs
+from askew_server.release.selectors import MechanismRequest, specs
 
 EPSILONS = [Fraction(n, 1000) for n in (10, 20, 30, 50, 70, 100, 140, 200, 300, 500, 700, 1000)]
-DRAWS = 24
+K, DRAWS = 20, 24
 Release = Callable[[], Iterable[int]]
 
 
 def releases(falling: Counts, epsilon: Fraction) -> dict[str, Release]:
     """Return a release of each contender, of counts that fall."""
-    wish = wish_of(epsilon)
+    wish = MechanismRequest(
+        k=K,
+        epsilon=epsilon,
+        delta=Fraction(0),
+        neighbors=ADD_OR_REMOVE_ONE,
+        max_items_per_unit=None,
+    )
     expected = Expectation((int(falling[K - 1]),), "")
     best = best_of(forecasts(wish, len(falling), expected, needs=False), wish)
     assert best is not None
@@ -45,6 +51,12 @@ def releases(falling: Counts, epsilon: Fraction) -> dict[str, Release]:
     opendp = {"OpenDP": peers.top_k(falling, K, float(epsilon))} if peers.INSTALLED else {}
     ours = partial(proposed.select, falling, bits=SimulatedBits(1))
     return {"Askew": ours, "exponential, peeled": peeled, **opendp}
+
+
+def thinned(counts: Counts, users: int) -> Counts:
+    """Return counts of a sample that has so many users at place k."""
+    edge = np.sort(counts)[-K]
+    return np.random.default_rng(1).binomial(counts, min(1.0, users / edge))
 
 
 def main(paths: list[str]) -> None:

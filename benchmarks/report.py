@@ -67,21 +67,12 @@ def _taste(cell: tastes.Cell) -> Report:
 
 def private_of(table: RatingTable, items: int) -> Report:
     """Measure what privacy costs a model of these ratings."""
-    cells = [
-        {
-            "people": line.people,
-            "copies": line.copies,
-            "epsilon": line.epsilon,
-            "ndcg": rounded(line.ndcg),
-            "share": rounded(line.share),
-            "quarter": line.quarter and rounded(line.quarter[0]),
-            "als": line.als and rounded(line.als),
-            "popularity": rounded(line.popularity),
-        }
-        for line in private_model.lines_of(table, items, list(private_model.CELLS))
-    ]
-    seeds = list(private_model.SEEDS)
-    return {"people": table.n_people, "items": items, "seeds": seeds, "cells": cells}
+    return {
+        "people": table.n_people,
+        "items": items,
+        "seeds": list(private_model.SEEDS),
+        "cells": list(private_model.measured(table, items)),
+    }
 
 
 def measured(parts: Sequence[str], options: argparse.Namespace) -> Report:
@@ -331,11 +322,11 @@ def _wants(report: Report) -> Rows:
 
 
 def _private(report: Report) -> Rows:
-    names = ("NDCG@10", "share of no noise", "a quarter, four times", "private ALS", "a list")
+    names = ("NDCG@10", "share of no noise", "a quarter, four times", "a list")
     yield ["people", "ε", *names]
     for cell in report["private"]["cells"]:
         simulated = " SIMULATED" if cell["copies"] > 1 else ""
-        estimates = [cell[name] for name in ("ndcg", "share", "quarter", "als", "popularity")]
+        estimates = [cell[name] for name in ("ndcg", "share", "quarter", "popularity")]
         yield [f"{cell['people']:,}{simulated}", f"{cell['epsilon']}", *map(_estimate, estimates)]
 
 

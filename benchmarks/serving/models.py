@@ -58,8 +58,8 @@ def snapshot(kind: str, size: str = "0", more: str = "2") -> Snapshot:
             return snapshot_of(made_places(int(size), MetricRuleKind(more)))
 
 
-def made_tastes(count: int, dimension: int) -> Tastes:
-    """So many items of 32 factors."""
+def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> Tastes:
+    """Make a model of so many items of 32 factors. titles: made up where there are none."""
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
     directions = np.linalg.qr(rng.normal(size=(_FACTORS, dimension)))[0].astype(np.float32)
@@ -70,9 +70,10 @@ def made_tastes(count: int, dimension: int) -> Tastes:
     scales = scales_of(vectors)
     space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales)
     genres, years = rng.integers(0, _GENRES, count), rng.integers(1930, 2026, count)
+    titles = titles or [f"Simulated title {number}" for number in range(count)]
     items = tuple(
-        Item(f"Simulated title {i}", year, (f"Kind {genre}",))
-        for i, (year, genre) in enumerate(zip(years.tolist(), genres.tolist(), strict=True))
+        Item(title, year, (f"Kind {genre}",))
+        for title, year, genre in zip(titles, years.tolist(), genres.tolist(), strict=True)
     )
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))

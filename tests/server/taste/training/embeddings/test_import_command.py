@@ -1,15 +1,12 @@
-"""`askew-server import`, with vectors of models that really learn: TruncatedSVD, a two-tower model,
-and `implicit` where it is installed. The people are the demo's, simulated.
+"""`askew-server import`, with vectors of a model that learns: a truncated SVD. The people are the
+demo's, simulated.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -43,19 +40,6 @@ def _few_people(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def examples() -> ModuleType:
-    """The models of benchmarks/bring_your_own.py."""
-    path = Path(__file__).parents[5] / "benchmarks/bring_your_own.py"
-    spec = importlib.util.spec_from_file_location("bring_your_own", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bring_your_own"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@cache
 def people() -> tuple[tuple[str, ...], csr_array, csr_array]:
     """Keys, and the likes of four of five people, who are learned from, and of the others."""
     table = simulated_table()
@@ -67,19 +51,18 @@ def people() -> tuple[tuple[str, ...], csr_array, csr_array]:
 
 
 @cache
-def learned(name: str) -> Mapping[str, NDArray[np.floating]]:
-    """Vectors of items and of users by a model that learns from the demo's people."""
-    _, likes, _ = people()
-    more = {"steps": 400, "batch": 128} if name == "two_tower" else {}
+def learned() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return vectors of items and of users: a truncated SVD of the likes of the demo's people."""
     with threadpool_limits(1):
-        items, users = getattr(examples(), name)(likes, DIMENSION, **more)
-    return {"items": items} if users is None else {"items": items, "users": users}
+        users, weights, items = np.linalg.svd(people()[1].toarray(), full_matrices=False)
+    roots = np.sqrt(weights[:DIMENSION])
+    return items[:DIMENSION].T * roots, users[:, :DIMENSION] * roots
 
 
-def write(folder: Path, name: str) -> tuple[Path, Path]:
+def write(folder: Path) -> tuple[Path, Path]:
     """Vectors and items as files."""
     keys, _, _ = people()
-    np.savez(folder / "v.npz", vectors=learned(name)["items"], keys=np.array(keys))
+    np.savez(folder / "v.npz", vectors=learned()[0], keys=np.array(keys))
     lines = [f'"{key}","{key}"' for key in keys]
     (folder / "items.csv").write_text("\n".join(["item,title", *lines]), encoding="utf-8")
     return folder / "v.npz", folder / "items.csv"
@@ -100,15 +83,14 @@ def kept_by_codes(model: ItemModel, vectors: NDArray[np.float64]) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["truncated_svd", "two_tower"])
 def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
-    name: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vectors, items = write(tmp_path, name)
+    vectors, items = write(tmp_path)
     given = [vectors, "--items", items]
     assert run("import", *given, "--out", tmp_path / "m") == 0
     model = artifact.load(tmp_path / "m")
-    assert kept_by_codes(model, learned(name)["items"].astype(np.float64)) >= 0.99
+    assert kept_by_codes(model, learned()[0]) >= 0.99
     assert model.card.space.ranking_dimension == DIMENSION
     assert model.card.simulated
     assert "SIMULATED likes of 400 people" in model.card.source
@@ -132,7 +114,7 @@ def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
 
 def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None:
     keys, _, _ = people()
-    vectors = learned("truncated_svd")["items"].astype(np.float64)
+    vectors, _ = learned()
     turned = Vectors(2.0**30 * vectors[::-1], keys[::-1])
     first, second = made(Vectors(vectors, keys)), made(turned)
     assert first.card.space == second.card.space
@@ -142,7 +124,7 @@ def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None
 def test_user_vectors_make_the_space_of_people_like_them() -> None:
     """The first users of all are of one kind here, so what is shown to anybody is for that kind."""
     keys, _, _ = people()
-    vectors, users = (learned("two_tower")[name].astype(np.float64) for name in ("items", "users"))
+    vectors, users = learned()
     likest = np.argsort(-(users @ users[0]) / np.linalg.norm(users, axis=1))[:150]
     items = Vectors(vectors, keys)
     models = kind, _ = made(items, Vectors(users[likest])), made(items)
@@ -162,7 +144,7 @@ def test_user_vectors_make_the_space_of_people_like_them() -> None:
 def test_an_option_that_cannot_be_is_refused_in_one_line(
     more: list[str], reason: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vectors, items = write(tmp_path, "truncated_svd")
+    vectors, items = write(tmp_path)
     out = tmp_path / "m"
     assert run("import", vectors, "--items", items, "--out", out, *more) == 2
     error = capsys.readouterr().err
