@@ -10,7 +10,7 @@
 # make towns     the tables of towns and regions from GeoNames, 35 MB; CHECK=1 compares them
 # make docs      the documentation site, into build/docs/
 # make papers    the main figures of four papers, into docs/papers; some minutes
-# make count     the size of this project
+# make check     style, types, imports and protocol, and the size of this project beside its goals
 # make supply    asks whether a locked dependency has a known fault, and lists what a server is made of;
 #                LOCK=1 locks them anew; WITH=lowest or newest tests with the oldest or newest allowed
 PYTHON ?= python3
@@ -119,10 +119,6 @@ build/geonames/.installed: requirements-towns.lock $(STAMP)
 	$(call quietly,.venv-docs,$(call installer,.venv-docs) --no-deps --no-build-isolation -e .)
 	@touch $@
 
-# The size of this project, beside its goals.
-count: $(STAMP)
-	@$(BIN)/python -m benchmarks.count
-
 check: $(STAMP) .venv-proto/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -133,6 +129,7 @@ check: $(STAMP) .venv-proto/.installed
 	diff -r -x __init__.py -x __pycache__ build/proto/askew/wire/v1 shared/askew/wire/v1
 	$(BIN)/buf lint proto
 	$(BIN)/buf breaking proto --against proto/released.json
+	@$(BIN)/python -m benchmarks.count
 
 # What an installer says goes to a file of the environment $(1), and is shown where it fails.
 quietly = @{ $(2); } >>$(1)/install.log 2>&1 || { cat $(1)/install.log >&2; exit 1; }

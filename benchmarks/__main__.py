@@ -1,13 +1,13 @@
-"""Every measurement by its name, each in a process of its own:.
+"""Run measurements by their names, each in a process of its own.
 
     python -m benchmarks                     those of `make bench`, one after the other
     python -m benchmarks all                 with the dear ones that it leaves out
     python -m benchmarks list                all names
     python -m benchmarks NAME [ARGUMENT ..]  one of them, which changes no report
 
-All of them run, whatever one before it says; then benchmarks/results.md, results.json and
-growth.svg are written. What was beyond a goal, or broken, is named in the end, and the exit status
-is 1. What each printed lies in build/bench/NAME.txt, its rows in NAME.jsonl.
+All of them run, whatever one before it says; then benchmarks/results.md and results.json are
+written. What was beyond a goal, or broken, is named in the end, and the exit status is 1. What each
+printed lies in build/bench/NAME.txt, its rows in NAME.jsonl.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PARTS = {
 
 
 def run(name: str, arguments: list[str]) -> results.Part:
-    """What it measured, whether it kept its goals, or how it ended. What it prints is shown."""
+    """Run a measurement, show what it prints, and return its rows and how it ended."""
     OUT.mkdir(parents=True, exist_ok=True)
     rows = (OUT / f"{name}.jsonl").absolute()
     rows.unlink(missing_ok=True)
@@ -93,14 +93,14 @@ def _cpu_of_children() -> float:
 
 
 def left_out(*, most: bool) -> list[str]:
-    """What a run of all usual parts does not measure."""
-    each = [f"`{name}`: {part.about}" for name, part in PARTS.items() if not part.usual]
+    """Return what a run of all usual parts does not measure."""
+    unusual = [f"`{name}`: {part.about}" for name, part in PARTS.items() if not part.usual]
     dear = [
         f'the dear rows of `{name}`: `make bench NAME={name} ARGS="{" ".join(part.most)}"`'
         for name, part in PARTS.items()
         if part.usual and part.most and not most
     ]
-    return [*dear, *each]
+    return [*dear, *unusual]
 
 
 def main(arguments: list[str]) -> int:
@@ -114,17 +114,17 @@ def main(arguments: list[str]) -> int:
         print(f"no measurement is named {arguments[0]!r}: one of {', '.join(PARTS)}")
         return 2
     names = [name for name, part in PARTS.items() if part.usual] if whole else arguments[:1]
-    about, found = results.machine(), list[results.Part]()
+    about, parts = results.machine(), list[results.Part]()
     for name in names:
-        found.append(run(name, list(PARTS[name].most) if most else arguments[1:]))
+        parts.append(run(name, list(PARTS[name].most) if most else arguments[1:]))
         if whole:  # as far as it is, should the machine stop
-            results.write(found, about, left_out(most=most))
-    for each in found:
-        print(f"{each.name:13} {each.seconds:6.0f} s  {'FAILED' if each.ended else 'kept'}")
-    for each in found:
-        for row in each.missed:
-            print(f"missed: {each.name}: {row.title}: {row.work}")
-    if failed := [each.name for each in found if each.ended]:
+            results.write(parts, about, left_out(most=most))
+    for measured in parts:
+        print(f"{measured.name:13} {measured.seconds:6.0f} s  {measured.ended or 'kept'}")
+    for measured in parts:
+        for row in measured.missed:
+            print(f"missed: {measured.name}: {row.title}: {row.work}")
+    if failed := [part.name for part in parts if part.ended]:
         print(f"beyond a goal, or broken: {' '.join(failed)}", file=sys.stderr)
     return int(bool(failed))
 

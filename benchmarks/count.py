@@ -1,4 +1,4 @@
-"""The size of this project, beside what it is to come to. `make count`."""
+"""Show the size of this project beside its goals, as `make check` does."""
 
 from __future__ import annotations
 

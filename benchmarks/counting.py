@@ -8,24 +8,18 @@ hand   our statement, run by hand
 ours   count_top: column types, missing ids, the statement
 
 Logs are SIMULATED: people active by a power law, items popular by another. CPU of all processes of
-an engine, those of a JVM or a server among them; DuckDB and Spark with 3 GB. Large logs are counted
-once.
+an engine, a JVM among them; DuckDB and Spark with 3 GB. Large logs are counted once.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
-from multiprocessing.util import Finalize
 from pathlib import Path
-from tempfile import mkdtemp
 
 import duckdb
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
@@ -132,68 +126,14 @@ def started_spark(folder: Path) -> Engine:
     return SparkEngine("local[2]", settings=settings)
 
 
-def on_postgres(log: Path) -> Mapping[str, Work]:
-    """A server of our own, as Debian sets it up, the log in a table."""
-    import psycopg
-
-    from askew_server.counting.engines.postgres import PostgresEngine
-
-    address = _postgres_server(Path(mkdtemp(dir=log.parent)))
-    lines = log.with_suffix(".csv")
-    duckdb.sql(f"COPY (FROM '{log}') TO '{lines}' (HEADER false)")
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute("CREATE TABLE events (unit TEXT, item TEXT)")
-        copying = connection.cursor().copy("COPY events FROM STDIN (FORMAT csv)")
-        with copying as copied, lines.open("rb") as read:
-            while block := read.read(1 << 20):
-                copied.write(block)
-        connection.execute("ANALYZE events")
-    lines.unlink()
-    return compared(PostgresEngine(address), "events", "events")
-
-
-def _postgres_server(folder: Path) -> str:
-    """Its address, once it answers. It refuses to run as root."""
-    import psycopg
-
-    programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
-    nobody = "nobody" if os.geteuid() == 0 else None
-    folder.parent.chmod(0o755)
-    if nobody:
-        shutil.chown(folder, nobody)
-    quiet, data = subprocess.DEVNULL, str(folder / "data")
-    run = partial(subprocess.Popen, user=nobody, cwd=folder, stdout=quiet, stderr=quiet)
-    made = [f"{programs}/initdb", "-D", data, "-U", "askew", "--auth=trust", "-EUTF8"]
-    run(made).wait()
-    server = run([f"{programs}/postgres", "-D", data, "-k", str(folder), "-h", ""])
-    Finalize(None, server.terminate, exitpriority=1)  # a row ends without `atexit`
-    address = f"host={folder} user=askew dbname=postgres"
-    while server.poll() is None:
-        try:
-            psycopg.connect(address).close()
-        except psycopg.OperationalError:
-            time.sleep(0.1)
-        else:
-            return address
-    raise SystemExit("PostgreSQL did not start")
-
-
 SIZES = (10**5, 10**6, 10**7)
 SMALL, IN_MEMORY = 10**4, 10**7
 HAS_SPARK = bool(find_spec("pyspark") and shutil.which("java"))
 MEGABYTES = 4295  # 4 GiB
 BY_HAND = Goal(times=1.2, floor="hand", megabytes=MEGABYTES)
 WITHIN = Goal(floor="bare", megabytes=MEGABYTES)
-BESIDE = Goal(floor="bare")  # their memory is that of a server
+BESIDE = Goal(floor="bare")
 Made = Callable[[Path], Mapping[str, Work]]
-POSTGRES = Path("/usr/lib/postgresql")
-
-
-def start_up() -> Row:
-    """A JVM and a session of Spark, once a process; the floor is a JVM that does nothing."""
-    idle = partial(subprocess.run, ["java", "-version"], capture_output=True, check=True)
-    with_spark = partial(started_spark, Path(tempfile.gettempdir()))
-    return Row("Spark's start", lambda: {"floor": idle, OURS: with_spark}, rounds=1)
 
 
 def rows_of(folder: Path, events: int) -> Iterator[Row]:
@@ -210,8 +150,6 @@ def rows_of(folder: Path, events: int) -> Iterator[Row]:
         yield row(f"DuckDB, {shape}", on_duckdb_by_hand, goal, 3, shape)
     if HAS_SPARK:  # a JVM that counted a little log before
         yield row("Spark", lambda log: on_spark(log, made_log(folder, TEXTS, SMALL)), WITHIN, 1)
-    if find_spec("psycopg") and POSTGRES.exists() and not large:
-        yield row("PostgreSQL", on_postgres, BESIDE, 1)
 
 
 def measured(folder: Path, events: int) -> bool:
@@ -225,9 +163,8 @@ def measured(folder: Path, events: int) -> bool:
 
 def main(sizes: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="askew-counting-") as name:
-        kept = [run("start-up", [start_up()])] if HAS_SPARK and not sizes else []
-        events = [int(float(each)) for each in sizes] or SIZES
-        kept += [measured(Path(name), each) for each in events]
+        events = [int(float(size)) for size in sizes] or SIZES
+        kept = [measured(Path(name), number) for number in events]
     finish(kept)
 
 

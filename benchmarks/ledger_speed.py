@@ -26,7 +26,7 @@ from askew.dp.composition import Loss, PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
 from askew_server.ledger import ChargeRequest, Ledger
 
-MILLISECONDS, CHARGES, OPENING = 0.3, 20_000, 500  # of CPU a charge; in a ledger; to open it
+MILLISECONDS, CHARGES, OPENING = 0.1, 20_000, 500  # of CPU a charge; in a ledger; to open it
 MEMORY = Path("/dev/shm")
 CAP = PrivacyFilter(epsilon=Fraction(10**6), delta=Fraction(1, 100), slack=Fraction(1, 10**9))
 LOSS = PureDP(Fraction(1, 1000), ADD_OR_REMOVE_ONE)

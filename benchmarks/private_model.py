@@ -96,9 +96,9 @@ def evaluate_models(split: Split, matrix: Matrix, epsilon: int) -> tuple[Gains, 
     exact = ImportedVectors(keys, factors.vectors.astype(np.float32), parameters.scale, boosts)
     coded = exact.fit(people_of_matrix(noisy, split.keys, parameters), parameters.training)
     n, gains = len(split.keys), list[Gains]()
-    for vectors, boosts in ((factors.vectors, factors.boosts), (coded.vectors, coded.boosts)):
-        everywhere = np.zeros((n, vectors.shape[1])), np.zeros(n)
-        everywhere[0][kept.places], everywhere[1][kept.places] = vectors, boosts
+    for fitted in (factors, coded):
+        everywhere = np.zeros((n, fitted.vectors.shape[1])), np.zeros(n)
+        everywhere[0][kept.places], everywhere[1][kept.places] = fitted.vectors, fitted.boosts
         scorer = make_scorer(*everywhere, csr_array((n, n)))
         gains.append(split.judges.evaluate(scorer, kept.places).ndcg)
     return gains[0], gains[1]

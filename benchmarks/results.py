@@ -1,8 +1,8 @@
 """The one report of `make bench`: each measurement beside its peers, its floor and its goal.
 
 A measurement hands over rows with `record`; `make bench` gathers those of all of them and writes
-benchmarks/results.json, results.md and growth.svg, also where one of them ended early: then it has
-a row that says so. A ratio is of medians that were taken in turns in one process or one run.
+benchmarks/results.json and results.md, also where one of them ended early: then it has a row that
+says so. A ratio is of medians that were taken in turns in one process or one run.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ ABOUT: Final = (
     "compare ratios, since times differ from machine to machine. A floor is what any program must "
     "do. A peer is another program, or a paper's algorithm, written plainly."
 )
-NOT_MEASURED: Final = "published, not measured"
 
 
 @dataclass(frozen=True)
 class Result:
     """What one piece of work took. ours, peers and floor: medians in `unit`.
 
-    met: whether the goal was met; None where there is none. curve and x: where it stands in a
-    picture of growth.
+    met: whether the goal was met; None where there is none.
     """
 
     title: str
@@ -47,12 +45,10 @@ class Result:
     goal: str = ""
     met: bool | None = None
     note: str = ""
-    curve: str = ""
-    x: float | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Ours to the floor."""
+        """Return ours as a multiple of the floor."""
         if self.ours is None or self.floor is None or not self.floor[1]:
             return None
         return self.ours / self.floor[1]
@@ -66,7 +62,7 @@ def record(result: Result) -> None:
 
 
 def recorded(path: Path) -> list[Result]:
-    """The rows that a measurement added."""
+    """Return the rows that a measurement added."""
     if not path.exists():
         return []
     return [_result(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
@@ -90,7 +86,7 @@ class Part:
 
     @property
     def missed(self) -> list[Result]:
-        """The rows beyond their goals, and one for an end that no row explains."""
+        """Return the rows beyond their goals, and one for an end that no row explains."""
         found = [row for row in self.rows if row.met is False]
         if self.ended and not found:
             found.append(Result(self.about, f"`{self.name}` {self.ended}", met=False))
@@ -98,7 +94,7 @@ class Part:
 
 
 def machine() -> dict[str, str]:
-    """Where and of what a report was made."""
+    """Describe where and of what a report is made."""
     names = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = next((line for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "")
     gigabytes = f"{int(memory.split()[1]) / 2**20:.0f} GB, " if memory else ""
@@ -112,7 +108,7 @@ def machine() -> dict[str, str]:
 
 
 def commit() -> str:
-    """What is checked out, and whether files differ from it."""
+    """Return what is checked out, and whether files differ from it."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     run = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     return run.stdout.strip() or "unknown"
@@ -134,7 +130,7 @@ def _versions() -> Iterator[str]:
 
 
 def busy_seconds() -> float:
-    """Seconds of all cores that were not idle, since the machine started; 0 where nobody says."""
+    """Return busy seconds of all cores since the machine started; 0 where they are not counted."""
     if not (first := _lines("/proc/stat")[:1]):
         return 0.0
     numbers = list(map(int, first[0].split()[1:9]))
@@ -142,7 +138,7 @@ def busy_seconds() -> float:
 
 
 def write(parts: Sequence[Part], about: Mapping[str, str], left_out: Sequence[str]) -> None:
-    """The report, its figures and its picture."""
+    """Write the report and its figures."""
     content = {
         "about": about,
         "left_out": list(left_out),
@@ -150,26 +146,12 @@ def write(parts: Sequence[Part], about: Mapping[str, str], left_out: Sequence[st
     }
     path = HERE / "results.json"
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    drawn = draw([row for part in parts for row in part.rows], HERE / "growth.svg")
-    text = markdown(parts, about, left_out, drawn=drawn)
+    text = markdown(parts, about, left_out)
     (HERE / "results.md").write_text(text, encoding="utf-8")
 
 
-def read() -> list[Part]:
-    """The parts of the report that is kept with the code; none before the first."""
-    path = HERE / "results.json"
-    found = json.loads(path.read_text("utf-8"))["parts"] if path.exists() else []
-    return [Part(**{**each, "rows": list(map(_result, each["rows"]))}) for each in found]
-
-
-def markdown(
-    parts: Sequence[Part],
-    about: Mapping[str, str],
-    left_out: Sequence[str],
-    *,
-    drawn: bool = False,
-) -> str:
-    """The report as a page."""
+def markdown(parts: Sequence[Part], about: Mapping[str, str], left_out: Sequence[str]) -> str:
+    """Return the report as a page."""
     goals = [row for part in parts for row in part.rows if row.met is not None]
     missed = [row for part in parts for row in part.missed]
     lines = [
@@ -177,7 +159,7 @@ def markdown(
         "",
         ABOUT,
         "",
-        *(f"- {name}: {each}" for name, each in about.items()),
+        *(f"- {name}: {text}" for name, text in about.items()),
         f"- goals: {len(goals)}, of which {sum(row.met is True for row in goals)} are met",
         "",
         "## Missed",
@@ -187,7 +169,7 @@ def markdown(
         "",
         "## Left out of this run",
         "",
-        *(f"- {each}" for each in left_out),
+        *(f"- {part}" for part in left_out),
         *([] if left_out else ["Nothing."]),
     ]
     for part in parts:
@@ -198,8 +180,6 @@ def markdown(
             lines += ["", f"On a busy machine: others took {part.foreign:.1f} cores meanwhile."]
         if part.ended:
             lines += ["", f"`{part.name}` {part.ended}."]
-    if drawn:
-        lines += ["", "## Growth", "", "![times against sizes, both axes logarithmic](growth.svg)"]
     return "\n".join(lines) + "\n"
 
 
@@ -213,13 +193,13 @@ def _why(row: Result) -> str:
 
 
 def table(rows: Iterable[Result]) -> str:
-    """Rows as a table of a document."""
+    """Return rows as a table of a document."""
     lines = [
         "| work | ours | peers | floor | ours / floor | goal | met |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        peers = ", ".join(f"{name} {_figure(each)}" for name, each in row.peers.items())
+        peers = ", ".join(f"{name} {_figure(taken)}" for name, taken in row.peers.items())
         floor = "" if row.floor is None else f"{row.floor[0]} {_figure(row.floor[1])}"
         cells = (
             row.work + (f" ({row.note})" if row.note else ""),
@@ -236,29 +216,3 @@ def table(rows: Iterable[Result]) -> str:
 
 def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def draw(rows: Iterable[Result], path: Path) -> bool:
-    """A panel for each curve's axis: ours, and what is beside it. Whether there was any."""
-    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for row in rows:
-        if not row.curve or row.x is None or row.ours is None:
-            continue
-        panel = found.setdefault(row.curve, {})
-        name = row.work.partition(",")[0]
-        panel.setdefault(name, []).append((row.x, row.ours))
-        if row.floor is not None:
-            panel.setdefault(row.floor[0], []).append((row.x, row.floor[1]))
-    if not found:
-        return False
-    from benchmarks.figures import COLORS, figure, plain  # matplotlib takes a second
-
-    with figure(path, (4.2 * len(found), 3.6)) as drawn:
-        axes = drawn.subplots(1, len(found), squeeze=False)[0]
-        for each, (curve, lines) in zip(axes, found.items(), strict=True):
-            for number, (name, points) in enumerate(lines.items()):
-                x, y = zip(*sorted(points), strict=True)
-                each.loglog(x, y, ".-", color=COLORS[number % len(COLORS)], label=name)
-            plain(each, curve, curve, "ms of CPU")
-            each.legend(frameon=False, fontsize=7)
-    return True

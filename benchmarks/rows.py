@@ -37,7 +37,7 @@ class Goal:
     floor: str = "floor"
 
     def misses(self, taken: Mapping[str, float], peak: float) -> list[str]:
-        """Each bound that is passed, in words. `taken` in milliseconds."""
+        """Return each bound that is passed, in words. taken: milliseconds."""
         ours, floor, missed = taken[OURS], taken.get(self.floor), []
         if self.times is not None and floor is None:
             missed.append(f"{self.floor} was not measured")
@@ -67,13 +67,11 @@ class Row:
     goal: Goal = Goal()
     rounds: int = 5
     seconds: int = 60  # of CPU: of all rounds together, and of any process that it starts
-    curve: str = ""  # and x: its place in a picture of growth
-    x: float | None = None
 
 
 def cpu_seconds() -> float:
-    """Of this process, and of those that it started, whether or not it waited for them. One that
-    outlives the process that started it is no longer seen.
+    """Return the CPU of this process and of those that it started, whether or not it waited for
+    them. One that outlives the process that started it is no longer seen.
     """
     own, others = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -83,25 +81,25 @@ def cpu_seconds() -> float:
 
 
 def peak_megabytes() -> float:
-    """Of this process and of the largest that it started, whichever is more."""
-    each = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return max(running_peak(), *(used.ru_maxrss * 1024 / 1e6 for used in each))
+    """Return the peak of this process or of the largest that it started, whichever is more."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return max(running_peak(), *(used.ru_maxrss * 1024 / 1e6 for used in usages))
 
 
 def run(title: str, rows: Iterable[Row]) -> bool:
-    """Prints every row; whether there is any, and each was over in time and within its goal."""
+    """Print every row. Return True if there is any, and all ended within time and goals."""
     print(f"\n{title}", flush=True)
-    kept = [_printed(title, row) for row in rows]  # every one, whatever one before it says
-    return bool(kept) and all(kept)
+    verdicts = [_print_row(title, row) for row in rows]  # all, whatever one before says
+    return bool(verdicts) and all(verdicts)
 
 
 def finish(kept: Iterable[bool]) -> None:
-    """The end of a benchmark: status 1 where a row missed its goal."""
+    """End a benchmark, with status 1 where a row missed its goal."""
     if not all(list(kept)):
         sys.exit("beyond a goal, or stopped: see the rows marked with !")
 
 
-def _printed(title: str, row: Row) -> bool:
+def _print_row(title: str, row: Row) -> bool:
     taken, peak, ended = _measured(row)
     floor = taken.get(row.goal.floor)
     for name, milliseconds in taken.items():
@@ -123,15 +121,13 @@ def _printed(title: str, row: Row) -> bool:
             goal=str(row.goal),
             met=not missed if goal or missed else None,
             note=ended or (f"peak {peak:.0f} MB" if row.goal.megabytes else ""),
-            curve=row.curve,
-            x=row.x,
         )
     )
     return not missed
 
 
 def _measured(row: Row) -> tuple[dict[str, float], float, str]:
-    """Median milliseconds of each contender, the peak, and why the row ended early, if it did."""
+    """Return median milliseconds of contenders, the peak, and why the row ended early, if so."""
     context = get_context("fork")  # rows are closures
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_measure, args=(row, sender))
@@ -150,16 +146,15 @@ def _measured(row: Row) -> tuple[dict[str, float], float, str]:
     if process.exitcode:
         late = process.exitcode == -signal.SIGXCPU
         ended = f"stopped after {row.seconds} s of CPU" if late else f"status {process.exitcode}"
-    return {name: 1000 * median(each) for name, each in rounds.items()}, peak, ended
+    return {name: 1000 * median(seconds) for name, seconds in rounds.items()}, peak, ended
 
 
 def _measure(row: Row, sender: Connection) -> None:
-    """In the row's process: what each contender took in each round, as soon as it is known."""
+    """Send, from the row's process, what each contender took in each round, at once."""
     sys.stdout.flush()
     resource.setrlimit(resource.RLIMIT_CPU, (row.seconds, row.seconds + 5))  # of each process
-    os.environ["OPENBLAS_NUM_THREADS"] = (
-        "1"  # of what it starts; a thread that spins counts as work
-    )
+    # Of what it starts, too: a thread that spins counts as work.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with threadpool_limits(1):
         contenders, times = row.make(), dict[str, int]()
         for _ in range(row.rounds):
@@ -175,7 +170,7 @@ def _measure(row: Row, sender: Connection) -> None:
 
 
 def _times(work: Work) -> int:
-    """How often to do it at a go. It also warms up; what is done in one round alone does not."""
+    """Return how often to do it at a go, after a warm-up."""
     work()
     began = cpu_seconds()
     work()
@@ -187,7 +182,7 @@ _USER, _WAITED = 11, 15  # fields of /proc/PID/stat after the name, which are ut
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Children of a process, theirs, and so on."""
+    """Yield the children of a process, theirs, and so on."""
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, _read(listed).split()):
             yield child
@@ -195,12 +190,12 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def running_seconds() -> float:
-    """CPU of all of them, and of those that they waited for."""
+    """Return the CPU of all of them, and of those that they waited for."""
     return sum(map(_seconds, descendants(os.getpid())))
 
 
 def running_peak() -> float:
-    """Megabytes that the largest of them had at most."""
+    """Return the megabytes that the largest of them had at most."""
     return max(map(_peak, descendants(os.getpid())), default=0.0)
 
 
@@ -215,7 +210,7 @@ def _peak(pid: int) -> float:
 
 
 def _read(path: Path) -> str:
-    """Its text, none if the process is gone."""
+    """Return its text, none if the process is gone."""
     try:
         return path.read_text()
     except OSError:

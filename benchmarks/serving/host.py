@@ -18,6 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import grpc
+import grpc.aio
+
 from askew_server.serving.call import Answer, Job
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,19 +30,14 @@ CARD = "/askew.wire.v1.Retrieval/GetModelCard"
 
 
 class Hosted:
-    """A server that runs as long as this is open. packages: a folder of those that it takes before
-    the installed ones.
-    """
+    """A server that runs as long as this is open."""
 
-    def __init__(self, *words: object, packages: str = "") -> None:
+    def __init__(self, *words: object) -> None:
         command = [sys.executable, "-m", "benchmarks.serving.host", *map(str, words)]
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=os.environ
-            | ONE_THREAD
-            | {"ASKEW_WITH_PARENT": "1"}  # it ends with this process
-            | ({"PYTHONPATH": packages} if packages else {}),
+            env=os.environ | ONE_THREAD | {"ASKEW_WITH_PARENT": "1"},  # it ends with this process
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -97,9 +95,7 @@ def _computed(answer: Answer, request: bytes) -> bytes:
 
 
 async def _bare(service: str, methods: Mapping[str, Callable[[bytes], bytes]]) -> None:
-    """grpc.aio as it comes: no options, no limits, nothing is looked at."""
-    import grpc
-    import grpc.aio
+    """Serve by grpc.aio as it comes: no options, no limits, nothing is looked at."""
 
     def method(answer: Callable[[bytes], bytes]) -> grpc.RpcMethodHandler[bytes, bytes]:
         async def handle(request: bytes, _: object) -> bytes:

@@ -1,12 +1,8 @@
 """Clients of gRPC made of bare HTTP/2 frames (RFC 9113).
 
-`ClosedLoop` asks from bytes that are ready and takes little of the machine: a client of grpcio
-takes about as much of it as the server that it measures, and h2load never looks at the status of a
-call. A call is two frames that were made before; of a reply everything is checked, its bytes and
-`grpc-status 0` in its trailers.
-
-`RawConnection` is as fast as Python allows. It remembers nothing between
-frames: a status is found by looking for its name.
+`RawConnection` is as fast as Python allows: a call is two frames, and a status is found by looking
+for its name. `ClosedLoop` checks every byte of every reply. A client of grpcio takes about as much
+of the machine as the server that it measures, and h2load never looks at the status of a call.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import re
 import select
 import socket
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from time import perf_counter
@@ -29,26 +25,28 @@ _FIRST = 65535  # a connection's window at the start
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """One frame."""
+    """Return one frame."""
     return struct.pack(">IBI", len(payload) << 8 | kind, flags, stream) + payload
 
 
 def opened(size: int) -> bytes:
-    """The connection takes so many bytes more."""
+    """Return the frame that lets so many bytes more come."""
     return frame(WINDOW_UPDATE, 0, 0, size.to_bytes(4, "big"))
 
 
 def opening(window: int) -> bytes:
-    """How a connection begins that remembers no headers. window: bytes of one reply that may come
-    before its reader takes any.
+    """Return how a connection begins that remembers no headers.
+
+    window: bytes of one reply that may come before its reader takes any.
     """
     settings = struct.pack(">HIHIHI", TABLE_SIZE, 0, PUSH, 0, WINDOW, window)
     return PREFACE + frame(SETTINGS, 0, 0, settings) + opened(LARGEST - _FIRST)
 
 
 def headers(path: str, authority: str = "a", timeout: str = "") -> bytes:
-    """The headers of a call, as literals that nobody remembers (RFC 7541). timeout: as gRPC writes
-    it, such as 1000m.
+    """Return the headers of a call, as literals that nobody remembers (RFC 7541).
+
+    timeout: as gRPC writes it, such as 1000m.
     """
     pairs = {":path": path, ":authority": authority}
     pairs |= {"content-type": "application/grpc", "te": "trailers"}
@@ -59,7 +57,7 @@ def headers(path: str, authority: str = "a", timeout: str = "") -> bytes:
 
 
 def message(data: bytes) -> bytes:
-    """A gRPC message without compression."""
+    """Return a gRPC message without compression."""
     return b"\0" + len(data).to_bytes(4, "big") + data
 
 
@@ -68,7 +66,6 @@ def _literal(name: bytes, value: bytes) -> bytes:
 
 
 _REFILL = 1 << 29  # bytes of replies after which the connection's window is opened again
-_FINE = b"\x0bgrpc-status\x010"
 
 
 class WrongReply(Exception):
@@ -81,128 +78,6 @@ class Tally:
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
-
-
-class Connection:
-    """One connection, one call at a time."""
-
-    def __init__(self, port: int, path: str) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), 30)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._headers = headers(path, f"127.0.0.1:{port}", "20S")
-        self._stream, self._left, self._seen = -1, b"", 0
-        self.reply, self.asked = b"", 0.0
-        self._socket.sendall(opening(LARGEST))
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def ask(self, question: bytes) -> None:
-        """Begins a call."""
-        self._stream += 2
-        self.reply, self.asked = b"", perf_counter()
-        call = frame(HEADERS, END_HEADERS, self._stream, self._headers)
-        self._socket.sendall(call + frame(DATA, END_STREAM, self._stream, message(question)))
-
-    def receive(self) -> bool:
-        """Reads what is there; whether the call has ended. Raises WrongReply for another status."""
-        new = self._socket.recv(1 << 17)
-        if not new:
-            raise WrongReply("the server closed a connection")
-        data, at, ended = self._left + new, 0, False
-        while len(data) >= at + 9:
-            end = at + 9 + int.from_bytes(data[at : at + 3], "big")
-            if end > len(data):
-                break
-            ended |= self._read(data[at + 3], data[at + 4], data[at + 9 : end])
-            at = end
-        self._left = data[at:]
-        return ended
-
-    def _read(self, kind: int, flags: int, payload: bytes) -> bool:
-        if kind == DATA:
-            self.reply += payload
-            self._seen += len(payload)
-            if self._seen > _REFILL:
-                self._socket.sendall(opened(self._seen))
-                self._seen = 0
-        elif kind == HEADERS and flags & END_STREAM:
-            if _FINE not in payload:
-                raise WrongReply(f"a call failed: {payload!r}")
-            return True
-        elif kind in {SETTINGS, PING} and not flags & ACK:
-            self._socket.sendall(frame(kind, ACK, 0, payload if kind == PING else b""))
-        elif kind in {RST_STREAM, GOAWAY}:
-            raise WrongReply("the server gave a call up")
-        return False
-
-
-class ClosedLoop:
-    """So many connections that each ask again as soon as they are answered.
-
-    calls: questions in turn, each with the reply that it must get.
-    """
-
-    def __init__(self, port: int, path: str, width: int, calls: Sequence[tuple[bytes, bytes]]):
-        self._calls = cycle([(question, message(reply)) for question, reply in calls])
-        self._connections = [Connection(port, path) for _ in range(width)]
-        self._poll = select.epoll()
-        self._at = {each.fileno(): each for each in self._connections}
-        for number in self._at:
-            self._poll.register(number, select.EPOLLIN)
-
-    def run(self, seconds: float) -> Tally:
-        """Asks for so long, and waits for the last replies. Raises WrongReply for any other."""
-        tally, expected, start = Tally(), dict[int, bytes](), perf_counter()
-        for each in self._connections:
-            expected[each.fileno()] = self._next(each)
-        while expected:
-            for number, _ in self._poll.poll(30) or _silent():
-                each = self._at[number]
-                if not each.receive():
-                    continue
-                if each.reply != expected.pop(number):
-                    raise WrongReply("a reply has other bytes than the same question got before")
-                now = perf_counter()
-                tally.latencies.append(now - each.asked)
-                if now - start < seconds:
-                    expected[number] = self._next(each)
-        tally.seconds = perf_counter() - start
-        return tally
-
-    def close(self) -> None:
-        self._poll.close()
-        for each in self._connections:
-            each.close()
-
-    def _next(self, connection: Connection) -> bytes:
-        question, reply = next(self._calls)
-        connection.ask(question)
-        return reply
-
-
-def ask_once(port: int, path: str, questions: Sequence[bytes]) -> list[bytes]:
-    """The replies to these questions, one after the other."""
-    connection = Connection(port, path)
-    replies = []
-    for question in questions:
-        connection.ask(question)
-        while not connection.receive():
-            pass
-        replies.append(connection.reply[5:])
-    connection.close()
-    return replies
-
-
-def _silent() -> list[tuple[int, int]]:
-    raise WrongReply("the server was silent for 30 seconds")
-
-
-Load = Callable[[float], Tally]
-"""What a window runs."""
 
 
 NO_ANSWER = -1  # instead of a status: the stream was reset, or the connection closed
@@ -229,7 +104,7 @@ class RawConnection:
         self._held = b""
 
     def call(self, head: bytes, data: bytes) -> bytes:
-        """The frames of a new call."""
+        """Return the frames of a new call."""
         stream, self.next_stream = self.next_stream, self.next_stream + 2
         return frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, data)
 
@@ -237,7 +112,7 @@ class RawConnection:
         self.socket.sendall(frames)
 
     def received(self) -> Iterator[Done]:
-        """The calls that ended by what has come. Raises TimeoutError where nothing comes."""
+        """Yield the calls that ended by what has come. Raises TimeoutError where nothing comes."""
         try:
             data = self.socket.recv(1 << 18)
         except TimeoutError:
@@ -268,3 +143,98 @@ class RawConnection:
 
     def close(self) -> None:
         self.socket.close()
+
+
+class Connection(RawConnection):
+    """One connection, one call at a time, whose reply is kept."""
+
+    def __init__(self, port: int, path: str) -> None:
+        super().__init__(port)
+        self._headers = headers(path, f"127.0.0.1:{port}", "20S")
+        self._seen = 0
+        self.reply, self.asked = b"", 0.0
+
+    def fileno(self) -> int:
+        return self.socket.fileno()
+
+    def ask(self, question: bytes) -> None:
+        """Begin a call."""
+        self.reply, self.asked = b"", perf_counter()
+        self.send(self.call(self._headers, message(question)))
+
+    def receive(self) -> bool:
+        """Read what is there. Return True if the call ended; raise WrongReply if it failed."""
+        ended = list(self.received())
+        if any(done.status for done in ended) or self.closed:
+            raise WrongReply(f"a call failed: {ended}")
+        return bool(ended)
+
+    def _taken(self, kind: int, flags: int, stream: int, payload: bytes) -> Iterator[Done]:
+        if kind == DATA:
+            self.reply += payload
+            self._seen += len(payload)
+            if self._seen > _REFILL:
+                self.send(opened(self._seen))
+                self._seen = 0
+        yield from super()._taken(kind, flags, stream, payload)
+
+
+class ClosedLoop:
+    """So many connections that each ask again as soon as they are answered.
+
+    calls: questions in turn, each with the reply that it must get.
+    """
+
+    def __init__(self, port: int, path: str, width: int, calls: Sequence[tuple[bytes, bytes]]):
+        self._calls = cycle([(question, message(reply)) for question, reply in calls])
+        self._connections = [Connection(port, path) for _ in range(width)]
+        self._poll = select.epoll()
+        self._at = {each.fileno(): each for each in self._connections}
+        for number in self._at:
+            self._poll.register(number, select.EPOLLIN)
+
+    def run(self, seconds: float) -> Tally:
+        """Ask for so long, and wait for the last replies. Raises WrongReply for any other."""
+        tally, expected, start = Tally(), dict[int, bytes](), perf_counter()
+        for each in self._connections:
+            expected[each.fileno()] = self._next(each)
+        while expected:
+            for number, _ in self._poll.poll(30) or _silent():
+                each = self._at[number]
+                if not each.receive():
+                    continue
+                if each.reply != expected.pop(number):
+                    raise WrongReply("a reply has other bytes than the same question got before")
+                now = perf_counter()
+                tally.latencies.append(now - each.asked)
+                if now - start < seconds:
+                    expected[number] = self._next(each)
+        tally.seconds = perf_counter() - start
+        return tally
+
+    def close(self) -> None:
+        self._poll.close()
+        for each in self._connections:
+            each.close()
+
+    def _next(self, connection: Connection) -> bytes:
+        question, reply = next(self._calls)
+        connection.ask(question)
+        return reply
+
+
+def ask_once(port: int, path: str, questions: Sequence[bytes]) -> list[bytes]:
+    """Return the replies to these questions, asked one after the other."""
+    connection = Connection(port, path)
+    replies = []
+    for question in questions:
+        connection.ask(question)
+        while not connection.receive():
+            pass
+        replies.append(connection.reply[5:])
+    connection.close()
+    return replies
+
+
+def _silent() -> list[tuple[int, int]]:
+    raise WrongReply("the server was silent for 30 seconds")

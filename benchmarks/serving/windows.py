@@ -10,12 +10,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from benchmarks.results import busy_seconds
+from benchmarks.rows import descendants
 from benchmarks.serving.http2 import Tally
 from numpy.typing import NDArray
 
@@ -47,20 +46,20 @@ class Window:
 def rotations(
     contenders: Sequence[Contender], rounds: int, seconds: float
 ) -> Mapping[str, list[Window]]:
-    """The windows of each, by rounds; each round has every contender once, in random order."""
+    """Return the windows of each contender, one a round; each round has its own random order."""
     order = random.Random(7)
-    found: dict[str, list[Window]] = {each.name: [] for each in contenders}
+    windows: dict[str, list[Window]] = {each.name: [] for each in contenders}
     for each in contenders:  # connections, caches, the first threads
         each.load(min(seconds, 0.3))
     for _ in range(rounds):
         for each in order.sample(contenders, len(contenders)):
-            found[each.name].append(window(each, seconds))
-    return found
+            windows[each.name].append(window(each, seconds))
+    return windows
 
 
 def window(contender: Contender, seconds: float) -> Window:
-    """One window."""
-    tree = tree_of(contender.process)
+    """Load a contender for so long, and return what that took."""
+    tree = [contender.process, *descendants(contender.process)]
     before, own, busy = cpu_of(tree), time.process_time(), busy_seconds()
     tally = contender.load(seconds)
     cpu, mine = cpu_of(tree) - before, time.process_time() - own
@@ -76,18 +75,8 @@ def window(contender: Contender, seconds: float) -> Window:
     )
 
 
-def tree_of(process: int) -> list[int]:
-    """A process and all below it."""
-    found = [process]
-    for each in found:
-        for task in Path(f"/proc/{each}/task").glob("*/children"):
-            with suppress(OSError):
-                found += map(int, task.read_text("ascii").split())
-    return found
-
-
 def cpu_of(processes: Sequence[int]) -> float:
-    """Seconds of CPU that they took so far."""
+    """Return the seconds of CPU that they took so far."""
     # The clock of another process, by its number: see clock_getcpuclockid(3).
     return sum(time.clock_gettime((~each << 3) | 2) for each in processes)
 
@@ -111,31 +100,24 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound: at least `least`, or at most `most`. Missed only by a whole interval."""
+    """A bound. Missed only by a whole interval."""
 
-    least: float | None = None
-    most: float | None = None
+    most: float
 
-    def missed(self, found: Estimate) -> bool:
-        beyond = self.most is not None and found.low > self.most
-        return beyond or (self.least is not None and found.high < self.least)
+    def missed(self, estimate: Estimate) -> bool:
+        return estimate.low > self.most
 
     def __str__(self) -> str:
-        return f"at least {self.least:g}" if self.most is None else f"at most {self.most:g}"
+        return f"at most {self.most:g}"
 
 
 def ratio(over: Sequence[Window], under: Sequence[Window], measure: Measure) -> Estimate:
-    """Of the windows of the same rounds."""
+    """Return the ratio of a measure of the windows of the same rounds."""
     return estimate([measure(a) / measure(b) for a, b in zip(over, under, strict=True)])
 
 
-def difference(over: Sequence[Window], under: Sequence[Window], measure: Measure) -> Estimate:
-    """Of the windows of the same rounds."""
-    return estimate([measure(a) - measure(b) for a, b in zip(over, under, strict=True)])
-
-
 def estimate(values: Sequence[float]) -> Estimate:
-    """The median of values, and its interval."""
+    """Return the median of values and its interval."""
     held: NDArray[np.float64] = np.array(values)
     drawn = np.random.default_rng(0).choice(held, (_RESAMPLES, len(held)))
     low, high = np.quantile(np.median(drawn, axis=1), [0.05, 0.95])
@@ -143,17 +125,17 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def rate(window: Window) -> float:
-    """Calls a second."""
+    """Return calls a second."""
     return window.rate
 
 
 def cpu(window: Window) -> float:
-    """Seconds of CPU of the server, a call."""
+    """Return seconds of CPU of the server, a call."""
     return window.cpu
 
 
 def described(name: str, windows: Sequence[Window]) -> str:
-    """The medians of a contender, for a table."""
+    """Return the medians of a contender, as a line of a table."""
     columns = np.median(
         [(w.rate, 1e6 * w.cpu, 1e3 * w.p50, 1e3 * w.p99, w.own, w.foreign) for w in windows], axis=0
     )

@@ -125,7 +125,7 @@ def test_user_vectors_make_the_space_of_people_like_them() -> None:
     """The first users of all are of one kind here, so what is shown to anybody is for that kind."""
     keys, _, _ = people()
     vectors, users = learned()
-    likest = np.argsort(-(users @ users[0]) / np.linalg.norm(users, axis=1))[:150]
+    likest = np.argsort(-(users @ users[0]) / np.maximum(np.linalg.norm(users, axis=1), 1e-9))[:150]
     items = Vectors(vectors, keys)
     models = kind, _ = made(items, Vectors(users[likest])), made(items)
     assert "SIMULATED from those of about 200 users" in kind.card.source
