@@ -122,14 +122,18 @@ def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None
 
 
 def test_user_vectors_make_the_space_of_people_like_them() -> None:
-    """The first users of all are of one kind here, so what is shown to anybody is for that kind."""
+    """The users are of one kind here, whose taste is the third factor, while the first is what all
+    like. So what is shown to anybody is for that kind.
+    """
     keys, _, _ = people()
     vectors, users = learned()
-    likest = np.argsort(-(users @ users[0]) / np.maximum(np.linalg.norm(users, axis=1), 1e-9))[:150]
+    towards = users[:, 2] / np.maximum(np.linalg.norm(users, axis=1), 1e-9)
+    likest = np.argsort(-towards)[:150]
+    taste = users[likest[0]]
     items = Vectors(vectors, keys)
     models = kind, _ = made(items, Vectors(users[likest])), made(items)
     assert "SIMULATED from those of about 200 users" in kind.card.source
-    scores = dict(zip(keys, vectors @ users[0], strict=True))
+    scores = dict(zip(keys, vectors @ taste, strict=True))
     shown = [[scores[m.keys[i]] for i in m.catalog.shared_slate[:5]] for m in models]
     assert np.mean(shown[0]) > np.mean(shown[1]) + np.std([*scores.values()])
 
