@@ -59,7 +59,7 @@ def complaints(session: Session) -> list[str]:
         wrong = shown if silent else differs(expected, shown, "by chance" in fence.notes)
         if wrong:
             found.append(f"line {fence.line}: {wrong}")
-    return found + session.late
+    return found + session.late + session.unheard
 
 
 def not_run() -> list[tuple[str, Fence]]:
@@ -159,6 +159,8 @@ if Path("letters").exists():
         "```python\nprint(1)  # 2\n```\n",
         "```python\n1 / 0\n```\n",
         "```console\n$ echo four\n```\n<!-- output -->\n```text\nfive\n```\n",
+        "```console\n$ echo '(sent: 9, 9; as before)'\n(sent: 9, 9; as before)\n```\n",
+        "<!-- heard: 1 -->\n```python\nprint(1)  # 1\n```\n",
         f"```console\n$ {BUSY}  # 1 s\n```\n",
     ],
 )
@@ -191,14 +193,17 @@ SENT = "(sent: 52.5, 13.4; as before)"
     "left",
     [
         SENT,
-        "(local: this device holds every item)",
+        "(held: all 3 items are held and ranked here; nothing is drawn, charged or sent)",
+        "(ask: one signal at epsilon 0.8 a rating, k 20)",
         "(all 3 items are held and ranked here: nothing is sent, epsilon 0)",
         "(this month's signal: epsilon 4)",
         "(a fresh signal was drawn and charged for this month)",
     ],
 )
 @pytest.mark.parametrize("by_chance", [True, False])
-@pytest.mark.parametrize("page", ["a\n...", "a\n...\nz", ""])
+@pytest.mark.parametrize(
+    "page", ["a\n...", "a\n...\nz", "", "a\n...\n(...)\nz", "a\n...\n...; ...\nz"]
+)
 def test_dots_do_not_hide_what_left_the_device(page: str, left: str, by_chance: bool) -> None:
     """Nor does silence. Planted bug: the first page of operators said that nothing was sent."""
     printed = f"a\n(three items)\n{left}\nz"
