@@ -231,7 +231,7 @@ def test_ports_are_free_ones_in_all_that_runs_and_those_of_the_page_in_what_is_s
 ) -> None:
     page = """
 ```console
-$ python -um http.server --bind 127.0.0.1 7579 | sed -u 's/^Serving HTTP/listening/' &
+$ python -um http.server --bind 127.0.0.1 7579 | sed -u 's/^Serving HTTP/"event": "ready"/' &
 $ python -c 'import askew_client.client as c; print(c.DEFAULT_SERVER)'
 127.0.0.1:7571
 $ askew-server serve --help | grep -c "default: 7571"
