@@ -226,6 +226,22 @@ def test_of_what_left_by_chance_the_numbers_alone_are_not_compared(
     assert (differs([SENT], printed, by_chance=True) == "") == same
 
 
+@pytest.mark.slow
+def test_a_signal_of_which_a_page_says_nothing_is_heard(tmp_path: Path) -> None:
+    """Planted bug: what a command says that it sent is thrown away."""
+    page = """
+```console
+$ askew-server serve --demo places &
+$ echo Berlin | askew place add home --region DE > /dev/null 2>&1
+$ askew near food --place home > /dev/null
+```
+"""
+    session = of(tmp_path, page)
+    assert session.code == 0
+    [heard] = complaints(session)
+    assert "servers heard 1 signals of: askew near food" in heard
+
+
 def test_ports_are_free_ones_in_all_that_runs_and_those_of_the_page_in_what_is_shown(
     tmp_path: Path,
 ) -> None:
