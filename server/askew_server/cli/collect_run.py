@@ -30,7 +30,7 @@ from askew_server.collections.model import (
     words_of,
 )
 from askew_server.collections.numbers import numbers_for
-from askew_server.tables import Omissions
+from askew_server.tables.rows import Omissions
 
 _QUESTIONS = 14  # of a device in a week
 _REPLY_BYTES = 4_000  # about what a device asks for

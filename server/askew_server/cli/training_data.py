@@ -20,7 +20,8 @@ from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings, titled
-from askew_server.tables import Omissions, open_table
+from askew_server.tables import open_table
+from askew_server.tables.rows import Omissions
 from askew_server.taste.measures import Estimate
 from askew_server.taste.model import artifact
 from askew_server.taste.model.held_out import EPSILONS, Figure

@@ -46,7 +46,8 @@ from askew_server.collections.roles import (
     people_column,
 )
 from askew_server.collections.wants import default_wants, named_wants
-from askew_server.tables import BAD_SHARE, Omissions, Table, open_table
+from askew_server.tables import Table, open_table
+from askew_server.tables.rows import BAD_SHARE, Omissions
 
 _KEY = ("key", "id")
 _TITLE = ("title", "name")
@@ -282,7 +283,7 @@ class _CheckedRows:
     def __init__(
         self, table: Table, columns: Sequence[FileColumn], told: Told, max_bad_rows: float
     ) -> None:
-        self._path, self.omissions, self.unknown = table.path, table.omissions(), table.omissions()
+        self._path, self.omissions, self.unknown = table.name, table.omissions(), table.omissions()
         names = list(dict.fromkeys(name for column in columns for name in column.names))
         self.unused = tuple([name for name in table.columns if name not in names])
         numbers, good = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
@@ -356,7 +357,7 @@ def _found(table: Table, names: tuple[str, ...]) -> list[str]:
     found = [name for name in names if name in table.columns]
     if not found:
         has = ", ".join(table.columns)
-        raise DataError(f"{table.path}: no column {' or '.join(names)}; it has {has}")
+        raise DataError(f"{table.name}: no column {' or '.join(names)}; it has {has}")
     return found
 
 
@@ -390,7 +391,7 @@ def _attributes(
         elif option.live and option.kind:
             found.append((option.attribute(option.kind), None))
     if len(found) > MAX_ATTRIBUTES:
-        raise DataError(f"{table.path}: at most {MAX_ATTRIBUTES} attributes are shown")
+        raise DataError(f"{table.name}: at most {MAX_ATTRIBUTES} attributes are shown")
     return found
 
 

@@ -21,7 +21,7 @@ from askew.errors import DataError
 from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks, is_visible
 from askew_server.collections.hours import weekly_hours
 from askew_server.collections.model import MOST_PEOPLE
-from askew_server.tables import BadField, number
+from askew_server.tables.rows import BadField, number
 
 MAX_CATEGORIES = 10_000
 _KEY_LIMIT = 200

@@ -18,18 +18,9 @@ from numpy.typing import NDArray
 from askew.errors import DataError
 from askew.limits import FEW_MARKS, has_few_marks
 from askew_server.ratings.table import ItemRow, RatingTable
-from askew_server.tables import (
-    BAD_SHARE,
-    CODED,
-    GENRES,
-    SHOWN,
-    BadField,
-    Omissions,
-    Share,
-    Table,
-    number,
-    open_table,
-)
+from askew_server.tables import Table, open_table
+from askew_server.tables.rows import BAD_SHARE, CODED, SHOWN, BadField, Omissions, Share, number
+from askew_server.tables.text import GENRES
 
 KEY_LIMIT = 200
 TITLE_LIMIT = 500

@@ -18,7 +18,6 @@ from askew.catalog.attributes import Words
 from askew.catalog.item import AttributeKind
 from askew.errors import DataError, OutOfRange, ParameterError
 from askew.spaces.map import MapSpace, MetricSpace, Region
-from askew_server import tables
 from askew_server.collections import hours
 from askew_server.collections.intake import (
     AttributeOption,
@@ -29,6 +28,7 @@ from askew_server.collections.intake import (
     read_towns,
 )
 from askew_server.collections.model import inside, space_of_axes, space_of_region
+from askew_server.tables import text as text_files
 
 HEADER = "id,name,latitude,longitude"
 BERLIN = "52.5,13.4"
@@ -195,7 +195,7 @@ def test_who_waits_is_told_a_share_that_only_rises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a folder, whose files are read in blocks; and that text was read as latin-1."""
-    monkeypatch.setattr(tables, "BLOCK", 100)
+    monkeypatch.setattr(text_files, "BLOCK", 100)
     for name in ("a.csv", "b.csv"):
         lines = [HEADER, *[f"{at},Caf\u00e9,{BERLIN}" for at in range(20)], ""]
         (tmp_path / name).write_text("\n".join(lines), encoding="latin-1")

@@ -25,6 +25,7 @@ from askew_server.counting import CountingTask, count_top
 from askew_server.counting.contract import LikesTask
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.likes import columns_of_ratings, count_likes
+from askew_server.tables import text as text_files
 
 KEY = bytes(range(32))
 Row = tuple[str, str, str]
@@ -87,7 +88,7 @@ def others_in(name: Path) -> list[Row] | None:
         for batch in table.batches(COLUMNS, table.omissions()):
             found += zip(*[column.to_pylist() for column in batch.texts], strict=True)
     except DataError as refusal:
-        if str(refusal).endswith(f": {tables.QUOTES}"):
+        if str(refusal).endswith(f": {text_files.QUOTES}"):
             return None
         raise
     return [row for row in found if row[0] != "m"]
@@ -102,7 +103,7 @@ def test_any_lines_of_one_person_leave_the_rows_of_others_or_refuse_the_file(
     """Planted bugs: a lone return ends a row; text after a closing quote is read on."""
     path = written(tmp_path, name, FORMATS[name](OTHERS, [begun(name) + line for line in hostile]))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tables, "BLOCK", block)
+        patched.setattr(text_files, "BLOCK", block)
         found = others_in(path)
         if found is None:
             assert b'"' in b"".join(hostile)

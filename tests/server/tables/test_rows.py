@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from askew.errors import DataError
 from askew_server import tables
+from askew_server.tables import text as text_files
 
 COLUMNS = ("user", "item", "rating")
 Rows = list[tuple[int, tuple[str, ...]]]
@@ -80,7 +81,7 @@ def test_any_text_is_cut_as_rfc_4180_says_whatever_the_blocks(
     wanted = by_the_book(text, 3)
     for size in (block, 1 << 20):
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(tables, "BLOCK", size)
+            patched.setattr(text_files, "BLOCK", size)
             if wanted is None:
                 with pytest.raises(DataError, match="a quote is not closed, or text follows"):
                     rows_of(path)
