@@ -22,8 +22,8 @@ from askew_server.collections import hours
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
+    Progress,
     ReadCollection,
-    Told,
     read_collection,
     read_towns,
 )
@@ -97,7 +97,7 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
     assert readings[0].collection.listings([3])[0].values == (0.75, False)
     for each in readings:
         assert each.keys is not None
-        assert each.keys.lower.tolist() == readings[0].keys.lower.tolist()  # type: ignore[union-attr]
+        assert each.keys.tolist() == readings[0].keys.tolist()  # type: ignore[union-attr]
 
 
 def test_files_of_features_need_not_have_the_same_properties(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_who_waits_is_told_a_share_that_only_rises(
         (tmp_path / name).write_text("\n".join(lines), encoding="latin-1")
     said: list[str] = []
     shares: list[float] = []
-    told = Told(said.append, shares.append, said.append)
+    progress = Progress(said.append, shares.append, said.append)
     reading = read_collection(
-        CollectionFile("cafes", tmp_path, SUNDAY, "made up"), GERMANY, (), told
+        CollectionFile("cafes", tmp_path, SUNDAY, "made up"), GERMANY, (), progress
     )
     assert (len(reading.collection), reading.omissions.count) == (40, 0)
     assert said[0] == f"reading {tmp_path.name}"
