@@ -95,9 +95,9 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
     readings = [read(each, "price=number:EUR", live=("open",)) for each in (csv, columns, geojson)]
     assert len({each.collection.card.version for each in readings}) == 1
     assert readings[0].collection.listings([3])[0].values == (0.75, False)
-    for each in readings:
-        assert each.keys is not None
-        assert each.keys.tolist() == readings[0].keys.tolist()  # type: ignore[union-attr]
+    first, *others = [reading.keys for reading in readings]
+    assert first is not None
+    assert all(keys is not None and keys.tolist() == first.tolist() for keys in others)
 
 
 def test_files_of_features_need_not_have_the_same_properties(tmp_path: Path) -> None:
