@@ -331,22 +331,28 @@ STOPPED = """
 import os, signal
 from askew_server.cli.main import main
 from askew_server.collections import intake
+from askew_server.ratings import reader
 
-intake._plain = lambda _: os.kill(os.getpid(), signal.SIGTERM)
+intake._plain = reader._keys = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
 main()
 """
 
 
-def test_a_collection_that_is_stopped_leaves_no_model(tmp_path: Path) -> None:
-    """Planted bug: SIGTERM ends the process at once."""
-    file, out = tmp_path / "cafes.csv", tmp_path / "model"
-    file.write_text("name,latitude,longitude\nA,50,10\n")
-    command = ["collect", "--region", "47/5/55/16", "--out", str(out)]
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED, *command, "--collection", f"cafes={file}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, out.exists()) == (143, False), done.stderr
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("collect", "--region", "47/5/55/16", "--collection", "cafes=cafes.csv"),
+        pytest.param(("train", "--ratings", "ratings.csv"), marks=pytest.mark.slow),
+    ],
+    ids=["collect", "train"],
+)
+def test_a_command_that_is_stopped_while_it_reads_leaves_no_model(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """Planted bug: SIGTERM ends the process at once, without a word."""
+    (tmp_path / "cafes.csv").write_text("name,latitude,longitude\nA,50,10\n")
+    (tmp_path / "ratings.csv").write_text("user,item,rating\n1,2,3\n")
+    program = [sys.executable, "-c", STOPPED, *command, "--out", "model"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "model").exists()) == (143, False), done.stderr
     assert done.stderr.splitlines()[-1] == "stopped"
