@@ -92,11 +92,8 @@ def test_live_values_are_swapped_and_nothing_else_is_copied() -> None:
     assert after.coordinates is before.coordinates
     with pytest.raises(ParameterError, match="live must be one of open"):
         before.with_live({"price": Numbers(np.zeros(3, np.float32))})
-
-
-def test_a_column_of_another_length_is_refused() -> None:
     with pytest.raises(DimensionMismatch):
-        cafes().with_live({"open": Flags(np.array([0], np.int8))})
+        before.with_live({"open": Flags(np.array([0], np.int8))})
 
 
 # -- decimals ------------------------------------------------------------------------------------
