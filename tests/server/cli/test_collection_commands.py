@@ -52,7 +52,7 @@ def collect(run: Run, files: Path) -> Run:
 
     def command(*arguments: object, region: str = "47/5/55/16") -> int:
         named = [f"cafes={files / 'cafes.csv'}", f"bars={files / 'bars.csv'}"]
-        collections = [part for each in named for part in ("--collection", each)]
+        collections = [part for name in named for part in ("--collection", name)]
         space = ("--region", region) if region else ()
         return run("collect", "--out", files / "model", *space, *collections, *arguments)
 
@@ -93,13 +93,13 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
     )
     assert re.search("devices hold bars, [0-9,]+ bytes, and send nothing", shown)
     model = artifact.load(files / "model")
-    assert [each.mode for each in model.card.collections] == ["cached", "local"]
+    assert [part.mode for part in model.card.collections] == ["cached", "local"]
     site = files / "site"
     monday = ("--week", "2026-11-23")
     assert run("publish", "--model", files / "model", *monday, "--out", site) == 0
     card, rows = rows_from_body((site / "2026-11-23.whole").read_bytes()[HEAD_BYTES:])
     assert card == model.card
-    assert {name: len(each) for name, each in rows.items()} == {"cafes": 30, "bars": 10}
+    assert {name: len(part) for name, part in rows.items()} == {"cafes": 30, "bars": 10}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
     monkeypatch.setattr(module, name, value)
     assert collect(*SHOWN) == 0
     assert asked in capsys.readouterr().out
-    modes = [each.mode for each in artifact.load(files / "model").card.collections]
+    modes = [part.mode for part in artifact.load(files / "model").card.collections]
     assert modes == (["query", "local"] if name == "_QUESTIONS" else ["query", "query"])
 
 
@@ -138,12 +138,12 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     shown = capsys.readouterr().out
     card = artifact.load(files / "model").card
     wants = card.collection("cafes").wants
-    assert [each.weight for each in wants] == pytest.approx([0.03] * 5 + [0.2])
-    assert [each.word for each in wants] == [""] * 5 + ["yes"]
-    assert [each.rate / wants[0].rate for each in wants[:5]] == pytest.approx(
+    assert [want.weight for want in wants] == pytest.approx([0.03] * 5 + [0.2])
+    assert [want.word for want in wants] == [""] * 5 + ["yes"]
+    assert [want.rate / wants[0].rate for want in wants[:5]] == pytest.approx(
         [1, 2.5, 5, 10, 20], rel=0.1
     )
-    rates = ", ".join(f"{each.rate:g}" for each in wants[:5])
+    rates = ", ".join(f"{want.rate:g}" for want in wants[:5])
     assert f"wants      price: {rates} km a EUR, 3.0% of people each" in shown
     assert "wants      open: yes, 20.0% of people each" in shown
     assert "wants      distance alone: 65%" in shown
@@ -233,7 +233,7 @@ def test_a_file_of_no_use_is_one_line_and_writes_nothing(
     collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], said: str
 ) -> None:
     """Planted bug: the model is written all the same."""
-    assert collect(*[each.format(files=files) for each in arguments]) == 1
+    assert collect(*[text.format(files=files) for text in arguments]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("askew-server: ")
     assert said in last
@@ -311,7 +311,7 @@ def test_a_server_takes_new_live_values_and_survives_sighup(
             call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
             reply = call(query_to_bytes(query), timeout=PATIENCE)
         [slate] = places_from_bytes(reply, card, query)
-        return {each.values[1] for each in slate.listings}
+        return {place.values[1] for place in slate.listings}
 
     assert values() == {False}
     rows = "".join(f"c{i},yes\n" for i in range(30))

@@ -97,8 +97,8 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
         for key, name, latitude, longitude, is_open, price in rows
     ]
     geojson.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    readings = [read(each, "price=number:EUR", live=("open",)) for each in (csv, columns, geojson)]
-    assert len({each.collection.card.version for each in readings}) == 1
+    readings = [read(path, "price=number:EUR", live=("open",)) for path in (csv, columns, geojson)]
+    assert len({reading.collection.card.version for reading in readings}) == 1
     assert readings[0].collection.listings([3])[0].values == (0.75, False)
     first, *others = [reading.keys for reading in readings]
     assert first is not None
@@ -112,7 +112,7 @@ def test_files_of_features_need_not_have_the_same_properties(tmp_path: Path) -> 
         feature = {"type": "Feature", "geometry": point, "properties": properties}
         (tmp_path / f"{at}.geojson").write_text(json.dumps([feature]))
     rows = read(tmp_path, "price=number").collection.listings(range(2))
-    assert {each.title: each.values for each in rows} == {"A": (None,), "B": (2.0,)}
+    assert {item.title: item.values for item in rows} == {"A": (None,), "B": (2.0,)}
 
 
 def test_what_is_not_a_number_is_missing(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_only_columns_that_are_named_are_shown(file: Path) -> None:
     """Planted bug: every column of the file is published."""
     header = f"{HEADER},price,margin"
     reading = read(written(file, f"1,A,{BERLIN},2,3", header=header), "price")
-    assert [each.name for each in reading.collection.card.attributes] == ["price"]
+    assert [attribute.name for attribute in reading.collection.card.attributes] == ["price"]
     assert reading.unused == ("id", "margin")
 
 
@@ -243,7 +243,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("reason", "lines"), BAD.items(), ids=[each[:40] for each in BAD])
+@pytest.mark.parametrize(("reason", "lines"), BAD.items(), ids=[reason[:40] for reason in BAD])
 def test_a_bad_row_is_left_out_and_told(file: Path, reason: str, lines: list[str]) -> None:
     """Planted bug: NaN is no bad number."""
     reading = read(written(file, f"good,A,{BERLIN}", *lines, f"better,B,{BERLIN}"))
@@ -298,7 +298,7 @@ def test_a_value_that_cannot_be_read_is_unknown_and_its_place_stays(
     """It is counted on rows that stay. Planted bug: it takes its place with it."""
     lines = [f"1,A,{BERLIN},", f"2,B,{BERLIN},{value}", f"3,C,0,0,{value}"]
     reading = read(written(file, *lines, header=f"{HEADER},x"), option)
-    assert [each.values for each in reading.collection.listings(range(2))] == [(None,), (None,)]
+    assert [item.values for item in reading.collection.listings(range(2))] == [(None,), (None,)]
     assert reading.omissions.count == 1  # which lies outside
     assert reading.unknown.lines == (f"2: x must {must} (lines 3, 4)",)
 
@@ -313,7 +313,7 @@ def test_hours_are_those_of_the_week_in_the_grammar_of_devices(file: Path) -> No
     ]
     lines = [f'{at},A,{BERLIN},"{habit}"' for at, habit in enumerate(habits)]
     reading = read(written(file, *lines, header=f"{HEADER},x"), "x")
-    assert [values for each in reading.collection.listings(range(4)) for values in each.values] == [
+    assert [values for item in reading.collection.listings(range(4)) for values in item.values] == [
         "Mo-Fr 08:00-17:00; Sa 09:00-12:00",
         "10:00-16:00",
         "Tu 18:00-24:00",
@@ -329,7 +329,7 @@ def test_the_first_column_that_is_filled_counts(file: Path) -> None:
     lines = ["A\u00a0\u2003É ,,52.5,,13.4", ",B,,50.0,11.0", "C,D,50,51,12", ",,50,51,12"]
     reading = read(written(file, *lines, header="title,name,latitude,lat,lon"))
     rows = reading.collection.listings(range(3))
-    assert sorted((each.title, *each.coordinates) for each in rows) == [
+    assert sorted((item.title, *item.coordinates) for item in rows) == [
         ("A  É", 52.5, 13.4),
         ("B", 50.0, 11.0),
         ("C", 50.0, 12.0),

@@ -35,7 +35,7 @@ def with_all(value: int, collection: Collection) -> Collection:
 def seen(live: LiveValues) -> set[object]:
     """What replies would show."""
     collection = live._model.collections["cafes"]
-    return {each.values[3] for each in collection.listings(range(len(collection)))}
+    return {cafe.values[3] for cafe in collection.listings(range(len(collection)))}
 
 
 @pytest.fixture

@@ -20,16 +20,16 @@ Rows = list[tuple[int, tuple[str, ...]]]
 def rows_of(name: Path, columns: Sequence[str] = COLUMNS, **how: object) -> Rows:
     """The rows with their numbers, as they are read."""
     table = tables.open_table(name, **how)  # type: ignore[arg-type]
-    found: Rows = []
+    rows: Rows = []
     for batch in table.batches(columns, table.omissions()):
         texts = zip(*[column.to_pylist() for column in batch.texts], strict=True)
-        found += zip(batch.rows.tolist(), texts, strict=True)
-    return found
+        rows += zip(batch.rows.tolist(), texts, strict=True)
+    return rows
 
 
 def by_the_book(text: str, n_fields: int) -> Rows | None:
     """The same, character by character; None where quotes are torn."""
-    found: Rows = []
+    rows: Rows = []
     line, at = 1, 0
     while at < len(text):
         row, begun = [], line
@@ -45,7 +45,7 @@ def by_the_book(text: str, n_fields: int) -> Rows | None:
                 if text[at : at + 1] not in (",", "\n") and text[at : at + 2] != "\r\n":
                     return None
             else:
-                ends = [each for each in (text.find(",", at), text.find("\n", at)) if each >= 0]
+                ends = [end for end in (text.find(",", at), text.find("\n", at)) if end >= 0]
                 end = min(ends)
                 value, at = text[at:end], end
                 if text[at] == "\n":
@@ -58,8 +58,8 @@ def by_the_book(text: str, n_fields: int) -> Rows | None:
         line = 1 + text.count("\n", 0, at)
         is_bad = "\0" in "".join(row) or len(row) != n_fields
         if begun > 1 and row != [""] and not is_bad:
-            found.append((begun, tuple(row)))
-    return found
+            rows.append((begun, tuple(row)))
+    return rows
 
 
 _FIELDS = st.text(alphabet='ab1,"\r\n\x1a0\0é\ufeff', max_size=6)
