@@ -278,10 +278,14 @@ def _item(row: dict[str, str]) -> tuple[str, ItemRow]:
     title, year = _title_and_year(row["title"])
     year = _year(row.get("year", "")) or year
     if GENRES[0] in row:
-        return key, ItemRow(title, year, _flagged_genres(row))
-    joined = row.get("genres", "")
-    split = [] if joined.strip() in _NO_GENRE else joined.split("|")
-    genres = [_plain_text("genre", genre, GENRE_LIMIT) for genre in split]
+        for name in GENRES:
+            if row[name] not in ("0", "1"):
+                raise BadField(f"the flag of genre {name}", "0 or 1", row[name])
+        genres = [name for name in GENRES if row[name] == "1" and name not in _NO_GENRE]
+    else:
+        joined = row.get("genres", "")
+        names = [] if joined.strip() in _NO_GENRE else joined.split("|")
+        genres = [_plain_text("genre", name, GENRE_LIMIT) for name in names]
     return key, ItemRow(title, year, tuple(genres))
 
 
@@ -302,13 +306,6 @@ def _year(text: str) -> int | None:
     if len(digits) > 4 or not _is_number(digits) or int(digits) == 0:
         raise BadField("year", f"a whole number from 1 to {YEAR_LIMIT}", text)
     return int(digits)
-
-
-def _flagged_genres(row: dict[str, str]) -> tuple[str, ...]:
-    for name in GENRES:
-        if row[name] not in ("0", "1"):
-            raise BadField(f"the flag of genre {name}", "0 or 1", row[name])
-    return tuple(name for name in GENRES if row[name] == "1" and name not in _NO_GENRE)
 
 
 def _plain_text(field: str, text: str, limit: int) -> str:

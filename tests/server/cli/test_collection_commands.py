@@ -179,17 +179,14 @@ def test_wants_may_be_named(
     assert artifact.load(files / "model").card.collection("cafes").wants == wants
 
 
-def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
-    assert collect("--source", "made up") == 0
+def test_without_towns_the_rule_is_items_which_may_lie_anywhere_on_earth(
+    collect: Run, files: Path
+) -> None:
+    """Planted bug: the limit of the device's plane is laid on where a server's items lie."""
+    assert collect("--source", "made up", region="-90/-180/90/180") == 0
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("items", "none")
     assert card.collection("bars").source == "made up"
-
-
-def test_a_collection_may_lie_anywhere_on_earth(collect: Run, files: Path) -> None:
-    """Planted bug: the limit of the device's plane is laid on where a server's items lie."""
-    assert collect(region="-90/-180/90/180") == 0
-    card = artifact.load(files / "model").card
     assert card.collection("cafes").n_items == 31
     assert isinstance(card.space, MapSpace)
     assert card.space.area.goes_around

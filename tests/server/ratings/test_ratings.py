@@ -15,6 +15,7 @@ from server.ratings.rating_files import plain, write_parquet, written
 
 from askew.errors import DataError, ParameterError
 from askew_server.ratings import RatingTable, read_items, read_ratings
+from askew_server.tables import text as text_files
 
 HEADER = "user,item,rating\n"
 ROWS = [("7", "10", "4", "1"), ("7", "9", "3.5", "2"), ("3", "10", "1", "3"), ("3", "2", "5", "4")]
@@ -283,16 +284,16 @@ def test_counts_add_up_and_keep_their_first_times(tmp_path: Path) -> None:
     assert table.rating.tolist() == [1.0, 0.0, 0.0]
 
 
-def test_progress_rises_over_all_files_to_one(tmp_path: Path) -> None:
+def test_progress_rises_over_all_files_to_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Planted bug: each file from nothing to its own size."""
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    for name in "abc":
-        written(folder / f"{name}.csv", HEADER + "".join(f"{n},1,3\n" for n in range(500_000)))
+    monkeypatch.setattr(text_files, "BLOCK", 100)
+    rows = "".join(f"{n},1,3\n" for n in range(50))
     shares: list[float] = []
-    read_ratings(folder, share=shares.append)
+    read_ratings(folder_of(tmp_path, a=rows, b=rows, c=rows), share=shares.append)
     assert shares == sorted(shares)
-    assert shares[-1] == 1.0
+    assert list(dict.fromkeys(shares)) == pytest.approx([1 / 3, 2 / 3, 1])
     assert len(shares) >= 6
 
 
