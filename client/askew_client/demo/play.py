@@ -83,7 +83,8 @@ async def _ask(
     device: Device, network: TappedTransport, measured: MeasuredDevice, screen: DemoScreen
 ) -> NearAnswer:
     place = device.places.add(PLACE, HOME)
-    answer = await device.nearby.ask(COLLECTION, PLACE, preferences=PREFERENCES)
+    question = device.nearby.question(COLLECTION, PLACE, PREFERENCES)
+    (answer,) = await device.asker.ask(question)
     screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
     return answer
 
@@ -92,8 +93,8 @@ async def _ask_again(
     device: Device, network: TappedTransport, answer: NearAnswer, screen: DemoScreen
 ) -> None:
     """The same question without preferences, and one about another collection."""
-    again = await device.nearby.ask(COLLECTION, PLACE)
-    other = await device.nearby.ask(OTHER, PLACE)
+    (again,) = await device.asker.ask(device.nearby.question(COLLECTION, PLACE))
+    (other,) = await device.asker.ask(device.nearby.question(OTHER, PLACE))
     first, second, _ = network.sent
     same = first == second and again.sent == other.sent == answer.sent
     cost = device.places.price()

@@ -126,7 +126,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
     """Return what devices may hold of a model: nothing where it proposes that for no collection."""
-    is_proposed = any(card.mode is not ServingMode.QUERY for card in model.card.collections)
+    is_proposed = any(card.mode is not ServingMode.ASK for card in model.card.collections)
     if model.files or not is_proposed or sum(map(len, model.collections.values())) > MOST_HELD:
         return model.files
     return rows_files(model.card, model.collections)

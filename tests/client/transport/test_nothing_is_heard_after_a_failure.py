@@ -161,7 +161,7 @@ async def by_place(address: str, directory: Path) -> object:
 
 async def by_quote(address: str, directory: Path) -> object:
     async with AskewClient(SETTINGS, server=address, directory=directory) as client:
-        return await client.near_quote("clinics", BERLIN)
+        return await client.near_cost("clinics", BERLIN)
 
 
 async def by_blocking_client(address: str, directory: Path) -> object:
