@@ -43,11 +43,11 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import pyarrow as pa
-from pyarrow.parquet import ParquetWriter
+from pyarrow.parquet import ParquetWriter, read_schema
 
 from askew.errors import DataError
 from askew_server.tables import json, parquet
-from askew_server.tables.files import files_of, require_still, states_of, unpacked
+from askew_server.tables.files import failures_named, files_of, require_still, states_of, unpacked
 from askew_server.tables.rows import TEXT, Batch, Omissions, Share
 from askew_server.tables.text import (
     BARE,
@@ -179,8 +179,9 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
         if not start.strip():
             raise DataError(f"{path}: the file is empty")
         if start.startswith(b"PAR1"):
-            read = partial(parquet.batches, path)
-            return _Part(path, size, "parquet", "row", parquet.columns_of(path), read)
+            with failures_named(path):
+                columns = tuple(read_schema(path).names)
+            return _Part(path, size, "parquet", "row", columns, partial(parquet.batches, path))
         if json.looks_like_json(start):
             if log:
                 raise DataError(f"{path}: JSON is not counted; write it as csv or parquet")

@@ -18,12 +18,6 @@ PLAIN: Final = {"compression": "none", "use_dictionary": False, "write_statistic
 """How a file is written that is read once: it is not worth a dictionary."""
 
 
-def columns_of(path: str) -> tuple[str, ...]:
-    """Return the columns of a file. Raises DataError."""
-    with failures_named(path):
-        return tuple(parquet.read_schema(path).names)
-
-
 def batches(path: str, names: Sequence[str], _: Omissions, coded: bool) -> Iterator[Batch]:
     """Yield rows as `Table.batches` has them. Raises DataError."""
     first = 1
