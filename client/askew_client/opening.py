@@ -35,7 +35,7 @@ async def open_device(
     transport: ServerInProcess | None = None,
     profile: ProfileStore | None = None,
 ) -> AsyncIterator[Device]:
-    """A device with a real network and real stores, or the given ones.
+    """Open a device with a real network and real stores, or the ones of the arguments.
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
@@ -64,8 +64,9 @@ async def open_library(
     directory: str | Path | None = None,
     transport: ServerInProcess | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
-    """A network, and what this device holds of its server, in a cache in the directory. Nothing is
-    sent before it is used.
+    """Open a network, and what this device holds of its server, in a cache in the directory.
+
+    Nothing is sent before it is used.
     """
     from askew_client.transport.held import KeptLibrary  # with protobuf
     from askew_client.transport.shaped import ShapedTransport

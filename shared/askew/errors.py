@@ -96,7 +96,9 @@ _LONGEST_SHOWN = 200  # characters
 
 
 def shown(value: object) -> str:
-    """A value as a person would type it: text in quotes, and a number of any type by its digits."""
+    """Return a value as a person would type it: text in quotes, numbers of any type by their
+    digits.
+    """
     if isinstance(value, tuple):
         return ", ".join(map(shown, value)) or "none"
     try:
@@ -107,7 +109,7 @@ def shown(value: object) -> str:
 
 
 def maybe(name: str, known: Iterable[str]) -> str:
-    """In words, what is nearest to a name of nothing; none where nothing is like it."""
+    """Return in words which name is nearest to a wrong one, or "" where none is like it."""
     from difflib import get_close_matches  # of a message that few see
 
     names = {each.casefold(): each for each in known}

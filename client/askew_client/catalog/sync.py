@@ -64,7 +64,7 @@ class CatalogSync:
         self._bits, self._check, self._patience = bits, check, patience
 
     async def cached(self, day: int) -> CachedFile:
-        """What is held, fetched first where nothing usable is. Raises AskewError."""
+        """Return what is held, fetched first where nothing usable is. Raises AskewError."""
         found = await asyncio.to_thread(self.usable, day)
         if found is not None:
             return found
@@ -95,7 +95,7 @@ class CatalogSync:
                 await asyncio.to_thread(self._settle, Record())
 
     def usable(self, day: int) -> CachedFile | None:
-        """What lies in the cache, if it is not too old."""
+        """Return what lies in the cache, if it is not too old."""
         version = self._cache.record().held
         if version is None or not usable(version.catalog_date, day):
             return None
@@ -103,7 +103,7 @@ class CatalogSync:
         return None if body is None else CachedFile(version, body)
 
     def _next_look(self, day: int) -> int:
-        """When the next look is; drawn once a week, and kept before it is used."""
+        # Drawn once a week, and kept before it is used.
         record = self._cache.record()
         monday = max(catalog_date_of(day), record.looked + PERIOD)
         if catalog_date_of(record.next_look // DAY) != monday:
@@ -132,7 +132,9 @@ class CatalogSync:
         return CachedFile(version, body, fetched)
 
     async def _look(self, catalog_date: int) -> tuple[Version, int]:
-        """What the source offers this device for a Monday, and the bytes that it took to see."""
+        """Return what the source offers this device for a Monday, and the bytes that it took to
+        see.
+        """
         seen: list[FileHead] = []
         missing: NotFound | OtherKind = NotFound("catalog file")
         for part in Part:
@@ -163,7 +165,6 @@ class CatalogSync:
 
 
 def _told(file: CachedFile, next_look: int) -> Refreshed:
-    """What a person is shown of a file, and of when the device looks next."""
     version, when = file.version, datetime.datetime.fromtimestamp(next_look, datetime.UTC)
     day = date_of(version.catalog_date)
     return Refreshed(day, str(version.part), version.head.size, file.fetched, when)

@@ -69,7 +69,7 @@ def budget(
 
 
 def _places(profile: Path) -> Mapping[str, NamedPlace]:
-    """The named places, or none: sums want no profile that can be read."""
+    # Sums want no profile that can be read.
     from askew.errors import AskewError
     from askew_client.profile.store import ProfileStore
 

@@ -43,11 +43,11 @@ class _LazyCommands(click.Group):
     """A command's module is imported when the command is named, and nothing of the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """By name."""
+        """List the commands by name."""
         return sorted({*_COMMANDS, *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """As click's; imported the first time."""
+        """Return a command as click does; it is imported the first time."""
         if cmd_name in _COMMANDS and cmd_name not in self.commands:
             module = import_module(f"askew_client.cli.{_MODULES.get(cmd_name, cmd_name)}")
             self.add_command(getattr(module, cmd_name))
@@ -56,7 +56,7 @@ class _LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's; the refusal of a name has the nearest that there is."""
+        """Resolve a command as click does; the refusal of a name says which name is nearest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -156,7 +156,7 @@ def _in_words(error: Exception) -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """How the command ends that raised it."""
+    """Return the exit code of a command that raised this error."""
     if isinstance(error, BudgetExceeded | LedgerRefused | QuoteVoid | SecondSpace):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

@@ -41,7 +41,7 @@ class DirectoryPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """The path, or a usage error."""
+        """Return the path, or raise a usage error."""
         if value == "":
             self.fail("it must name a directory", param, ctx)
         return super().convert(value, param, ctx)
@@ -134,8 +134,10 @@ def _prompted() -> str:
 
 
 def region_first(context: click.Context, given: object, town: str = "") -> str | None:
-    """The region that was given, or is asked for in a terminal where none is set: before a position
-    is typed, which would be typed in vain. The country of a town is proposed.
+    """Return the region of the option, or ask for one in a terminal where none is set.
+
+    It is asked for before a position, which would be typed in vain. The country of a town is
+    proposed.
     """
     if given or not sys.stdin.isatty() or load(context).settings.region:
         return None if given is None else str(given)
@@ -148,7 +150,7 @@ def region_first(context: click.Context, given: object, town: str = "") -> str |
 
 
 def agreed(quote: Quote, *, second_space: bool) -> bool:
-    """Whether the person said yes to a second space, or says so now in a terminal."""
+    """Return True if the person said yes to a second space, or says so now in a terminal."""
     if quote.second_space and not second_space and sys.stdin.isatty():
         click.confirm(_SECOND_SPACE, abort=True, err=True)
         return True
@@ -179,18 +181,18 @@ def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:
 
 
 def tell(text: str) -> None:
-    """A line for the person, apart from what a program reads."""
+    """Print a line for the person, apart from what a program reads."""
     click.echo(text, err=True)
 
 
 def note(text: str) -> None:
-    """A line for a person who waits; a pipe or a file does not get it."""
+    """Print a line for a person who waits; a pipe or a file does not get it."""
     if sys.stderr.isatty():
         tell(text)
 
 
 def print_json(value: object) -> None:
-    """One JSON value on standard output; a view is an object with its fields."""
+    """Print one JSON value on standard output; a view becomes an object with its fields."""
     import json
 
     click.echo(json.dumps(value, ensure_ascii=False, default=_plain))

@@ -168,9 +168,8 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
 def _typed(
     context: click.Context, desk: PlaceService, region: str | None, town: str, take: bool | None
 ) -> tuple[Spot, Cost | None]:
-    """Where the place is, and what its noisy position will cost, said before it is drawn; of a
-    place that is there already, its name.
-    """
+    # The price is said before anything is drawn; of a place that is there already, its name is
+    # said.
     from askew_client.settings.regions import region_words
 
     plane = options.load(context, region=region).settings.region

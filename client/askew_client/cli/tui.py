@@ -49,7 +49,7 @@ def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
 
 
 def _device(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Device]:
-    """The device. The app calls this once its first screen is shown, as the imports take long."""
+    # The app calls this once its first screen is shown, as the imports take long.
     if demo:
         from askew_client.tui.simulation import simulated_device
 

@@ -60,14 +60,16 @@ class Comparison:
         self._found: dict[str, list[tuple[float, float | None]]] = {}
 
     def add(self, way: str, slate: PlaceSlate) -> None:
-        """One more draw of a way."""
+        """Add one more draw of a way."""
         ranked = self.judge(slate)
         nearest = min(each.distance for each in ranked) - self._nearest
         wished = ranked[0].cost - self._best if ranked[0].passes else None
         self._found.setdefault(way, []).append((nearest, wished))
 
     def add_blind(self, way: str, slate: PlaceSlate, blind: Judge) -> None:
-        """A list whose live values are not known: whoever ranks it takes a place that may not pass.
+        """Add a list whose live values are unknown: whoever ranks it takes a place that may not
+        pass.
+
         blind: without the filters of live values.
         """
         ranked = blind(slate)
@@ -79,7 +81,7 @@ class Comparison:
         self._found.setdefault(way, []).extend(draws)
 
     def row(self, way: str) -> Row:
-        """The means of a way that has a draw at least."""
+        """Return the means of a way that has a draw at least."""
         found = self._found[way]
         wished = [each for _, each in found if each is not None]
         return Row(
@@ -108,7 +110,7 @@ class MeasuredDevice:
         return great_circle((HOME.latitude, HOME.longitude), coordinates)
 
     async def comparison(self, others: Rehearsal) -> Comparison:
-        """An empty comparison, but for the ways that no noise has a part in."""
+        """Return a comparison of the ways that no noise has a part in."""
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
         true = Signal(ANY_SPACE, self._home.noise, here)
         around, known, held = await others.answers(

@@ -34,7 +34,7 @@ class TappedTransport(GrpcTransport):
         self.sent: list[bytes] = []
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """As any device does."""
+        """Return the reply to one call, and keep a question that is sent."""
         if method == "Retrieve":
             self.sent.append(request)
         return await super().call(method, request)
@@ -68,7 +68,6 @@ async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None
 def _device(
     directory: str, settings: ClientSettings, network: TappedTransport, address: str
 ) -> Device:
-    """A device with a profile and a ledger of its own."""
     files, bits = places(directory), SystemBits()
     signals = SignalStore(files.ledger, settings.caps, files.mark)
     profile = ProfileStore(files.profile)
@@ -91,7 +90,7 @@ async def _ask(
 async def _ask_again(
     device: Device, network: TappedTransport, answer: NearAnswer, screen: DemoScreen
 ) -> None:
-    """The same question without preferences, and one about another collection."""
+    # The same question without preferences, and one about another collection.
     again = await device.nearby.ask(COLLECTION, PLACE)
     other = await device.nearby.ask(OTHER, PLACE)
     first, second, _ = network.sent

@@ -30,11 +30,11 @@ class KnownTitles(Protocol):
 
     @property
     def index(self) -> TitleIndex:
-        """The items by the keys of their titles."""
+        """Return the items by the keys of their titles."""
 
     @property
     def catalog(self) -> Catalog:
-        """The items by their places."""
+        """Return the items by their places."""
 
 
 class ProfileService:
@@ -64,12 +64,14 @@ class ProfileService:
             )
 
     def knows(self, label: str) -> bool:
-        """Whether an item that is held or was met has a title; before a connection, all do."""
+        """Return True if an item that is held or was met has this title; before a connection, for
+        any.
+        """
         with self._profile.guard.private():
             return _has(self._known(self._profile.read()), label)
 
     def unmatched(self) -> tuple[Rated, ...]:
-        """What is rated and of no item that is held or was met, newest first."""
+        """Return what is rated and of no item that is held or was met, newest first."""
         return tuple(each for each in self.ratings() if not each.known)
 
     def rate(self, label: str, rating: float) -> None:
@@ -152,14 +154,14 @@ def _has(known: KnownTitles | None, label: str) -> bool:
 
 
 def _identity(known: KnownTitles | None, label: str) -> int | str:
-    """The item that a title names, or for a stranger to the catalog its key."""
+    # Of a stranger to the catalog its key.
     key = title_key(label)
     item = None if known is None else known.index.get(key)
     return key if item is None else item
 
 
 def _spelled(known: KnownTitles | None, label: str, kept: Mapping[int | str, str]) -> str:
-    """A typed title as the profile or the catalog already writes it."""
+    # As the profile or the catalog already writes it.
     identity = _identity(known, label)
     if identity in kept:
         return kept[identity]

@@ -34,10 +34,11 @@ _LETTERBOXD: Final = ("Name", "Year", "Rating")
 def read_titles(
     lines: Iterable[str], name: str = "the ratings", *, named: bool = True
 ) -> dict[str, State]:
-    """The edits that a csv with the columns title and rating stands for, or with Letterboxd's Name,
-    Year and Rating; no rating is a like. named: whether its first line names them.
+    """Read the edits of a csv with the columns title and rating, or Letterboxd's Name, Year and
+    Rating.
 
-    Raises ProfileError, naming the line, for anything else.
+    No rating is a like. named: the first line names the columns. Raises ProfileError, naming the
+    line, for anything else.
     """
     found: dict[str, State] = {}
     for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
@@ -54,7 +55,7 @@ def read_titles(
 
 
 def read_export(path: Path, user: str = "") -> dict[str, State]:
-    """The edits of a csv of titles, or of an export in a directory or zip: Letterboxd's
+    """Read the edits of a csv of titles, or of an export in a directory or zip: Letterboxd's
     ratings.csv, or MovieLens' ratings.csv and movies.csv, of which the first may be named as well.
 
     user: whose ratings of MovieLens' data set, by their userId; "" where they are of one person.
@@ -111,7 +112,6 @@ def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, Sta
 
 
 def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict[str, State]:
-    """One person's ratings by movie id, and the titles of the ids."""
     titles = {
         row["movieId"]: _title(row["title"], f"line {line} of movies.csv")
         for line, row in _rows(movies, "movies.csv", ("movieId", "title"))
@@ -171,7 +171,7 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, bytes]:
 def _rows(
     lines: Iterable[str], name: str, *columns: tuple[str, ...], named: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a csv that has the columns of one of these sets: of the first, unless named."""
+    # The columns are those of one of the sets: of the first where no line names them.
     reader = csv.DictReader(lines, None if named else columns[0], skipinitialspace=True)
     try:
         if not any(set(each) <= set(reader.fieldnames or ()) for each in columns):
@@ -211,7 +211,7 @@ def _check_count(found: dict[str, State]) -> None:
 
 
 def as_csv(ratings: Iterable[Rated]) -> str:
-    """Every rating, oldest first. Private: for a file or a pipe of the person's own."""
+    """Return every rating as csv, oldest first. Private: for a file or a pipe of the person's own."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("title", "rating"))

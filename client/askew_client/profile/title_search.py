@@ -56,15 +56,16 @@ class TitleSearch:
         self._add(items)
 
     def with_more(self, items: Sequence[Item]) -> TitleSearch:
-        """With more items behind these, whose text is copied and not made again."""
+        """Return a search with more items behind these, whose text is copied and not made again."""
         search = TitleSearch(())
         search._text, search._starts = self._text, self._starts[:]
         search._add(items)
         return search
 
     def places(self, text: str, limit: int) -> list[int]:
-        """Where the items are whose labels contain every word of `text`; those that begin with it
-        come first.
+        """Return where the items are whose labels contain every word of `text`.
+
+        Those that begin with it come first.
         """
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
@@ -86,16 +87,14 @@ class TitleSearch:
         self._text = b"".join([self._text, *lines])
 
     def _having(self, words: Sequence[bytes]) -> Iterator[int]:
-        """The lines, ascending, that contain each word: looked for by the longest, which is rare
-        more often than others.
-        """
+        # Ascending. The longest word is rare more often than others.
         for at in self._lines(max(words, key=len)) if words else range(len(self._starts)):
             start, end = self._starts[at], self._text.index(_END, self._starts[at])
             if all(self._text.find(word, start, end) >= 0 for word in words):
                 yield at
 
     def _lines(self, part: bytes) -> Iterator[int]:
-        """The lines, ascending, that have a part; one that begins with _END begins its line."""
+        # Ascending. A part that begins with _END begins its line.
         place = self._text.find(part)
         while place >= 0:
             inside = place + part.startswith(_END)
@@ -104,5 +103,5 @@ class TitleSearch:
 
 
 def _encoded(text: str) -> bytes:
-    """What a terminal made of bytes that are no text is in no label."""
+    # What a terminal made of bytes that are no text is in no label.
     return text.encode(errors="surrogatepass")

@@ -25,7 +25,7 @@ class Country:
 
 
 def region_of(text: str) -> Region:
-    """The region that a person names: "Germany", "de", or "47.1/5.5/55.4/15.4".
+    """Return the region that a person names: "Germany", "de", or "47.1/5.5/55.4/15.4".
 
     West > east where it crosses 180 degrees. Raises ParameterError for anything else.
     """
@@ -46,7 +46,9 @@ def country_called(text: str) -> Country | None:
 
 
 def region_words(text: str) -> tuple[str, ...]:
-    """What a region of one's own edges tells, and the countries that hold it; none of a country."""
+    """Return what a region of one's own edges tells, and the countries that hold it; () of a
+    country.
+    """
     if "/" not in text:
         return ()
     own = region_of(text)
@@ -57,7 +59,7 @@ def region_words(text: str) -> tuple[str, ...]:
 
 
 def corners_of(text: str) -> tuple[Position, ...]:
-    """A region's south-west and north-east corner; none of no name. Raises ParameterError."""
+    """Return a region's south-west and north-east corner; () of no name. Raises ParameterError."""
     if not text:
         return ()
     region = region_of(text)
@@ -66,7 +68,7 @@ def corners_of(text: str) -> tuple[Position, ...]:
 
 @cache
 def countries() -> tuple[Country, ...]:
-    """The table, in the order of the codes."""
+    """Return the table, in the order of the codes."""
     table = resources.files("askew_client.settings").joinpath("regions.csv")
     text = table.read_text(encoding="utf-8")
     return tuple(
@@ -94,5 +96,5 @@ def _size(country: Country) -> float:
 
 
 def _key(text: str) -> str:
-    """A name as people vary it: case, spaces and a leading article do not count."""
+    # Case, spaces and a leading article do not count.
     return " ".join(text.casefold().split()).removeprefix("the ")

@@ -47,7 +47,7 @@ _Reply = TypeVar("_Reply")
 
 
 def drawn_pauses(bits: RandomBits) -> tuple[float, ...]:
-    """The pauses of one call, in seconds; drawn before there is a connection."""
+    """Draw the pauses of one call, in seconds, before there is a connection."""
     least, most = _JITTER
     return tuple(
         min(_FIRST * 2**n, _LONGEST) * (least + (most - least) * bits.below(_STEPS) / _STEPS)
@@ -60,7 +60,7 @@ async def persistent(
     timeout: float,  # noqa: ASYNC109 (gRPC's own, for what is left of it)
     pauses: Sequence[float],
 ) -> _Reply:
-    """The reply of `send(seconds left)`, which is called again while a failure may pass.
+    """Return the reply of `send(seconds left)`, which is called again while a failure may pass.
 
     timeout: seconds for all of it. Raises the last failure as grpc.aio.AioRpcError.
     """
@@ -78,11 +78,8 @@ async def persistent(
 
 
 def _is_over(error: grpc.aio.AioRpcError, passed: float, pause: float) -> bool:
-    """Whether a call that failed, after `passed` seconds, is not worth another after a pause.
-
-    A false certificate stays false. Where nobody listens, a server that starts again may within a
-    second; what is there and fails for a while has the whole patience.
-    """
+    # A false certificate stays false. Where nobody listens, a server that starts again may within a
+    # second; what is there and fails for a while has the whole patience.
     details = error.details() or ""
     if error.code() not in _PASSING or cannot_pass(details):
         return True
@@ -133,7 +130,7 @@ class GrpcTransport:
 
     @property
     def channel(self) -> grpc.aio.Channel:
-        """The connection, while there is one."""
+        """Return the connection, while there is one."""
         if self._channel is None:
             raise RuntimeError("not connected")
         return self._channel
@@ -189,7 +186,7 @@ class GrpcTransport:
         return False
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply to one call."""
+        """Return the reply to one call."""
         if self._channel is None:
             async with self:
                 return await self.call(method, request)
@@ -236,7 +233,7 @@ class GrpcTransport:
 
 
 def _own_sockets() -> set[str]:
-    """The sockets of this process, where the system lists them."""
+    # None where the system does not list them.
     found: set[str] = set()
     with suppress(OSError):  # there is no such list
         for each in Path("/proc/self/fd").iterdir():

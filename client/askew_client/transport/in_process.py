@@ -45,7 +45,7 @@ class InProcess(ABC):
 
     @abstractmethod
     def card_for(self, collection: int | None) -> Card:
-        """The card that a question is read by."""
+        """Return the card that a question is read by."""
 
     @abstractmethod
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
@@ -53,14 +53,14 @@ class InProcess(ABC):
 
     @abstractmethod
     async def metric_card(self) -> MetricCard:
-        """The card of a server of places."""
+        """Return the card of a server of places."""
 
     @abstractmethod
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """The answer to a question."""
+        """Return the answer to a question."""
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply to one call."""
+        """Return the reply to one call."""
         if method == "GetModelCard":
             return metric_card_to_bytes(await self.metric_card())
         message = parse(pb.RetrieveRequest(), request)
@@ -90,7 +90,7 @@ class LocalTransport(InProcess):
         self._files = catalog_files(card, catalog)
 
     def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
-        """The card: there is one catalog."""
+        """Return its only card."""
         return self._card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
@@ -104,7 +104,7 @@ class LocalTransport(InProcess):
         raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        """What the card's rule answers. Raises StaleSpace for a signal of another space."""
+        """Return the answer of the card's rule. Raises StaleSpace for a signal of another space."""
         if query.signal.space_version != card.space.version:
             raise StaleSpace
         return Slate.of_catalog(self._catalog, self._rule.answer(query.signal, query.k))
@@ -127,7 +127,7 @@ class LocalPlaces(InProcess):
         }
 
     def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
-        """The card: there is one."""
+        """Return its only card."""
         return self.card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
@@ -137,7 +137,7 @@ class LocalPlaces(InProcess):
         )
 
     async def metric_card(self) -> MetricCard:
-        """The card."""
+        """Return its only card."""
         return self.card
 
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:  # noqa: ARG002  # it has one

@@ -70,7 +70,7 @@ class AskewApp(Desk):
 
     @classmethod
     def names_of_keys(cls) -> tuple[str, ...]:
-        """What a key of one's own can be given to: a screen, or `screen.action`."""
+        """Return what a key of one's own can be assigned to: a screen, or `screen.action`."""
         bindings = (*cls.BINDINGS, *(each for screen in SCREENS for each in screen.BINDINGS))
         return tuple(each.id for each in bindings if isinstance(each, Binding) and each.id)
 
@@ -120,7 +120,7 @@ class AskewApp(Desk):
         self.action_go(message.mode)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is nothing to try again but a connection that failed."""
+        """Disable "retry" unless a connection failed."""
         if action == "retry":
             return isinstance(self.connection, Problem)
         return super().check_action(action, parameters)
@@ -148,7 +148,7 @@ class AskewApp(Desk):
         self.use_theme(dark=not self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the command palette offers: screens, what this one does, what always works."""
+        """Yield what the command palette offers: screens, what this one does, what always works."""
         for tab in TABS:
             yield SystemCommand(f"Go to {tab.title}", tab.says, partial(self.action_go, tab.mode))
         if isinstance(screen, FrameScreen):

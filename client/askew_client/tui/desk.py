@@ -35,7 +35,9 @@ OPENING: Final = AskewError("the device is still opening its files")
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
-    """What was asked for, or its error with words: where the app catches what the device raises."""
+    """Return what was asked for, or its error as words: here the app catches what the device
+    raises.
+    """
     try:
         return await asked
     except AskewError as error:
@@ -51,7 +53,7 @@ class ProfileView:
 
     @classmethod
     def of(cls, device: Device) -> ProfileView:
-        """What can be shown: no bars without a catalog."""
+        """Return what can be shown: no bars without a catalog."""
         bars = () if device.titles.connection is None else device.titles.bars()
         return cls(device.profile.ratings(), bars)
 
@@ -123,7 +125,7 @@ class Desk(App[AskewError | OSError]):
         self.read_budget()
 
     def learn_connection(self) -> None:
-        """A question connects by itself if it must: after a failure, or to a new space."""
+        """Take over a connection that a question made by itself, after a failure or to a new space."""
         found = None if self.device is None else self.device.titles.connection
         if found is not None and found != self.connection:
             self.connection = found
@@ -173,12 +175,12 @@ class Desk(App[AskewError | OSError]):
         self.notify(text, title=problem.trouble.value, severity="warning", markup=False)
 
     def use_theme(self, *, dark: bool) -> None:
-        """One of the two themes, from now on."""
+        """Use one of the two themes from now on."""
         self.theme = DARK.name if dark else LIGHT.name
         self.edit(partial(keep_theme, self.file, dark=dark))
 
 
 def _places_only(problem: Problem) -> Problem:
-    """What to say of a server that has places where a catalog was asked for."""
+    # A server that has places where a catalog was asked for.
     text = "it has places, and no catalog of titles to rate"
     return replace(problem, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F2) asks it;")

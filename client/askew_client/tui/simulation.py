@@ -55,26 +55,28 @@ class SimulatedServers(InProcess):
         self._tastes, self._places = tastes, places
 
     def card_for(self, collection: int | None) -> Card:
-        """Only places have collections."""
+        """Return the card of tastes, or of places for a question with a collection."""
         return (self._tastes if collection is None else self._places).card_for(collection)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Of the tastes; places have nothing to hold."""
+        """Read the file of the tastes; places have nothing to hold."""
         return await self._tastes.read(catalog_date, part, start, size)
 
     async def metric_card(self) -> MetricCard:
-        """That of the places."""
+        """Return the card of the places."""
         return self._places.card
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """The answer of the server whose card this is."""
+        """Return the answer of the server whose card this is."""
         server = self._tastes if query.collection is None else self._places
         return await server.retrieve(query, card)
 
 
 @asynccontextmanager
 async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
-    """A made-up person's device. Leaves no file behind, and touches none of the real ones."""
+    """Open a made-up person's device, which leaves no file behind and touches none of the real
+    ones.
+    """
     transport = SimulatedServers(LocalTransport(*simulated_model()), simulated_places())
     with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
         async with open_device(
@@ -88,8 +90,9 @@ async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
 
 
 def simulated_model() -> tuple[ModelCard, Catalog]:
-    """What `askew-server serve --demo` lets devices hold, in base64: by
-    `python -m benchmarks.write_demo_model`.
+    """Return what `askew-server serve --demo` lets devices hold.
+
+    The file is base64, written by `python -m benchmarks.write_demo_model`.
     """
     text = resources.files("askew_client.tui").joinpath("simulated_model.txt").read_text("ascii")
     file = base64.b64decode(text)
@@ -113,7 +116,7 @@ Floats = NDArray[np.float64]
 
 
 def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlaces:
-    """Two collections over one map."""
+    """Return two made-up collections over one map."""
     region = region_of(COUNTRY)
     items = {
         "food": tuple(_food(_scattered("food", n_food, region))),

@@ -20,14 +20,13 @@ from askew.protocol.model_card import ModelCard
 def with_popularity(
     card: ModelCard, catalog: Catalog, release: Release
 ) -> tuple[ModelCard, Catalog, int]:
-    """The catalog with the release's items first in its shared slate, its card, and how many items
-    of the release it does not have.
+    """Put the release's items first in the catalog's shared slate; return card, catalog and misses.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
     articles, case and accents do not matter (`askew.catalog.titles`). Default items are left out:
-    every device has them.
-    The items of the former slate fill it up to the length that it had. The card's source names the
-    release, so that a device can say what it shows before anything is rated.
+    every device has them. The items of the former slate fill it up to the length that it had. The
+    card's source names the release, so that a device can say what it shows before anything is
+    rated. The misses count items of the release that the catalog does not have.
     """
     index, labels = (
         TitleIndex(catalog.items),

@@ -30,7 +30,9 @@ _STORED = (
 
 
 def part_of_model(payload: bytes) -> str | None:
-    """What of a model a charge paid for, a noisy matrix of likes; None of a list."""
+    """Return what part of a model a charge paid for, such as a noisy matrix of likes; None for a
+    list.
+    """
     kind = "noisy matrix of likes"
     return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
 
@@ -53,12 +55,14 @@ class ReleaseReader:
         self._path = path
 
     def check(self) -> None:
-        """Whether the file is there and a ledger, as far as its first page says."""
+        """Check that the file is there and a ledger, as far as its first page says. Raises
+        LedgerError.
+        """
         with self._database():
             pass
 
     def document(self, charge: int) -> bytes:
-        """A release as it was stored. Raises NotFound."""
+        """Return a release as it was stored. Raises NotFound."""
         with self._database() as database:
             row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()
         payload = b"" if row is None else bytes(row[1])
@@ -78,7 +82,9 @@ class ReleaseReader:
         raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
     def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
-        """At most `limit` releases after a charge, of one data set or, if it is empty, of all."""
+        """Return at most `limit` releases after a charge, of one data set or, if it is empty, of
+        all.
+        """
         with self._database() as database:
             rows = database.execute(
                 f"{_STORED} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
@@ -110,7 +116,7 @@ class ReleaseReader:
             ) from None
 
     def _immutable(self) -> str:
-        """A copy in a read-only folder has no log beside it and can get none: read it as it is."""
+        # A copy in a read-only folder has no log beside it and can get none: read it as it is.
         log = self._path.with_name(self._path.name + "-wal")
         alone = not log.exists() and not os.access(self._path.parent, os.W_OK)
         return "&immutable=1" if alone else ""

@@ -45,12 +45,12 @@ class LiveValues:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What serves the model with its values of now."""
+        """Return what serves the model with its values of now."""
         return replace(self._answers.snapshot, since=self._since)
 
     @property
     def changes(self) -> bool:
-        """Whether any collection has live values."""
+        """Return True if any collection has live values."""
         return bool(self._paths)
 
     def refresh(self, refused: Refusal, /) -> bool:
@@ -81,11 +81,11 @@ class TasteModel(Protocol):
 
     @property
     def card(self) -> ModelCard:
-        """What is public of it."""
+        """Return what is public of it."""
 
     @property
     def catalog(self) -> Catalog:
-        """Its items."""
+        """Return its items."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,16 @@ class Fixed:
     changes: bool = False
 
     def refresh(self, _: Callable[[str], None], /) -> bool:
-        """Nothing follows."""
+        """Return False: nothing follows."""
         return False
 
 
 def serving_of(
     model: TasteModel | MetricModel, directory: Path | None = None, since: int = FIRST
 ) -> Serving:
-    """The model, ready to be served, with the live values of its directory where it has any. since:
-    the Monday from which on it is in force.
+    """Return the model, ready to be served, with the live values of its directory where it has any.
+
+    since: the Monday from which on it is in force.
     """
     if isinstance(model, MetricModel) and directory is not None:
         return LiveValues(directory, model, since)
@@ -112,7 +113,7 @@ def serving_of(
 
 
 def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
-    """The model, ready to be served; builds what its rule needs.
+    """Return the model, ready to be served; builds what its rule needs.
 
     Raises ParameterError for a serving rule that needs a density where there is none.
     """

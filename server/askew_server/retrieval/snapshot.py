@@ -27,10 +27,10 @@ class Answers(Protocol):
     """A way to answer questions that the card has checked."""
 
     def answer(self, query: Query) -> Slate | PlaceSlate:
-        """The k items of a query, whole."""
+        """Return the k items of a query, whole."""
 
     def cost(self, query: Query) -> int:
-        """What an answer takes now, in slots of a queue; 0 for so little that it needs none."""
+        """Return what an answer takes now, in slots of a queue; 0 for so little that it needs none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +53,11 @@ class Serving(Protocol):
 
     @property
     def snapshot(self) -> Snapshot:
-        """What serves now."""
+        """Return what serves now."""
 
     @property
     def changes(self) -> bool:
-        """Whether it is ever followed by another."""
+        """Return True if another snapshot may ever follow."""
 
     def refresh(self, refused: Callable[[str], None], /) -> bool:
         """Looks for the next; whether there is one."""
@@ -75,12 +75,12 @@ class SnapshotHolder:
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """All of them, by their Mondays."""
+        """Return all of them, by their Mondays."""
         return self._all
 
     @property
     def current(self) -> Snapshot:
-        """The newest whose Monday has come."""
+        """Return the newest whose Monday has come."""
         today, snapshots = self._today(), self._all
         return next((each for each in reversed(snapshots) if each.since <= today), snapshots[0])
 
@@ -136,16 +136,17 @@ class Retriever:
 
     @property
     def snapshot(self) -> Snapshot:
-        """This model, ready to be served."""
+        """Return this model, ready to be served."""
         return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:
-        """The k items of a query, whole."""
+        """Return the k items of a query, whole."""
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def cost(self, query: Query) -> int:
-        """Nothing for few results found among few items, which takes no more than to hand it to a
-        thread. Else a place, and one more for each 16 results.
+        """Return 0 for few results among few items, which take less than a hand-over to a thread.
+
+        Else a place, and one more for every 16 results.
         """
         if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
             return 0

@@ -130,12 +130,12 @@ class CollectionCard:
 
     @property
     def is_live(self) -> bool:
-        """Whether some of its values change: who holds its rows still has to ask for those."""
+        """Return True if some values change: who holds its rows still has to ask for those."""
         return any(each.live for each in self.attributes)
 
     @property
     def value_bytes(self) -> int:
-        """What an item takes in a reply to who holds its row: its id and live values."""
+        """Return the bytes of an item in a reply to who holds its row: its id and live values."""
         return _ID_BYTES + sum(_VALUE_BYTES[each.kind] for each in self.attributes if each.live)
 
     def check(self, listing: Listing, space: MetricSpace) -> None:
@@ -242,5 +242,5 @@ class PlaceSlate:
 
     @property
     def item_ids(self) -> tuple[int, ...]:
-        """The ids of its items."""
+        """Return the ids of its items."""
         return tuple([each.id for each in self.listings])

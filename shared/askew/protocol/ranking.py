@@ -59,13 +59,13 @@ class Slate:
 
 
 def scores(taste: NDArray[np.float64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The score of each vector (n, D) for a taste (D,), shape (n,)."""
+    """Return the score of every vector (n, D) for a taste (D,), shape (n,)."""
     found: NDArray[np.float64] = vectors @ taste
     return found
 
 
 def best(found: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """The indices of the `count` highest scores, best first, ties to the lower index."""
+    """Return the indices of the `count` highest scores, best first, ties to the lower index."""
     return np.argsort(-found, kind="stable")[:count]
 
 
@@ -81,17 +81,17 @@ class Ranking:
 
     @property
     def best(self) -> int:
-        """The best item that the person has not seen, or simply the best if they saw all."""
+        """Return the best item that the person has not seen, or simply the best if they saw all."""
         return self.order[0]
 
 
 def rank(
     slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
 ) -> Ranking:
-    """The slate by the taste of this person.
+    """Rank the slate by the taste of this person.
 
-    Where the taste says nothing at all, which is that of somebody without likes, items stand in the
-    order of `shared`, the slate for anybody.
+    Without likes the taste says nothing: then items stand in the order of `shared`, the slate for
+    anybody.
     """
     found = scores(profile.taste, slate.scoring)
     order = [slate.item_ids[i] for i in best(found, len(found))]
@@ -104,8 +104,9 @@ def rank(
 
 
 def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) -> Ranking:
-    """The `count` best items of a catalog by the taste of this person, seen ones last, as `rank`
-    orders a slate. O(n_items (D + log n_items)).
+    """Rank the `count` best items of a catalog by the taste of this person, seen ones last.
+
+    They are ordered as by `rank`. O(n_items (D + log n_items)).
     """
     found = _best_of_all(catalog, profile, count + len(seen))
     order = list(found)  # so many have `count` that are not seen
@@ -117,9 +118,8 @@ def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) 
 
 
 def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, float]:
-    """The `count` best items, best first, and their scores. Some at a time: of a million, as
-    float64, the scores and their order take as much memory as all that is held of their vectors.
-    """
+    # Some at a time: of a million, as float64, the scores and their order take as much memory as
+    # all that is held of their vectors.
     rows, items, found = catalog.scoring, np.empty(0, np.int64), np.empty(0)
     beside = _by_neighbors(catalog, profile)
     for at in range(0, len(rows), _AT_ONCE):
@@ -133,7 +133,6 @@ def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, fl
 
 
 def _by_neighbors(catalog: Catalog, profile: Profile) -> NDArray[np.float64]:
-    """What neighbors of liked items add to the first items, all of which have some, or to none."""
     if catalog.neighbors is None:
         return np.empty(0)
     found = catalog.neighbors.by_likes(profile.liked)

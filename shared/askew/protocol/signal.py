@@ -48,25 +48,25 @@ class Signal:
 
     @property
     def lattice(self) -> LatticeLaplace:
-        """The lattice of the coordinates. Raises OutOfRange for another mechanism."""
+        """Return the lattice of the coordinates. Raises OutOfRange for another mechanism."""
         if not isinstance(self.mechanism, LatticeLaplace):
             raise OutOfRange("the mechanism of this signal", "a lattice")
         return self.mechanism
 
     @property
     def map_noise(self) -> MapNoise:
-        """The noise of a place. Raises OutOfRange for another mechanism."""
+        """Return the noise of a place. Raises OutOfRange for another mechanism."""
         if not isinstance(self.mechanism, MapNoise):
             raise OutOfRange("the mechanism of this signal", "a map's")
         return self.mechanism
 
     def position(self) -> Position:
-        """Where on Earth it points. Raises OutOfRange for another mechanism."""
+        """Return where on Earth it points. Raises OutOfRange for another mechanism."""
         self.map_noise  # noqa: B018  # a check
         return Position.of_microdegrees(*self.values)
 
     def point(self) -> NDArray[np.float64]:
-        """The coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
+        """Return the coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
         import numpy as np
 
         return np.array(self.values, dtype=np.float64) * self.lattice.step

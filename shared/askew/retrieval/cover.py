@@ -48,7 +48,7 @@ def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
 
 
 def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
-    """What each row would add for people who have something as good as `held` (m,), (p, m)."""
+    """Return what every row (p, m) would add for people who have something as good as `held` (m,)."""
     found: Scores = np.maximum(scores - held, 0)
     return found
 
@@ -60,10 +60,8 @@ def _next(
     bounds: NDArray[np.float32],
     block: NDArray[np.float32],
 ) -> int:
-    """The row of the largest gain, ties to the lower; tightens the bounds that it looks at.
-
-    A block of rows of the largest bounds comes first: what it gains leaves few others.
-    """
+    # Ties go to the lower row. Bounds that are looked at get tighter. A block of rows of the
+    # largest bounds comes first: what it gains leaves few others.
     base = np.vecdot(best, weights)
     slack = 1e-6 * base  # a bound is off by the rounding of one sum: rows that close are looked at
     winner, gain = -1, np.float32(-np.inf)
@@ -83,7 +81,6 @@ def _next(
 
 
 def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """The places of the largest values, those that are finite."""
     rows = np.argpartition(values, -min(count, len(values)))[-count:]
     return rows[np.isfinite(values[rows])]
 
@@ -91,7 +88,6 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 def _from_the_largest(
     values: NDArray[np.float32], but: NDArray[np.int64], least: float
 ) -> NDArray[np.int64]:
-    """The places of values from `least` on but for some, the largest first."""
     near = values >= least
     near[but] = False
     rows = np.flatnonzero(near)

@@ -73,8 +73,10 @@ Rows = NDArray[np.int64]
 
 
 def doubles_before(vectors: Vectors, many: int) -> NDArray[np.int32]:
-    """Of each item (n, D), how many of lower ids have the same vector, bit by bit, (n,). It says 0
-    of all items of a vector that no more than `many` have. O(n D + n log n) time; 24 n bytes.
+    """Count for every item (n, D) how many of lower ids have the same vector, bit by bit, (n,).
+
+    The count is 0 for all items of a vector that no more than `many` have. O(n D + n log n) time;
+    24 n bytes.
     """
     keys, before = _keys(vectors), np.zeros(len(vectors), np.int32)
     ascending = np.sort(keys)
@@ -88,7 +90,7 @@ def doubles_before(vectors: Vectors, many: int) -> NDArray[np.int32]:
 
 
 def _keys(vectors: Vectors) -> NDArray[np.uint64]:
-    """A number that is the same for the same bits, and hardly ever else."""
+    # Equal for equal bits, and hardly ever else.
     factors = np.cumprod(np.full(vectors.shape[1], _ODD, np.uint64))  # modulo 2**64
     keys = np.empty(len(vectors), np.uint64)
     for start in range(0, len(vectors), _PIECE):
@@ -98,7 +100,7 @@ def _keys(vectors: Vectors) -> NDArray[np.uint64]:
 
 
 def _is_one_vector(vectors: Vectors, group: Rows) -> bool:
-    """Whether all of these items have it: keys alone prove nothing."""
+    # Keys alone prove nothing.
     first = vectors[group[:1]].view(_BITS)
     parts = (group[at : at + _PIECE] for at in range(0, len(group), _PIECE))
     return all((vectors[part].view(_BITS) == first).all() for part in parts)
@@ -121,12 +123,12 @@ class LinearScores:
     before: NDArray[np.int32] = field(repr=False)
 
     def __len__(self) -> int:
-        """The number m of items."""
+        """Return the number m of items."""
         return len(self.items)
 
     @property
     def dimension(self) -> int:
-        """The number d of shifts."""
+        """Return the number d of shifts."""
         return len(self.numbers) - 1
 
     def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
@@ -140,20 +142,21 @@ class LinearScores:
         return found
 
     def factors(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
-        """What the numbers are multiplied with, (n, 1 + d)."""
+        """Return what the numbers are multiplied with at these shifts, (n, 1 + d)."""
         moved = np.ones((len(shifts), 1 + self.dimension), self.numbers.dtype)
         moved[:, 1:] = shifts
         return moved
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
-        """These of the items, ascending."""
+        """Return these items, in ascending order."""
         return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
-        """At least the k items of the best exact scores at each of these shifts (n, d), and all
-        that may be as good as those. O(m n d) time, O(n m / 256) memory.
+        """Return the k items of the best exact scores at these shifts (n, d), and all that may be
+        as good.
 
-        The k-th largest of what blocks of items have at most is reached by k items.
+        O(m n d) time, O(n m / 256) memory. The k-th largest of the maxima of blocks is reached by k
+        items.
         """
         if len(self) * len(shifts) <= _AT_ONCE or len(self) < k * _BLOCK:
             return self
@@ -169,7 +172,7 @@ class LinearScores:
         return self.only(np.concatenate(kept))
 
     def _most_of_blocks(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
-        """The largest F of each block of items, (n, blocks)."""
+        """Return the largest F of every block of items, (n, blocks)."""
         n, size = len(shifts), _BLOCK * max(_AT_ONCE // (_BLOCK * len(shifts)), 1)
         parts = []
         for start in range(0, len(self), size):
@@ -182,7 +185,7 @@ class LinearScores:
 
 
 def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The d + 1 numbers of each of these items (m, D), (1 + d, m)."""
+    """Return the d + 1 numbers of every item (m, D), (1 + d, m)."""
     along = np.vstack([encoder.origin, encoder.per_shift])
     numbers: NDArray[np.float64] = along @ vectors.T.astype(np.float64)
     return numbers
@@ -198,14 +201,14 @@ def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
 
 
 def margin_of(encoder: Encoder, largest: float) -> float:
-    """How far F can be off where no score is above `largest`."""
+    """Return how far F can be off where no score is above `largest`."""
     d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
     unit, own = 2.0**-53, 2.0**-24
     return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
 
 
 def is_measurable(largest: float) -> bool:
-    """Whether F tells anything: no number is so large that it could overflow."""
+    """Return True if F tells anything: no number is so large that it could overflow."""
     return largest <= _LARGEST
 
 
@@ -225,15 +228,16 @@ class Candidates:
 
     @classmethod
     def all_of(cls, found: NDArray[Any]) -> Candidates:
-        """Every row at each point, (n, m)."""
+        """Return every row as a candidate of every point, from scores (n, m)."""
         n, m = found.shape
         rows = np.broadcast_to(np.arange(m), (n, m)).ravel()
         return cls(rows, found.ravel(), np.full(n, m))
 
     def taken(self, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
-        """The best row of each point in turn that no point before has taken, and again from the
-        first until there are k, (k,). exact: decides where others are within the slack of the best.
-        Each point has as many as are taken.
+        """Return the best row of every point in turn that no earlier point took, (k,).
+
+        The turn begins again at the first point until there are k. exact: decides where others are
+        within the slack of the best. Every point has at least as many rows as are taken.
         """
         ends = self.sizes.cumsum()
         starts = ends - self.sizes
@@ -258,7 +262,6 @@ class Candidates:
     def _near_the_best(
         self, part: slice, gone: NDArray[np.bool_], slack: float
     ) -> NDArray[np.integer[Any]]:
-        """Of the rows of a point, those within the slack of the best one that is left."""
         rows = self.rows[part]
         left = np.where(gone[rows], -np.inf, self.found[part])
         near: NDArray[np.integer[Any]] = rows[left >= left[left.argmax()] - slack]
@@ -303,7 +306,7 @@ class UpperLayers:
         object.__setattr__(self, "by_item", np.ascontiguousarray(self.scores.numbers.T))
 
     def near(self, shifts: NDArray[np.float64], size: int) -> Candidates:
-        """Whoever may be among the best of this size at each of these shifts (n, d)."""
+        """Return the items that may be among the `size` best at these shifts (n, d)."""
         cells = [edges.searchsorted(w) for edges, w in zip(self.edges, shifts.T, strict=True)]
         every = self.lists[size]
         lists = [every[part] for part in self.part_of[tuple(cells)].tolist()]
@@ -317,8 +320,9 @@ class UpperLayers:
 def upper_layers(
     scores: LinearScores, encoder: Encoder, sizes: Sequence[int], cells: int
 ) -> UpperLayers:
-    """Of these items, those that may be among the best of each of these sizes, ascending, by where
-    in the box that is. cells: a power of 2, at least one on each axis.
+    """List the items that may be among the best of these sizes, ascending, by part of the box.
+
+    cells: a power of 2, at least one on each axis.
     """
     edges = _edges(encoder, cells)
     part_of = np.empty((len(edges) - 1,) * encoder.dimension, np.int32)
@@ -339,7 +343,7 @@ def upper_layers(
 
 
 def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
-    """Where cells end on each axis: after as many knots each, (cells on an axis + 1, d)."""
+    # After as many knots in every cell: (cells on an axis + 1, d).
     on_axis = min(KNOTS - 1, 1 << ((cells.bit_length() - 1) // encoder.dimension))
     ranks = np.tile(np.arange(1, on_axis)[:, None] / on_axis, encoder.dimension)
     low, high = encoder.shift_limits
@@ -373,7 +377,7 @@ def _parts(
 def _survivors(
     scores: LinearScores, rows: RowNumbers, corners: NDArray[np.float64], k: int
 ) -> RowNumbers:
-    """Which of these items may be among the best k somewhere between these corners."""
+    """Return the rows that may be among the best k somewhere between these corners."""
     kept, better = [rows[:0]], rows[:0]
     for start in range(0, len(rows), _CORNERS_PIECE):
         tried = np.concatenate([better, rows[start : start + _CORNERS_PIECE]])
@@ -389,12 +393,12 @@ def _survivors(
 
 
 def _last(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """The places of the k largest, or of all."""
+    """Return the places of the k largest, or of all."""
     return np.argpartition(values, -min(k, len(values)))[-k:]
 
 
 def _corners(edges: NDArray[np.float64], low: Place, high: Place) -> NDArray[np.float64]:
-    """The corners of a part of the box, (2**d, d)."""
+    """Return the corners of a part of the box, (2**d, d)."""
     d = len(low)
     ends = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
     corners: NDArray[np.float64] = edges[np.where(ends, high, low), np.arange(d)]
@@ -402,7 +406,7 @@ def _corners(edges: NDArray[np.float64], low: Place, high: Place) -> NDArray[np.
 
 
 def _halves(low: Place, high: Place) -> list[tuple[Place, Place]]:
-    """A part in two, across an axis on which it has the most cells."""
+    # Across an axis on which it has the most cells.
     axis = int((high - low).argmax())
     before, after = high.copy(), low.copy()
     before[axis] = after[axis] = (low[axis] + high[axis]) // 2
@@ -438,15 +442,17 @@ class ItemSearch:
             self._all = self._every_item()
 
     def looked_at(self, k: int) -> int:
-        """How many items an answer of k looks at for each of its probes: usually, and never more
-        than eight times as many.
+        """Return how many items an answer of k usually looks at for a probe; never over eight times
+        that.
         """
         layers = self._layers_for(k)
         return len(self._scoring) if layers is None else layers.usual[_size_of(k)]
 
     def best(self, points: Scores, k: int) -> NDArray[np.int64]:
-        """The best item at each point (n, d) that no point before it has taken, and again from the
-        first point until there are k, (k,). 1 <= k <= n_items.
+        """Return the best item of every point (n, d) that no earlier point took, (k,), 1 <= k <=
+        n_items.
+
+        The turn begins again at the first point until there are k.
         """
         shifts = self._encoder.shifts(points)
         layers = self._layers_for(k)
@@ -470,7 +476,6 @@ class ItemSearch:
     def _first_best(
         self, items: NDArray[np.int64], rows: NDArray[np.integer[Any]], taste: Scores
     ) -> int:
-        """Which of these rows of items has the best exact score, the first of equals."""
         best, score = 0, -np.inf
         for start in range(0, len(rows), _EXACT):
             some = rows[start : start + _EXACT]
@@ -493,5 +498,4 @@ class ItemSearch:
 
 
 def _size_of(k: int) -> int:
-    """The smallest of SIZES that is enough for an answer of k."""
     return next(size for size in SIZES if k <= size)

@@ -62,11 +62,11 @@ class OffsetRule:
         return tuple((self._held + np.sort(chosen)).tolist())
 
     def scores(self, k: int) -> int:
-        """How many scores of items at probes an answer of k usually computes."""
+        """Return how many scores of items at probes an answer of k usually computes."""
         return k * self._search.looked_at(k)
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
-        """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
+        """Return the probes, (n, d) with n <= k, in the box; the nearest to the signal first."""
         levels, epsilon = _placed(self._encoder.dimension, k), float(signal.lattice.epsilon)
         return _inside(levels, signal.point(), epsilon, self._encoder.unit)
 
@@ -105,18 +105,18 @@ def _inside(
 
 
 def _within(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """As np.clip, in a third of its time."""
+    # As np.clip, in a third of its time.
     return np.minimum(np.maximum(x, low), high)
 
 
 def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distribution function of the Laplace law of scale 1."""
+    # Of the Laplace law of scale 1.
     half = 0.5 * np.exp(-np.abs(t))
     return np.where(t < 0, half, 1 - half)
 
 
 def _quantile(q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Its inverse."""
+    # The inverse of `_distribution`.
     below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
     found: NDArray[np.float64] = np.copysign(below, q - 0.5)
     return found

@@ -51,7 +51,9 @@ _TITLES, _YEARS, _LISTS, _GENRES = [
 
 
 def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
-    """Every file that a server offers: the whole, and the default items where they are fewer."""
+    """Return every file that a server offers: the whole, and the default items where they are
+    fewer.
+    """
     files = {Part.WHOLE: catalog_to_bytes(card, catalog)}
     if card.n_default < len(catalog):
         files[Part.DEFAULT] = catalog_to_bytes(card, catalog.first(card.n_default))
@@ -59,7 +61,7 @@ def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
 
 
 def catalog_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
-    """The file of a card and of all its items, or of the first of them.
+    """Return the file of a card and of all its items, or of the first of them.
 
     Raises OutOfRange for vectors or boosts that codes cannot say.
     """
@@ -67,9 +69,8 @@ def catalog_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
 
 
 def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
-    """A `CatalogFile`, part by part: of a message in parts, the parts one after the other are the
-    message, and a large one is three times in memory while it is serialized.
-    """
+    # The parts of a message one after the other are the message; a large one takes three times its
+    # size in memory while it is serialized.
     small = pb.CatalogFile(card=card_to_message(card), shared_slate=catalog.shared_slate)
     boosts = _part(pb.CatalogFile, "boosts", encode_boosts(catalog.boosts))
     words = _packed(catalog.items)
@@ -83,7 +84,9 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
 
 
 def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
-    """The card and the items of a file's body: all that the card counts, or its default items."""
+    """Return the card and the items of a file's body: all of the card's, or its default items.
+    Raises a WireError.
+    """
     message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
     card = card_from_message(message.card)
     n = len(message.boosts)
@@ -105,7 +108,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
 
 
 def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
-    """The fields of a file that are of neighbors."""
+    """Return the fields of a file that are of neighbors."""
     if neighbors is None:
         return pb.CatalogFile()
     codes = neighbors.codes
@@ -118,7 +121,7 @@ def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
 
 
 def neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
-    """The neighbors of n items, if a file has any."""
+    """Return the neighbors of n items, None if a file has none. Raises Malformed."""
     count, odd = divmod(len(message.neighbors), 2 * n)
     if not count and not message.neighbor_codes:
         return None
@@ -131,7 +134,7 @@ def neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
 
 
 def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
-    """A `ItemWords`, part by part as well, some items at a time."""
+    # Part by part and some items at a time, as `_body_of`.
     size = sum(len(i.title.encode()) + 1 for i in items) - 1
     yield opening(pb.ItemWords, "titles", size)
     for start in range(0, len(items), _AT_ONCE):
@@ -149,7 +152,7 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
 
 
 def _items_of(words: memoryview, n: int) -> ItemColumns:
-    """The items of a `ItemWords`, field by field: only as much is made as n items have."""
+    # Field by field, so that no more is made than n items have.
     parts: dict[int, list[memoryview]] = {_TITLES: [], _YEARS: [], _GENRES: []}
     pieces = n // _AT_ONCE + 1
     most = {_TITLES: 1, _YEARS: pieces, _GENRES: pieces}
@@ -176,7 +179,7 @@ def _items_of(words: memoryview, n: int) -> ItemColumns:
 
 
 def _column(name: str, parts: list[memoryview], n: int) -> pb.ItemWords:
-    """A message of one column alone, of n numbers, each of which ends in a byte below 128."""
+    # Each of n numbers ends in a byte below 128.
     packed = b"".join(parts)
     if np.count_nonzero(np.frombuffer(packed, np.uint8) < 128) != n:
         raise Malformed(_OTHER_NUMBER)
@@ -186,18 +189,17 @@ def _column(name: str, parts: list[memoryview], n: int) -> pb.ItemWords:
 def _part(
     message: type[Message], name: str, value: bytes | memoryview
 ) -> tuple[bytes, bytes | memoryview]:
-    """A field of bytes as it is on the wire."""
     return opening(message, name, len(value)), value
 
 
 def _packed(items: Sequence[Item]) -> list[bytes]:
-    """As small as can be, or not packed at all where devices would not unpack as much as that."""
+    # Not compressed at all where devices would refuse to unpack so much.
     size, small = _compressed(items, _LEVEL)
     return small if size < _most(sum(map(len, small))) else _compressed(items, 0)[1]
 
 
 def _compressed(items: Sequence[Item], level: int) -> tuple[int, list[bytes]]:
-    """How many bytes the words of these items have, and those bytes, packed, in pieces."""
+    """Return the size of the items' words, and the packed words in pieces."""
     work, size, packed = zlib.compressobj(level), 0, []
     for part in _words_of(items):
         size += len(part)

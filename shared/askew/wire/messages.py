@@ -28,7 +28,7 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def parse(message: _Message, data: bytes) -> _Message:
-    """The message that the bytes are. Raises Malformed."""
+    """Parse bytes into this message and return it. Raises Malformed."""
     try:
         message.ParseFromString(data)
     except DecodeError:
@@ -37,20 +37,20 @@ def parse(message: _Message, data: bytes) -> _Message:
 
 
 def parse_few(message: _Message, data: bytes, most: int) -> _Message:
-    """As `parse`, of at most so many fields, which are counted before anything is made of them."""
+    """Parse a message of at most `most` fields, counted before anything is made. Raises Malformed."""
     check_count(type(message), data, most)
     return parse(message, data)
 
 
 def version_from_bytes(digest: bytes) -> str:
-    """The hexadecimal digits of a version, which is a digest. Raises Malformed for another size."""
+    """Return the hexadecimal digits of a version, a digest. Raises Malformed for another size."""
     if len(digest) != VERSION_BYTES:
         raise Malformed(f"a version must be {VERSION_BYTES} bytes")
     return digest.hex()
 
 
 def opening(message: type[Message], field: str, size: int) -> bytes:
-    """What comes before so many bytes of a field: its tag, and their length."""
+    """Return what stands before `size` bytes of a field: its tag and their length."""
     number = message.DESCRIPTOR.fields_by_name[field].number
     return varint(number << 3 | SIZED) + varint(size)
 
@@ -62,8 +62,9 @@ def varint(number: int) -> bytes:
 
 
 def fields_within(data: memoryview) -> Iterator[Field]:
-    """The fields of a message, one by one, without a copy. Raises Malformed where they end amid
-    one, and for groups, which no message of ours has. O(1) a field.
+    """Yield the fields of a message, one by one, without a copy. O(1) a field.
+
+    Raises Malformed where the bytes end amid one, and for groups, which no message of ours has.
     """
     at = 0
     while at < len(data):
@@ -91,7 +92,7 @@ def check_count(message: type[Message], data: bytes | memoryview, most: int) -> 
 
 
 def _left(kind: Any, data: memoryview, most: int) -> int:
-    """How many more there may be. kind: a descriptor, of which protobuf has two types."""
+    # kind: a descriptor, of which protobuf has two types.
     for number, end, content in fields_within(data):
         most -= 1
         if most < 0:
@@ -103,7 +104,7 @@ def _left(kind: Any, data: memoryview, most: int) -> int:
 
 
 def _number_at(data: memoryview, at: int) -> tuple[int, int]:
-    """A varint, and where it ends."""
+    """Return a varint, and where it ends."""
     found = 0
     for place, byte in enumerate(data[at : at + _MOST_BYTES]):
         found |= (byte & 127) << 7 * place

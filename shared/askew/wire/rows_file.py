@@ -38,8 +38,11 @@ _FIELDS_OF_ROWS = 4 + 3 * MAX_ATTRIBUTES
 
 
 def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
-    """What a server offers: every row, and where those take more than a device holds by default,
-    as many of the collections without live values as take DEFAULT_BYTES, evenly along their order.
+    """Return what a server offers: every row, and a default part where those are more than a device
+    holds.
+
+    The default part takes DEFAULT_BYTES of the collections without live values, evenly along their
+    order.
     """
     whole = rows_to_bytes(card, collections)
     files = {Part.WHOLE: whole}
@@ -51,7 +54,7 @@ def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
 
 
 def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
-    """The file of a card and of these rows."""
+    """Return the file of a card and of these rows."""
     on_map = isinstance(card.space, MapSpace)
     rows = [
         _packed(_rows_of(collections[each.name], on_map=on_map))
@@ -65,8 +68,9 @@ def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
 
 
 def rows_from_body(body: bytes) -> tuple[MetricCard, Rows]:
-    """The card and the rows of a file's body, by collection, with live values that are unknown.
-    Raises OtherKind for a catalog of titles.
+    """Return the card of a file's body and its rows by collection, with unknown live values.
+
+    Raises OtherKind for a catalog of titles, and another WireError for what is malformed.
     """
     message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
     if message.card.WhichOneof("kind") == "space":
@@ -121,7 +125,6 @@ def _collection(card: CollectionCard, whole: MetricCard, packed: bytes) -> Colle
 
 
 def _fixed(card: CollectionCard, columns: Sequence[Column]) -> Iterator[tuple[Attribute, Column]]:
-    """The columns whose values are not live."""
     pairs = zip(card.attributes, columns, strict=True)
     return (each for each in pairs if not each[0].live)
 
@@ -147,7 +150,7 @@ def _column(attribute: Attribute, message: pb.RowColumn, n: int) -> Column:
 
 
 def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
-    """Nothing where a position has more than five decimals."""
+    """Return b"" where a position has more than five decimals."""
     whole = np.rint(coordinates.T * _DEGREE)
     if not np.array_equal(whole / _DEGREE, coordinates.T):
         return b""
@@ -174,13 +177,12 @@ def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
 
 
 def _planes(numbers: NDArray[Any]) -> bytes:
-    """The first byte of each number, then the second byte of each."""
+    # The first byte of every number, then the second byte of every number.
     flat = np.ascontiguousarray(numbers).reshape(-1)
     return flat.view(np.uint8).reshape(flat.size, flat.itemsize).T.tobytes()
 
 
 def _numbers(planes: bytes, kind: str, n: int, rows: int = 1) -> NDArray[Any]:
-    """What was written in planes, (rows, n). Raises Malformed for another number of them."""
     size = np.dtype(kind).itemsize
     if len(planes) != size * rows * n:
         raise Malformed("a column has not one value for each row")

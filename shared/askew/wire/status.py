@@ -64,7 +64,7 @@ _REASONS = (
 def credentials_for(
     server: str, authority: bytes | None = None, identity: tuple[bytes, bytes] | None = None
 ) -> grpc.ChannelCredentials | None:
-    """What a channel to "host:port" is opened with; None is plain text, to this machine only.
+    """Return the credentials of a channel to "host:port"; None is plain text, to this machine only.
 
     authority: certificates in PEM that are trusted in place of the public ones; then TLS is spoken
     to this machine too. identity: the caller's own key and certificate, where it is asked for one.
@@ -78,7 +78,7 @@ def credentials_for(
 
 
 def checked_authority(authority: bytes, file: str) -> bytes:
-    """The same, if they are certificates in PEM: gRPC would say nothing until a deadline.
+    """Return these certificates if they are PEM: gRPC would say nothing until a deadline.
 
     file: where they are. Raises ParameterError.
     """
@@ -100,12 +100,12 @@ def why_unreachable(details: str) -> str | None:
 
 
 def nobody_there(details: str) -> bool:
-    """Whether no connection came about, from what gRPC says."""
+    """Return True if no connection came about, from what gRPC says."""
     return details.startswith((_NO_CONNECTION, _NO_ADDRESS))
 
 
 def cannot_pass(details: str) -> bool:
-    """Whether it will fail in the same way for as long as the server is the one that it is."""
+    """Return True if a retry cannot help while the server stays as it is."""
     known = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
     return known and _CLOSED not in details
 
@@ -144,7 +144,7 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
 
 
 def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
-    """The status code and the text that the other side may see."""
+    """Return the status code of an error, and the text that the other side may see."""
     for kind in type(error).__mro__:
         if kind in _STATUS_OF:
             return _STATUS_OF[kind], str(error) if isinstance(error, WireError) else FIXED_TEXT
@@ -154,9 +154,9 @@ def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
 def error_of(
     code: grpc.StatusCode, server: str = "the server", details: str | None = None
 ) -> AskewError:
-    """The error that a device raises for a status code. The server's own text is never shown.
+    """Return the error that a device raises for a status code. The server's text is never shown.
 
-    server: what the device calls it, such as its address. details: looked at for why there is no
+    server: what the device calls it, such as its address. details: searched for why there is no
     connection.
     """
     match code:

@@ -30,7 +30,7 @@ EXAMPLE: Final = "50.94, 6.96"
 
 
 def position_typed(text: str, region: str = "") -> Position:
-    """The position of two numbers of degrees, latitude first, or of a town. Raises PlaceError."""
+    """Parse two numbers of degrees, latitude first, or the name of a town. Raises PlaceError."""
     from askew_client.near.reading import spot_of  # heavy: the app's first screen comes before it
 
     spot = spot_of(text, region)
@@ -40,7 +40,7 @@ def position_typed(text: str, region: str = "") -> Position:
 
 
 def words_of(position: Position) -> str:
-    """A position as it is typed, to ten meters."""
+    """Return a position as it is typed, to ten meters."""
     return f"{position.latitude:.4f}, {position.longitude:.4f}"
 
 
@@ -101,7 +101,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 yield Button("Leave it", id="leave")
 
     def on_mount(self) -> None:
-        """The map opens where the place is, or in the middle of its region."""
+        """Open the map where the place is, or in the middle of its region."""
         self.query_one("#take", Button).display = False
         self._show_price(self._region)
         self.call_after_refresh(self._open_map)
@@ -115,7 +115,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self._look_at_region(self._region)
 
     def _show_price(self, region: str) -> None:
-        """What it costs in this region; only then can it be confirmed."""
+        # Only with a price can the place be confirmed.
         try:
             self._shown = self._prices.in_region(region.strip())
         except AskewError:
@@ -125,7 +125,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self.query_one("#keep", Button).disabled = self._shown is None
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """The map follows what is typed, and so does the price."""
+        """Move the map and the price to what is typed."""
         if self._told is not None:
             self._forget_named()
         if event.input.id == "region":
@@ -189,7 +189,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self.query_one("#keep", Button).label = "Draw another"
 
     def _forget_named(self) -> None:
-        """What was said was of another position."""
+        # What was said was of another position.
         self._told = None
         self.query_one(Notice).hush()
         self.query_one("#take", Button).display = False

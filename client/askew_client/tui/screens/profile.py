@@ -36,7 +36,7 @@ _LATELY = 12  # ratings beside the bars, newest first
 
 
 def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
-    """What stands in place of the bars; nothing where another line says why."""
+    """Return what stands in place of the bars, or "" where another line says why."""
     if not profile.ratings:
         return "Nothing is rated yet."
     if not connected:
@@ -45,7 +45,7 @@ def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
 
 
 def summary_text(profile: ProfileView, *, connected: bool) -> Text:
-    """How many ratings there are, and where they stay."""
+    """Return how many ratings there are, and where they stay."""
     unknown = sum(not rated.known for rated in profile.ratings)
     if not profile.ratings:
         return Text(f"{RATE_A_FEW if connected else RATE_LATER}\n")
@@ -58,7 +58,7 @@ def summary_text(profile: ProfileView, *, connected: bool) -> Text:
 
 
 def newest_text(profile: ProfileView, scale: Stars) -> Text:
-    """The newest ratings, a line each."""
+    """Return the newest ratings, a line each."""
     text = Text(no_wrap=True, overflow="ellipsis")
     for rated in profile.ratings[:_LATELY]:
         stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
@@ -77,7 +77,7 @@ def listed_text(
     *,
     only_rated: bool,
 ) -> str:
-    """How many titles are listed, and of what."""
+    """Return how many titles are listed, and of what."""
     if not profile.ratings and only_rated:
         return "Nothing is rated yet."
     if not isinstance(connection, Connection):
@@ -97,7 +97,7 @@ def _listed_offline(profile: ProfileView, count: int, *, waiting: bool) -> str:
 
 
 def forget_question(label: str) -> str:
-    """What forgetting one title means, as a question."""
+    """Return what forgetting one title means, as a question."""
     return (
         f"Forget {label} for good? No undo brings its rating back, and past answers that name it "
         "are forgotten too."
@@ -105,7 +105,7 @@ def forget_question(label: str) -> str:
 
 
 def forgotten_text(gone: Forgotten) -> str:
-    """What was forgotten, without a title."""
+    """Return what was forgotten, without a title."""
     if not gone.titles and not gone.answers:
         return "Nothing of it was kept here."
     answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
@@ -230,7 +230,7 @@ class ProfileScreen(FrameScreen):
         self.desk.edit(lambda device: device.profile.like(message.label))
 
     def on_key(self, event: Key) -> None:
-        """The down arrow leaves the search for what it found."""
+        """Leave the search for its results with the down arrow."""
         if event.key == "down" and isinstance(self.focused, Input):
             self.action_titles()
 
@@ -258,7 +258,7 @@ class ProfileScreen(FrameScreen):
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Who types a search is there already."""
+        """Disable "search" while its field has the focus."""
         return not (action == "search" and isinstance(self.focused, Input))
 
     def action_rate(self, stars: int) -> None:

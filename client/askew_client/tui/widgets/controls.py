@@ -59,7 +59,7 @@ class NameChoice(Choice):
 
     @property
     def name_chosen(self) -> str | None:
-        """The chosen name, or None where there is none to choose."""
+        """Return the chosen name, or None where there is none to choose."""
         return self.names[self.at] if self.names else None
 
     def offer(self, names: Sequence[str], chosen: str | None = None) -> None:
@@ -74,7 +74,7 @@ class NameChoice(Choice):
         return at % len(self.names) if self.names else 0
 
     def on_click(self, event: Click) -> None:
-        """The left half goes back, the right half on."""
+        """Go back on a click on the left half, and on otherwise."""
         self.action_move(-1 if event.x < self.size.width // 2 else 1)
 
     def render(self) -> Text:

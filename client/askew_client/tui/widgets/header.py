@@ -29,7 +29,7 @@ class Tab:
 
     @property
     def text(self) -> str:
-        """What stands in the header."""
+        """Return what stands in the header."""
         return f" {self.key} {self.title} "
 
 
@@ -89,7 +89,7 @@ class BentHeader(Widget):
             left += room
 
     def _text(self, tab: Tab) -> str:
-        """A screen's place in the header: where names do not fit, all but one are keys alone."""
+        # Where names do not fit, all but one are keys alone.
         whole = cell_len(_NAME) + sum(cell_len(each.text) for each in self._tabs)
         fits = whole <= self.size.width
         return tab.text if fits or tab.mode == self._active else f" {tab.key} "
@@ -124,7 +124,7 @@ class Notice(Static):
 
 
 def words(problem: Problem) -> Text:
-    """A problem as a heading, what happened, and what to do."""
+    """Return a problem as a heading, what happened, and what to do."""
     text = Text()
     text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
     text.append(f"{_sentence(problem.text)} ")
@@ -160,5 +160,5 @@ class ScrollPart(VerticalScroll):
     """Tab reaches it, and arrows scroll it, while there is more than it shows."""
 
     def allow_focus(self) -> bool:
-        """Whether there is anything to scroll."""
+        """Return True if there is anything to scroll."""
         return self.max_scroll_y > 0

@@ -78,7 +78,7 @@ class HeatMap(Inked):
         return Text("\n").join([*rows, axis])
 
     def _map(self, picture: NoisePicture) -> Text:
-        """Two pixels a cell, its upper and its lower half: so they are about square."""
+        # Two pixels a cell, its upper and its lower half: so they are about square.
         (width, height), reach = self.size, self._reach(picture)
         across = reach * max(1.0, width / (2 * height))
         down = across * 2 * height / width
@@ -116,29 +116,29 @@ class HeatMap(Inked):
 
     @staticmethod
     def _shade(density: float, peak: float, edge: float) -> int:
-        """The root lets the eye see the tails, where most of the noise is; it fades at the edge."""
+        # The root lets the eye see the tails, where most of the noise is; it fades at the edge.
         least = edge * sqrt(peak)
         return round(STEPS * max(0.0, sqrt(density) - least) / (peak - least))
 
     def _reach(self, picture: NoisePicture) -> float:
-        """How far from the middle the picture goes: every mark, and most of the noise."""
+        # Every mark is inside, and most of the noise.
         far = (1.25 * abs(x) for mark in self.marks for x in mark.at)
         return max((picture.reach[-1], *far))
 
 
 def density_at(picture: NoisePicture, x: float) -> float:
-    """The density at a point, from the nearest one that was computed; nothing beyond the last."""
+    """Return the density at a point, from the nearest one that was computed; 0 beyond the last."""
     at = bisect_left(picture.reach, x)
     return picture.density[at] if 0 < at < len(picture.density) else 0.0
 
 
 def _spread(reach: float, index: int, count: int) -> float:
-    """The place of one of `count` cells between -reach and reach."""
+    # The place of one of `count` cells between -reach and reach.
     return reach * (2 * index / (count - 1) - 1)
 
 
 def axes_words(connection: Connection) -> str:
-    """Which directions a map shows, where there are more; the numbers are those of the bars."""
+    """Return which directions a map shows, where there are more; the numbers are those of the bars."""
     if connection.dimension == len(connection.map_axes):
         return ""
     shown = " and ".join(str(axis + 1) for axis in connection.map_axes)

@@ -49,7 +49,7 @@ class PlaceMap(Widget):
         self.refresh()
 
     def framed(self) -> Frame:
-        """The frame, as large as the widget is now."""
+        """Return the frame, as large as the widget is now."""
         width, height = self.size.width, max(3, self.size.height - 1)
         if self.frame is None:
             self.frame = self.scene.frame(width, height)

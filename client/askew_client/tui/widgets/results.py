@@ -32,7 +32,7 @@ class ResultList(Inked):
 
     @property
     def ranked(self) -> bool:
-        """Whether everything has arrived and was ranked."""
+        """Return True if everything has arrived and was ranked."""
         return self.shown > len(self.results)
 
     def show(self, results: Sequence[Result], *, at_once: bool) -> None:
@@ -73,7 +73,7 @@ class ResultList(Inked):
         return line
 
     def _lines(self, result: Result, width: int) -> list[str]:
-        """A title on two rows at most, and its note at the right, below it if need be."""
+        # A title on two rows at most, and its note at the right, below it if need be.
         room, note = width - _PLACE, _note(result)
         lines = wrapped(result.title, room, 2)
         if note and cell_len(lines[-1]) + 2 + len(note) > room:
@@ -129,7 +129,7 @@ class NearList(Inked):
 
 
 def distance(value: float) -> str:
-    """Two digits that matter, and no more than a tenth."""
+    """Return a distance with two digits that matter, and no more than a tenth."""
     return f"{value:.2g}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 

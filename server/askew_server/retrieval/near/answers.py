@@ -40,10 +40,10 @@ def near_rule_of(
     wants: Wants | None = None,
     disutility: Disutility | None = None,
 ) -> NearRule:
-    """The bare rule of this name. density: for `posterior`. disutility: h of `codebook`, default
-    h(t) = t. wants: for `items` and `posterior`.
+    """Return the bare rule of this name.
 
-    Raises ParameterError for a rule that needs a density where there is none.
+    density: for `posterior`. disutility: h of `codebook`, default h(t) = t. wants: for `items` and
+    `posterior`. Raises ParameterError for a rule that needs a density where there is none.
     """
     match kind:
         case MetricRuleKind.NEAREST:
@@ -61,7 +61,7 @@ def served_rule_of(
     wants: Wants | None = None,
     disutility: Disutility | None = None,
 ) -> ServedRule:
-    """What a server answers by whose card names this rule. Raises ParameterError as above."""
+    """Return what a server answers by whose card names this rule. Raises ParameterError as above."""
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
@@ -103,8 +103,9 @@ class MetricAnswers:
         self._rules = _rules_of(model) if rules is None else rules
 
     def with_live(self, model: MetricModel) -> MetricAnswers:
-        """The same rules over a model of which live values changed and nothing else. Of a rule
-        whose collection has wants of live values, these are looked up anew.
+        """Return the same rules over a model of which only live values changed.
+
+        Wants of live values are looked up anew.
         """
         before, rules = self._model.collections, dict(self._rules)
         for name, collection in model.collections.items():
@@ -117,19 +118,19 @@ class MetricAnswers:
 
     @property
     def snapshot(self) -> Snapshot:
-        """This model, ready to be served."""
+        """Return this model, ready to be served."""
         model = self._model
         collections = tuple(model.collections.values())
         return Snapshot(model.card, self, collections=collections, files=model.files)
 
     def answer(self, query: Query) -> PlaceSlate:
-        """The k items of a collection, in order of id."""
+        """Return the k items of a collection, in order of id."""
         asked = self._model.asked(query)
         rows = self._rules[asked.card.name].choose(query.signal, query.k)
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def cost(self, query: Query) -> int:
-        """What the answer takes by the rule of its collection."""
+        """Return the cost of the answer by the rule of its collection."""
         return self._rules[self._model.asked(query).card.name].cost(query.signal, query.k)
 
 

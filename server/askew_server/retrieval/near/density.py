@@ -77,7 +77,7 @@ class Laws(Generic[_Made]):
         )
 
     def of(self, signal: Signal, k: int = 0) -> _Made:
-        """What belongs to the signal's law and k."""
+        """Return what belongs to the signal's law and k."""
         law = _lattice(signal), k
         with self._lock:
             found = self._kept.get(law)
@@ -134,8 +134,8 @@ class Density:
 
     @classmethod
     def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
-        """The people of the towns that lie in the space, each spread by its size, and where there
-        are items, (n, d) coordinates.
+        """Spread the people of the towns in the space by their sizes, and people around the items
+        (n, d).
         """
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
@@ -147,7 +147,7 @@ class Density:
         return cls(frame, people + np.float32((1 - people.sum(dtype=np.float64)) / people.size))
 
     def window(self, center: Points, half: Points) -> DensityWindow:
-        """The cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
+        """Return the cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()
         sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
@@ -177,13 +177,13 @@ class Density:
 
 
 def _cells(low: float, high: float, size: int) -> range:
-    """Which of `size` cells reach from low to high, in parts of the axis."""
+    # Which of `size` cells reach from low to high, in parts of the axis.
     first = min(max(floor(low * size), 0), size - 1)
     return range(first, max(first + 1, min(ceil(high * size), size)))
 
 
 def _around(low: float, high: float, size: int) -> range:
-    """As `_cells`, where the ends of the axis are one: at most once around."""
+    # As `_cells`, where the ends of the axis are one: at most once around.
     first = floor(low * size)
     return range(first, max(first + 1, min(ceil(high * size), first + size)))
 
@@ -197,7 +197,6 @@ def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _shares(people: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same people as parts of all; none of nobody."""
     return people * np.float32(1 / max(float(people.sum(dtype=np.float64)), 1e-30))
 
 
@@ -240,7 +239,7 @@ def blurred(
 
 
 def _width(people: Points) -> Points:
-    """The standard deviation of a town in kilometers: its area grows a little slower than it."""
+    # A standard deviation in kilometers: a town's area grows a little slower than the town.
     return np.maximum(_NARROW, 3.5 * (people / 100_000) ** 0.4)
 
 
@@ -279,7 +278,7 @@ class ByNoise:
         return points, np.full(self._count, 1 / self._count)
 
     def moves(self, law: Signal) -> Points:
-        """From the signal to the positions, as noise offsets (m, d)."""
+        """Return the way from the signal to the positions, as noise offsets (m, d)."""
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
         others = low_discrepancy(self._count, dimension - 1)
@@ -297,7 +296,7 @@ class ByDensity:
         self._power = len(frame.extent) / (len(frame.extent) + 1)
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """By the posterior, within 6 / epsilon of the signal."""
+        """Sample by the posterior, within 6 / epsilon of the signal."""
         frame = self._frame
         center = frame.inside(frame.aim(signal))
         reach = np.full((1, len(center)), _REACH / frame.epsilon(signal))
@@ -314,7 +313,7 @@ class ByDensity:
 
 
 def low_discrepancy(count: int, dimension: int) -> Points:
-    """The first points of the R_d sequence, (count, d), in [0, 1)."""
+    """Return the first points of the R_d sequence, (count, d), in [0, 1)."""
     root = 2.0
     for _ in range(64):
         root = (1 + root) ** (1 / (dimension + 1))

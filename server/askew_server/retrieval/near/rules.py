@@ -32,7 +32,9 @@ class ServedRule(NearRule, Protocol):
     """A rule that a server answers by."""
 
     def cost(self, signal: Signal, k: int) -> int:
-        """What `choose` takes now, in answers of 2 to 3 ms; 0 for less than half a millisecond."""
+        """Return what `choose` takes now, in answers of 2 to 3 ms; 0 for less than half a
+        millisecond.
+        """
 
 
 class Nearest:
@@ -48,7 +50,7 @@ class Nearest:
         return np.sort(found[0])
 
     def cost(self, _: Signal, k: int) -> int:
-        """One more for each 32 results."""
+        """Return one more for every 32 results."""
         return k // AT_ONCE
 
 
@@ -68,17 +70,17 @@ class CodebookRule:
         return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
 
     def cost(self, _: Signal, k: int) -> int:
-        """One more for each 32 results."""
+        """Return one more for every 32 results."""
         return k // AT_ONCE
 
     def probes(self, signal: Signal, k: int) -> Points:
-        """Where it looks: grid coordinates (k', d) inside the space, k' <= k."""
+        """Return where it looks: grid coordinates (k', d) inside the space, k' <= k."""
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
         return frame.inside(center + frame.spread(signal, self._placed.of(signal, k)))
 
     def offsets(self, law: Signal, k: int) -> Points:
-        """From the signal to the probes, as noise offsets (k', d)."""
+        """Return the way from the signal to the probes, as noise offsets (k', d)."""
         return self._index.frame.offsets(law, self._disutility, k)
 
     def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
@@ -102,7 +104,7 @@ class CodebookRule:
 
 
 def _served(found: list[list[int]], taken: dict[int, None]) -> int:
-    """How many probes get an item in their order, until one has none left among these."""
+    """Count the probes that get an item in their order, until one has none left among these."""
     for number, items in enumerate(found):
         if not _take(items, taken):
             return number

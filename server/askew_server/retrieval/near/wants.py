@@ -90,11 +90,13 @@ class Wants:
         self._asked, self._group, self._pairs = _looked_up(index, groups, beside)
 
     def with_columns(self, index: MetricIndex, columns: Columns) -> Wants:
-        """The same of other values."""
+        """Return the same wants of other values."""
         return Wants(index, self._wants, columns)
 
     def weights(self, shares: Points) -> Points:
-        """Of the rows, (r,), 1 together. shares: of all people, at each position, (m,)."""
+        """Return the weights of the rows, (r,), that add to 1. shares: of all people, by position,
+        (m,).
+        """
         of_rows = shares[self._people]
         together = np.add.reduceat(of_rows, np.cumsum([0, *self._counts[:-1]]))
         return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))
@@ -120,7 +122,6 @@ class Wants:
 
 
 def _rows_of(budget: tuple[int, int], wants: Sequence[Want]) -> int:
-    """How many rows each of these wants has."""
     together, most = budget
     return max(_LEAST, min(most, together // max(1, len(wants))))
 
@@ -132,7 +133,7 @@ def _even(count: int, size: int, number: int) -> Rows:
 
 
 def _bits(words: Sequence[Want], columns: Mapping[str, Column], n: int) -> NDArray[np.uint64]:
-    """Which words an item has: bit i for the i-th, (n,)."""
+    # Bit i of an item stands for the i-th word.
     has = np.zeros(n, np.uint64)
     for bit, want in enumerate(words):
         has |= _is_it(columns[want.attribute], want.word).astype(np.uint64) << np.uint64(bit)
@@ -140,7 +141,7 @@ def _bits(words: Sequence[Want], columns: Mapping[str, Column], n: int) -> NDArr
 
 
 def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
-    """Which items a person who accepts this word alone accepts."""
+    # Items that a person who accepts this word alone accepts.
     match column:
         case Flags():
             return np.asarray(column.values == (word == "yes"))
@@ -152,9 +153,7 @@ def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
 
 
 def _costly(column: Column, *, low: bool) -> NDArray[np.float32]:
-    """A number of each item, below zero where high ones are wanted; one that is unknown is the
-    worst.
-    """
+    # Below zero where high ones are wanted; an unknown number is the worst.
     if not isinstance(column, Numbers):
         raise OutOfRange("a rate", "of a number")
     values = np.clip(column.values if low else -column.values, -_HUGE, _HUGE)
@@ -162,7 +161,7 @@ def _costly(column: Column, *, low: bool) -> NDArray[np.float32]:
 
 
 def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]:
-    """The items of each group, those of the words first; those of a common word are none."""
+    # Those of the words first; a common word's group is empty.
     n, groups, worth = len(has), list[Rows](), np.zeros(len(has))
     for bit in range(n_words):
         rows = np.flatnonzero(has >> np.uint64(bit) & np.uint64(1))
@@ -180,7 +179,9 @@ def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]
 def _looked_up(
     index: MetricIndex, groups: Sequence[Rows], beside: Sequence[Rows]
 ) -> tuple[Rows, Points, IndexPart | None]:
-    """Which positions ask for which group, as a coordinate, and the pairs of groups and items."""
+    """Return which positions ask for which group, as a coordinate, and the index of groups and
+    items.
+    """
     kept = [(rows, at) for rows, at in zip(groups, beside, strict=True) if len(rows)]
     if not kept:
         return np.empty(0, np.int64), np.empty(0), None
