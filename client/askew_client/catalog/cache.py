@@ -200,7 +200,7 @@ def _try_to_lock(handle: int) -> bool:
 
 
 def _decode(text: bytes) -> Record:
-    """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
+    # Raises ValueError, KeyError, TypeError and RecursionError for anything else.
     value = json.loads(text)
     return Record(_holding(value["held"]), _number(value["looked"]), _number(value["next_look"]))
 

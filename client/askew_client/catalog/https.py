@@ -224,7 +224,6 @@ _DISTRUST = {  # OpenSSL's numbers
 
 
 def _distrust(error: ssl.SSLError) -> str:
-    """Why a handshake failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         other = "its certificate is of no authority that is trusted here"
         return _DISTRUST.get(error.verify_code, other)

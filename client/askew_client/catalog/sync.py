@@ -132,9 +132,7 @@ class CatalogSync:
         return CachedFile(version, body, fetched)
 
     async def _look(self, catalog_date: int) -> tuple[Version, int]:
-        """Return what the source offers this device for a Monday, and the bytes that it took to
-        see.
-        """
+        # Raises what was wrong with the last part where none is offered.
         seen: list[FileHead] = []
         missing: NotFound | OtherKind = NotFound("catalog file")
         for part in Part:
@@ -153,7 +151,6 @@ class CatalogSync:
         raise ParameterError("byte_budget", self._budget, limit)
 
     def _keep(self, version: Version, body: bytes) -> None:
-        """Raises Malformed for a body of no use, which is not kept."""
         version.head.check(body)
         self._check(body)
         self._cache.keep(version, body)

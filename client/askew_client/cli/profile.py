@@ -190,7 +190,6 @@ def _desk(context: click.Context, data: Path | None) -> ProfileService:
 
 
 def _prompted_titles() -> list[str]:
-    """Titles typed one by one, until an empty line."""
     titles: list[str] = []
     while title := click.prompt("Title (empty to end)", default="", show_default=False, err=True):
         titles.append(title)

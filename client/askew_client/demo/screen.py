@@ -95,7 +95,7 @@ class DemoScreen:
             yield lambda: bar.advance(task)
 
     def quality(self, comparison: Comparison, k: int, draws: int) -> None:
-        """Print the pick beside what no privacy, other answers and no question would have returned."""
+        """Print the pick beside what no privacy, other answers and no question would have."""
         self._say(
             f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
             "  nearest: how many km farther the nearest result is than the nearest place",

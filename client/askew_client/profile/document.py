@@ -204,7 +204,7 @@ class ProfileDocument:
     unanswered: NamedPlace | None = field(default=None, repr=False)
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
-        """Return the profile after one edit. Raises ProfileError for what is no title or no rating."""
+        """Return the profile after one edit. Raises ProfileError for a bad title or rating."""
         for label, state in changes.items():
             _check(label, state)
         before = {
@@ -270,7 +270,7 @@ class ProfileDocument:
             raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
 
     def without_place(self, name: str) -> ProfileDocument:
-        """Return the profile without a place. Raises PlaceError where there is none of this name."""
+        """Return the profile without a place. Raises PlaceError if none has this name."""
         self.place(name)
         return replace(self, places={k: v for k, v in self.places.items() if k != name})
 
@@ -282,7 +282,7 @@ class ProfileDocument:
 
     @cached_property
     def rated(self) -> Mapping[str, str]:
-        """Return the titles that are rated by their keys: computed once, not with every key press."""
+        """Return the titles that are rated by their keys: computed once, not with every key."""
         return {title_key(label): label for label in self.ratings}
 
     def likings(self) -> dict[str, Liking]:

@@ -211,7 +211,7 @@ def _check_count(found: dict[str, State]) -> None:
 
 
 def as_csv(ratings: Iterable[Rated]) -> str:
-    """Return every rating as csv, oldest first. Private: for a file or a pipe of the person's own."""
+    """Return every rating as csv, oldest first. Private: for a file or pipe of the person's own."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("title", "rating"))

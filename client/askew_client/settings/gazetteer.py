@@ -112,7 +112,7 @@ def _parsed(line: str) -> Town:
 
 
 def _is_of(town: Town, where: str) -> bool:
-    """Return True if a town lies in a country or a district that was typed; nothing is anywhere."""
+    # Nothing typed is anywhere.
     if not where.strip():
         return True
     country = country_called(where)

@@ -170,7 +170,6 @@ class GrpcTransport:
                 await self._is_gone()
 
     async def _addresses(self) -> set[tuple[str, int]]:
-        """Return where the server may be, as numbers; empty where its name is unknown."""
         host, _, port = self._target.rpartition(":")
         with suppress(OSError):
             found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port))

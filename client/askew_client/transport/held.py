@@ -52,7 +52,7 @@ class KeptLibrary:
         return await asyncio.to_thread(self._catalog, file)
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """Return the rows of a server of places; fetched where nothing is held, or it is too old."""
+        """Return the rows of a server of places; fetched where none is held, or it is too old."""
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
 

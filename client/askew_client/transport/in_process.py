@@ -163,7 +163,7 @@ def probes(query: Query) -> NDArray[np.float64]:
 
 
 def _on_sphere(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Latitudes and longitudes (n, 2) as unit vectors (n, 3): the larger product is the nearer."""
+    # The larger the product of two unit vectors (n, 3), the nearer they are.
     latitude, longitude = np.radians(degrees).T
     flat = np.cos(latitude)
     return np.column_stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)])

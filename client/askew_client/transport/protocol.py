@@ -124,4 +124,4 @@ class Network(Protocol):
     def decoded_places(
         self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the answer of a server of places, of every collection asked. rows: what is held."""
+        """Return a server's answer of places, of every collection asked. rows: what is held."""

@@ -139,7 +139,6 @@ class ShapedTransport:
         return asyncio.get_running_loop().time()
 
     async def _wait(self, seconds: float) -> None:
-        """Raises NotReady for a moment that has passed."""
         if seconds < 0:
             raise NotReady
         await asyncio.sleep(seconds)

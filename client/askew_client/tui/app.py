@@ -160,7 +160,7 @@ class AskewApp(Desk):
         yield SystemCommand("Quit", "Leave; nothing is lost", self.action_quit)
 
     def _fatal_error(self) -> None:
-        """Textual's own report prints local variables: titles and ratings."""
+        # Textual's own report prints local variables: titles and ratings.
         self.bell()
         report = Traceback(show_locals=False, width=None)
         self._exit_renderables.append(Segments(self.console.render(report)))
@@ -168,7 +168,7 @@ class AskewApp(Desk):
 
 
 def _load(device: Device) -> None:
-    """Load and make what questions need, in a thread: on the loop, keys would wait for it."""
+    # In a thread: on the loop, keys would wait for it.
     device.titles  # noqa: B018  # made by being asked for
     device.nearby  # noqa: B018
 

@@ -125,7 +125,7 @@ class Desk(App[AskewError | OSError]):
         self.read_budget()
 
     def learn_connection(self) -> None:
-        """Take over a connection that a question made by itself, after a failure or to a new space."""
+        """Take over a connection that a question opened, after a failure or to a new space."""
         found = None if self.device is None else self.device.titles.connection
         if found is not None and found != self.connection:
             self.connection = found

@@ -136,21 +136,21 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
 
 
 def _spread(name: str, n: int) -> Floats:
-    """n numbers in [0, 1) that look like chance, and are the same for the same name."""
+    """Return n numbers in [0, 1) that look like chance, and are the same for the same name."""
     digest = hashlib.shake_256(name.encode()).digest(8 * n)
     found: Floats = np.frombuffer(digest, "<u8") / 2.0**64
     return found
 
 
 def _normal(name: str, n: int) -> Floats:
-    """n numbers that look like a normal law's (Box and Muller 1958)."""
+    # Box and Muller 1958.
     radius = np.sqrt(-2 * np.log1p(-_spread(f"{name} radius", n)))
     found: Floats = radius * np.cos(2 * np.pi * _spread(f"{name} angle", n))
     return found
 
 
 def _scattered(name: str, n: int, region: Region) -> Floats:
-    """Coordinates (n, 2) in degrees."""
+    # (n, 2) in degrees.
     low, high = np.array([region.south, region.west]), np.array([region.north, region.east])
     towns = [town for town in named_towns() if region.contains(town.at)]
     middle = np.array([(town.at.latitude, town.at.longitude) for town in towns])

@@ -104,7 +104,6 @@ class Frame:
 
 
 def _gap(a: Position, b: Position) -> float:
-    """Kilometers between two positions, as `Frame` measures them."""
     east = ((a.longitude - b.longitude + 180) % 360 - 180) * _cosine(b)
     return hypot(east, a.latitude - b.latitude) * KM_A_DEGREE
 
@@ -314,7 +313,7 @@ def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
 
 
 def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
-    """Return the map as text, without color: blanks of the heat map become shades. Then the scale."""
+    """Return the map as text, without color: blanks of the heat map are shades, then the scale."""
     rows = (
         "".join(shade(cell) if cell.sign == " " else cell.sign for cell in row).rstrip()
         for row in draw(scene, frame)

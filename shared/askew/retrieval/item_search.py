@@ -353,8 +353,9 @@ def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
 def _parts(
     scores: LinearScores, edges: NDArray[np.float64], k: int
 ) -> Iterator[tuple[Place, Place, RowNumbers]]:
-    """Parts of the box from a corner to another, and what survives in each; the part of which most
-    does is halved first, as long as there is work to spend.
+    """Yield parts of the box from a corner to another, and what survives in them.
+
+    The part in which most survives is halved first, as long as there is work to spend.
     """
     low, high = np.zeros(scores.dimension, np.int64), np.full(scores.dimension, len(edges) - 1)
     rows = np.flatnonzero(scores.before < k).astype(np.int32)
@@ -393,12 +394,10 @@ def _survivors(
 
 
 def _last(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """Return the places of the k largest, or of all."""
     return np.argpartition(values, -min(k, len(values)))[-k:]
 
 
 def _corners(edges: NDArray[np.float64], low: Place, high: Place) -> NDArray[np.float64]:
-    """Return the corners of a part of the box, (2**d, d)."""
     d = len(low)
     ends = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
     corners: NDArray[np.float64] = edges[np.where(ends, high, low), np.arange(d)]
@@ -486,7 +485,7 @@ class ItemSearch:
         return best
 
     def _every_item(self, before: NDArray[np.int32] | None = None) -> LinearScores:
-        """Read some at a time: all vectors at once in float64 are twice as large as they are."""
+        # Read some at a time: all vectors at once in float64 are twice as large as they are.
         told, n = is_measurable(self._largest), len(self._scoring)
         numbers = np.zeros((1 + self._encoder.dimension, n), np.float32)
         for start in range(0, n, _PIECE) if told else ():

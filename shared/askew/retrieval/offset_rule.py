@@ -81,7 +81,7 @@ class OffsetRule:
 
 @lru_cache(maxsize=_KEPT)
 def _placed(dimension: int, k: int) -> NDArray[np.float64]:
-    """G of the offsets, which is the same for every epsilon; the nearest first."""
+    # G of the offsets, which is the same for every epsilon; the nearest first.
     offsets = offsets_of(1.0, dimension, k)
     return _distribution(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
 
@@ -95,9 +95,7 @@ def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
 def _inside(
     levels: NDArray[np.float64], point: NDArray[np.float64], epsilon: float, unit: float
 ) -> NDArray[np.float64]:
-    """Offsets of these levels of G, at their quantiles of the Laplace law on [0, unit] around a
-    point.
-    """
+    # At quantiles of the Laplace law on [0, unit] around the point.
     center = _within(point, 0.0, unit)
     beyond = 0.5 * np.exp(-epsilon * np.array([center, unit - center]))  # of both edges
     low, high = beyond[0], 1 - beyond[1]

@@ -199,7 +199,6 @@ def _packed(items: Sequence[Item]) -> list[bytes]:
 
 
 def _compressed(items: Sequence[Item], level: int) -> tuple[int, list[bytes]]:
-    """Return the size of the items' words, and the packed words in pieces."""
     work, size, packed = zlib.compressobj(level), 0, []
     for part in _words_of(items):
         size += len(part)
@@ -212,7 +211,7 @@ def _most(packed: int) -> int:
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """Raises Malformed for words that unpack to far more than any words do."""
+    # Raises Malformed for words that unpack to far more than any words do.
     work = zlib.decompressobj()
     try:
         words = work.decompress(packed, _most(len(packed)))

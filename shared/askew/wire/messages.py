@@ -104,7 +104,6 @@ def _left(kind: Any, data: memoryview, most: int) -> int:
 
 
 def _number_at(data: memoryview, at: int) -> tuple[int, int]:
-    """Return a varint, and where it ends."""
     found = 0
     for place, byte in enumerate(data[at : at + _MOST_BYTES]):
         found |= (byte & 127) << 7 * place

@@ -148,7 +148,7 @@ def metric_card_from_bytes(data: bytes) -> MetricCard:
 
 
 def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
-    """Items whole; what belongs to their collection is checked by its card."""
+    # What belongs to their collection is checked by its card.
     return tuple(
         [
             Listing(m.item, m.title, tuple(m.coordinates), tuple([_value(v) for v in m.values]))
@@ -158,7 +158,7 @@ def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
 
 
 def _joined(messages: Sequence[pb.Listing], held: Collection) -> tuple[Listing, ...]:
-    """Rows that are held, with the live values that came."""
+    """Return rows that are held, with the live values that came."""
     attributes = held.card.attributes
     live = [at for at, each in enumerate(attributes) if each.live]
     if any(m.item >= len(held) or len(m.values) != len(live) for m in messages):

@@ -191,7 +191,7 @@ def _numbers(planes: bytes, kind: str, n: int, rows: int = 1) -> NDArray[Any]:
 
 
 def _packed(rows: bytes) -> bytes:
-    """Compressed, or not at all where devices would not unpack as much as that."""
+    # Not compressed at all where devices would refuse to unpack so much.
     packed = zlib.compress(rows, _LEVEL)
     return packed if len(rows) < _most(packed) else zlib.compress(rows, 0)
 

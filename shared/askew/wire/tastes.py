@@ -152,7 +152,6 @@ def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
 
 
 def _floats_to_bytes(values: _Floats) -> bytes:
-    """Row by row."""
     return np.ascontiguousarray(values, dtype="<f4").tobytes()
 
 

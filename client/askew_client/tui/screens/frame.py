@@ -80,7 +80,7 @@ class FrameScreen(Screen[None]):
         self.watch(self.app, "connection", self._show_connection)
 
     def on_screen_suspend(self) -> None:
-        """Show the connection's state alone to who comes back: what went wrong here was said here."""
+        """Show who comes back the connection's state alone: what went wrong here was said."""
         self._tell(self.desk.connection)
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:

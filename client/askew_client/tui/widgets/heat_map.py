@@ -138,7 +138,7 @@ def _spread(reach: float, index: int, count: int) -> float:
 
 
 def axes_words(connection: Connection) -> str:
-    """Return which directions a map shows, where there are more; the numbers are those of the bars."""
+    """Return which directions a map shows, where there are more; the bars have the same numbers."""
     if connection.dimension == len(connection.map_axes):
         return ""
     shown = " and ".join(str(axis + 1) for axis in connection.map_axes)

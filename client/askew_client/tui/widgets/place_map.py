@@ -86,7 +86,7 @@ class PlaceMap(Widget):
 
 
 def _shade_at(depth: float) -> int:
-    """Brighter the less of the law lies above: half as bright where half of it does."""
+    # Brighter the less of the law lies above: half as bright where half of it does.
     return 0 if depth == inf else round(STEPS * (1 - share_above(depth)))
 
 

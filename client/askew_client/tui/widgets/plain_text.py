@@ -16,7 +16,7 @@ class Inked(Widget):
 
 
 def wrapped(text: str, width: int, rows: int) -> list[str]:
-    """Wrap the text on at most `rows` rows of `width` cells, words whole; what is too long is cut."""
+    """Wrap text on at most `rows` rows of `width` cells, words whole; what is too long is cut."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

@@ -37,7 +37,7 @@ class Stars:
         return min(max(rating, self.lowest), self.highest)
 
     def count(self, rating: float) -> float:
-        """Return how many stars a rating is, to the half; one beyond the scale counts as its end."""
+        """Count the stars of a rating, to the half; one beyond the scale counts as its end."""
         rating = min(max(rating, self.lowest), self.highest)
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2
 
@@ -64,7 +64,7 @@ class SearchField(Input):
     virtual_size = Reactive(Size(0, 0))
 
     def on_key(self, event: Key) -> None:
-        """Ignore Alt with a letter: a terminal sends the letter along, and Textual would type it."""
+        """Ignore Alt with a letter: a terminal sends the letter along, which Textual would type."""
         if event.key.startswith("alt+"):
             event.prevent_default()
 

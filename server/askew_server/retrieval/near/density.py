@@ -161,7 +161,7 @@ class Density:
             level += 1
 
     def _shape(self, level: int) -> tuple[int, ...]:
-        """Cells on each axis; a level below 0 cuts the cells of the grid."""
+        # A level below 0 cuts the cells of the grid.
         if level < 0:
             return tuple([n << -level for n in self._levels[0].shape])
         return self._levels[min(level, len(self._levels) - 1)].shape
@@ -189,7 +189,7 @@ def _around(low: float, high: float, size: int) -> range:
 
 
 def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Half as many cells on each axis that has two."""
+    # Half as many cells on every axis that has two.
     for axis, size in enumerate(people.shape):
         if size > 1:
             people = np.add.reduceat(people, np.arange(0, size, 2), axis=axis)
@@ -201,9 +201,8 @@ def _shares(people: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> NDArray[np.float32]:
-    """People at points of grid coordinates, each spread by a normal law of its width, on the finest
-    grid: one blur for all points of about one width.
-    """
+    # On the finest grid, every town by a normal law of its width: one blur for all points of about
+    # one width.
     reach = frame.extent * frame.units
     shape = _shape_of(reach)
     rows = np.minimum((grid / frame.extent * shape).astype(np.int64), np.array(shape) - 1)
@@ -244,7 +243,7 @@ def _width(people: Points) -> Points:
 
 
 def _shape_of(reach: Points) -> tuple[int, ...]:
-    """Powers of two that make cells about as long as wide, and at most 2**20 of them."""
+    # Powers of two that make cells about as long as wide, and at most 2**20 of them.
     side = (_LOG2_CELLS - np.log2(reach).sum()) / len(reach)
     exponents = np.clip(np.floor(np.log2(reach) + side + 0.5), 0, _LOG2_AXIS).astype(int)
     while exponents.sum() > _LOG2_CELLS:

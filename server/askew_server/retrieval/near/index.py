@@ -168,7 +168,7 @@ class MapFrame:
         return place_on_map(self.epsilon(signal), k, disutility).offsets
 
     def _plane(self, signal: Signal) -> Points:
-        """Kilometers of the device's plane a degree, of latitude and of longitude."""
+        # Kilometers of the device's plane a degree, of latitude and of longitude.
         cosine = signal.map_noise.cosine / COSINE_PARTS
         return np.array([_LATITUDE, _LONGITUDE * cosine])
 
@@ -230,7 +230,7 @@ class AxisFrame:
 
 @lru_cache(maxsize=256)
 def _placed(epsilon: float, dimension: int, k: int, disutility: Disutility) -> Points:
-    """Offsets of the Laplace law, (k', d), the nearest to zero first."""
+    # Of the Laplace law, (k', d), the nearest to zero first.
     found = place(Laplace(epsilon, dimension), disutility, k, on_demand=False).offsets
     offsets = found.reshape(-1, dimension)
     return frozen(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
@@ -272,7 +272,6 @@ class _Tree:
         return away, self._order[places]
 
     def _found(self, points: Points, count: int) -> tuple[Points, Rows]:
-        """Return the distances of the nearest, and their places in the tree, twice (m, count)."""
         away, places = self._tree.query(points, count, p=self.frame.norm)
         shape = len(points), count
         return np.asarray(away).reshape(shape), np.asarray(places).reshape(shape)

@@ -112,7 +112,7 @@ def _served(found: list[list[int]], taken: dict[int, None]) -> int:
 
 
 def _take(items: list[int], taken: dict[int, None]) -> bool:
-    """Takes the first item that is free, if one is."""
+    """Take the first item that is free; return True if one is."""
     for item in items:
         if item not in taken:
             taken[item] = None

@@ -100,7 +100,7 @@ def _greedy(costs: Costs, k: int) -> Items:
 
 
 def _swap(costs: Costs, items: Items) -> bool:
-    """Makes the best swap, if one saves anything."""
+    """Make the best swap; return True if it saves anything."""
     chosen = costs[:, items]
     owner = chosen.argmin(axis=1)
     order = np.argsort(owner, kind="stable")  # rows of one slot stand together
@@ -170,7 +170,7 @@ class Sampled:
         return 1 + max(rule.cost(signal, k) for rule in self._others)
 
     def _costs(self, signal: Signal, items: Rows, points: Points, shares: Points) -> Costs:
-        """Return what items cost rows, (r, c)."""
+        # (r, c).
         distances = self._index.distances(points, items)
         most = LOST / self._index.frame.epsilon(signal)
         return whole(self._wants.costs(distances, items, most), self._wants.weights(shares))

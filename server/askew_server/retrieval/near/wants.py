@@ -127,7 +127,7 @@ def _rows_of(budget: tuple[int, int], wants: Sequence[Want]) -> int:
 
 
 def _even(count: int, size: int, number: int) -> Rows:
-    """Positions that stand evenly in a sample of this size, and begin elsewhere by number."""
+    # Positions stand evenly in a sample of this size, and begin elsewhere by number.
     places = (np.arange(count) + number * _GOLDEN % 1) * size / count
     return places.astype(np.int64)
 
