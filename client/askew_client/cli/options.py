@@ -72,7 +72,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """Several options as one decorator, in the order in which they are read."""
+    """Join several options to one decorator, in the order in which they are read."""
 
     def decorated(command: _Command) -> _Command:
         for option in reversed(options):

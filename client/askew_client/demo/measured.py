@@ -106,7 +106,7 @@ class MeasuredDevice:
         self._bits, self._now = bits, datetime.datetime.now()
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """Kilometers from home."""
+        """Return the kilometers from home."""
         return great_circle((HOME.latitude, HOME.longitude), coordinates)
 
     async def comparison(self, others: Rehearsal) -> Comparison:

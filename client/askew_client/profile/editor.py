@@ -54,7 +54,7 @@ class ProfileService:
         self._profile, self._known = profile, known
 
     def ratings(self) -> tuple[Rated, ...]:
-        """Everything that the person rated or liked, newest first."""
+        """Return everything that the person rated or liked, newest first."""
         with self._profile.guard.private():
             document = self._profile.read()
             known = self._known(document)
@@ -108,7 +108,7 @@ class ProfileService:
         return found[0]
 
     def edit(self, changes: Mapping[str, State]) -> int:
-        """Many changes as one edit, so that one `undo` takes all of them back.
+        """Make many changes as one edit, so that one `undo` takes all of them back.
 
         Returns how many of the named titles were rated before, so that a removal which found
         nothing can be told.
@@ -137,7 +137,7 @@ class ProfileService:
         return changed[0]
 
     def history(self) -> tuple[PastAnswer, ...]:
-        """Earlier answers, newest first; kept on this device only."""
+        """Return earlier answers, newest first; kept on this device only."""
         return self._profile.read().answers[::-1]
 
     def forget_history(self) -> None:

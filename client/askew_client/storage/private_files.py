@@ -238,7 +238,7 @@ class PrivateDatabase:
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Write-ahead logging. SQLite does not wait for others there, so this waits and tries again."""
+    """Turn write-ahead logging on. SQLite waits for no other there, so this tries again."""
     for tries_left in reversed(range(_TRIES)):
         try:
             database.execute("PRAGMA journal_mode = WAL")

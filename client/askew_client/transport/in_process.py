@@ -100,7 +100,7 @@ class LocalTransport(InProcess):
         return self._files[part][start : start + size]
 
     async def metric_card(self) -> MetricCard:
-        """Refused: this is a server of tastes."""
+        """Raise OtherKind: this is a server of tastes."""
         raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
@@ -131,7 +131,7 @@ class LocalPlaces(InProcess):
         return self.card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
-        """Refused: this is a server of places."""
+        """Raise OtherKind: this is a server of places."""
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True
         )
@@ -141,7 +141,7 @@ class LocalPlaces(InProcess):
         return self.card
 
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:  # noqa: ARG002  # it has one
-        """k items whole. Raises a WireError for a question that the card does not allow."""
+        """Return k items whole. Raises a WireError for a question that the card does not allow."""
         self.card.check(query)
         asked = self.card.collection(query.collection)
         items, points = self._items[asked.name], self._points[asked.name]
@@ -154,7 +154,7 @@ class LocalPlaces(InProcess):
 
 
 def probes(query: Query) -> NDArray[np.float64]:
-    """Signal + offsets, in degrees, (k, 2): the offsets fitted to the signal's own noise."""
+    """Return signal + offsets in degrees, (k, 2): offsets that fit the signal's own noise."""
     noise, signal = query.signal.map_noise, query.signal.position()
     offsets = place_on_map(float(noise.epsilon), query.k).offsets
     east = offsets[:, 0] / (float(KM_OF_LONGITUDE) * noise.cosine / COSINE_PARTS)

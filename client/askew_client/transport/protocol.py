@@ -106,7 +106,7 @@ class Network(Protocol):
         """Hold all of one question, alone. Its moment is fixed here, before anything private."""
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Work that takes as long for everybody, perhaps with a connection: the next moment is put
+        """Do work that takes as long for all, perhaps with a connection: the next moment is put
         off for as long as it takes after that, by whole intervals.
         """
 

@@ -77,7 +77,7 @@ class ShapedTransport:
 
     @contextmanager
     def public_work(self) -> Iterator[None]:
-        """Work on what a server said, the same for everybody, perhaps with a connection: for as
+        """Work on what a server said, the same for all, perhaps with a connection: for as
         long as it takes after that, the next moment is put off, by whole intervals. What was done
         before it, which may be private, does not count.
         """

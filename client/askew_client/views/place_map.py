@@ -144,7 +144,7 @@ class PlaceHeatMap:
     cosine: int
 
     def kilometers(self, at: Position) -> tuple[float, float]:
-        """East and north of the signal in the device's plane, the short way around."""
+        """Return km east and north of the signal in the device's plane, the short way around."""
         east = (at.longitude - self.signal.longitude + 180) % 360 - 180
         return self._east * east, float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)
 
@@ -155,13 +155,13 @@ class PlaceHeatMap:
         return Position(max(-90.0, min(90.0, latitude)), (longitude + 180) % 360 - 180)
 
     def depth(self, at: Position) -> float:
-        """u at a position: 0 at the signal, more the less likely the true place is there."""
+        """Return u at a position: 0 at the signal, more the less likely the true place is there."""
         x, y = self.kilometers(at)
         t = 15 * y / 13
         return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
 
     def outline(self, depth: float) -> tuple[Position, ...]:
-        """Points that are as deep as this, all around the signal."""
+        """Return points that are as deep as this, all around the signal."""
         points = []
         for corner in range(_CORNERS):
             angle = 2 * pi * corner / _CORNERS
@@ -172,7 +172,7 @@ class PlaceHeatMap:
         return tuple(points)
 
     def reach(self, depth: float) -> float:
-        """Kilometers from the signal straight east to this depth."""
+        """Return the kilometers from the signal straight east to this depth."""
         return depth * _GAUGE / self.epsilon
 
     @property

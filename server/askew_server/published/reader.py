@@ -72,7 +72,7 @@ class ReleaseReader:
         return payload
 
     def named(self, charge: int) -> bytes:
-        """`document` for an operator. Raises LedgerError, which names the releases there are."""
+        """Return `document` for an operator. Raises LedgerError with the releases there are."""
         try:
             return self.document(charge)
         except NotFound:

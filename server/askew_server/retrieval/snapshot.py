@@ -30,7 +30,7 @@ class Answers(Protocol):
         """Return the k items of a query, whole."""
 
     def cost(self, query: Query) -> int:
-        """Return what an answer takes now, in slots of a queue; 0 for so little that it needs none."""
+        """Return what an answer takes now, in slots of a queue; 0 where it needs none."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,7 +184,7 @@ def version_of(
     titles: Titles,
     columns: tuple[Column, ...],
 ) -> str:
-    """32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
+    """Return 32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
     fixed = [each for each in zip(attributes, columns, strict=True) if not each[0].live]
     arrays: dict[str, NDArray[Any]] = {
         "coordinates": coordinates,

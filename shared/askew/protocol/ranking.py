@@ -37,7 +37,7 @@ class Slate:
 
     @classmethod
     def of_catalog(cls, catalog: Catalog, item_ids: Sequence[int]) -> Slate:
-        """Items of a catalog, whole."""
+        """Return items of a catalog, whole."""
         rows, items = list(item_ids), tuple([catalog.items[item] for item in item_ids])
         vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
         return cls(catalog.version, tuple(item_ids), vectors, boosts, items)
@@ -53,7 +53,7 @@ class Slate:
 
     @property
     def scoring(self) -> NDArray[np.float32]:
-        """boost_i * v_i, (k, D): what a taste is multiplied with to rank."""
+        """Return boost_i * v_i, (k, D): what a taste is multiplied with to rank."""
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 

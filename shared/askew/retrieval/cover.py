@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 15  # scores, which stay in a core's own cache
 
 
 def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
-    """k distinct rows in the order of their choice. Raises ParameterError unless 1 <= k <= p."""
+    """Return k distinct rows in the order of choice. Raises ParameterError unless 1 <= k <= p."""
     n_rows, n_people = scores.shape
     if not 1 <= k <= n_rows:
         raise ParameterError("k", k, f"from 1 to the number of items, {n_rows}")
@@ -48,7 +48,7 @@ def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
 
 
 def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
-    """Return what every row (p, m) would add for people who have something as good as `held` (m,)."""
+    """Return what every row (p, m) would add to a best so far of `held` (m,)."""
     found: Scores = np.maximum(scores - held, 0)
     return found
 

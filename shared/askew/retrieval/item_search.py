@@ -132,7 +132,7 @@ class LinearScores:
         return len(self.numbers) - 1
 
     def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
-        """F of some of the items at these shifts (n, d), (n, number of those items).
+        """Return F of some of the items at these shifts (n, d): (n, number of those items).
 
         All numbers are finite. OpenBLAS 0.3.31 calls a row times columns of 5 invalid now and then,
         by what its registers held before; the product is right.
@@ -192,7 +192,7 @@ def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.flo
 
 
 def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
-    """V R, rounded up."""
+    """Return V R, rounded up."""
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     shifts = np.abs(encoder.shift_limits).max(axis=0)
     tastes = np.linalg.norm(encoder.origin.astype(np.float64))

@@ -51,7 +51,7 @@ class OffsetRule:
         self._search = ItemSearch(encoder, scoring[held:], cells)
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
-        """Exactly k distinct item ids, ascending: the best item of each probe that no probe before
+        """Return k distinct item ids, ascending: the best item of every probe that no probe before
         it has taken, nearest probe first, and again from the first where there are fewer probes
         than k. Complexity: `ItemSearch`. Raises ParameterError for a k out of range, and OutOfRange
         for a signal that is no point.

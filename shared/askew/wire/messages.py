@@ -37,7 +37,7 @@ def parse(message: _Message, data: bytes) -> _Message:
 
 
 def parse_few(message: _Message, data: bytes, most: int) -> _Message:
-    """Parse a message of at most `most` fields, counted before anything is made. Raises Malformed."""
+    """Parse a message of at most `most` fields, counted first. Raises Malformed."""
     check_count(type(message), data, most)
     return parse(message, data)
 
@@ -56,7 +56,7 @@ def opening(message: type[Message], field: str, size: int) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; all but the last have the eighth set."""
+    """Return seven bits a byte, the lowest first; all but the last have the eighth set."""
     low = number & 127
     return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
 

@@ -91,7 +91,7 @@ def checked_authority(authority: bytes, file: str) -> bytes:
 
 
 def why_unreachable(details: str) -> str | None:
-    """Why a handshake failed, from what gRPC says; None where it was something else."""
+    """Return why a handshake failed, from what gRPC says; None where it was something else."""
     if details.startswith(_NO_ADDRESS):
         return "there is no host of this name"
     if not details.startswith(_NO_CONNECTION):

@@ -63,7 +63,7 @@ class FrameScreen(Screen[None]):
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Called before another screen shows."""
+        """Prepare for another screen, which shows next."""
 
     def commands(self) -> Iterable[SystemCommand]:
         """Return what the command palette offers on this screen."""

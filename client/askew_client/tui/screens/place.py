@@ -147,7 +147,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             typed.value = words_of(message.position)
 
     def on_input_submitted(self) -> None:
-        """Enter goes on to the button: nothing is charged by a key that ends a word."""
+        """Go on to the button: Enter, a key that ends a word, charges nothing."""
         self.query_one("#keep", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

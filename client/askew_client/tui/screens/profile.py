@@ -113,7 +113,7 @@ def forgotten_text(gone: Forgotten) -> str:
 
 
 def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Match]:
-    """Matches of the catalog; without a catalog, or on request, what the person rated."""
+    """Return matches of the catalog; without a catalog, or on request, what the person rated."""
     if device.titles.connection is not None and not only_rated:
         return device.titles.search(text, LIMIT)
     words = text.casefold().split() if not only_rated else ()

@@ -63,7 +63,7 @@ class NameChoice(Choice):
         return self.names[self.at] if self.names else None
 
     def offer(self, names: Sequence[str], chosen: str | None = None) -> None:
-        """Other names, without a message: the one before stays if it is still there."""
+        """Offer other names, without a message: the one before stays if it is still there."""
         wanted = chosen or self.name_chosen
         self.names = tuple(names)
         at = self.names.index(wanted) if wanted in self.names else 0

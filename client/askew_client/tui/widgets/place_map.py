@@ -128,7 +128,7 @@ class PlacePicker(PlaceMap, can_focus=True):
         self._place(frame.position(at[0] + down, at[1] + right))
 
     def action_zoom(self, farther: int) -> None:
-        """Twice or half as many kilometers a row, around the cursor."""
+        """Show twice or half as many kilometers a row, around the cursor."""
         if self.scene.cursor is not None:
             self.frame = self.framed().zoomed(_ZOOM**farther, self.scene.cursor)
             self.refresh()

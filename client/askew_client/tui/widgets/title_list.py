@@ -42,7 +42,7 @@ class Stars:
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2
 
     def text(self, rating: float | None) -> str:
-        """Five cells, such as "★★★½·"."""
+        """Return five cells, such as "★★★½·"."""
         if rating is None:
             return "·" * STARS
         count = self.count(rating)
@@ -203,7 +203,7 @@ class TitleList(ScrollView, can_focus=True):
             self._star(self.matches[self.cursor], stars)
 
     def action_nudge(self, by: float) -> None:
-        """Half a star more or less; what has no stars yet starts at three."""
+        """Add or take half a star; what has no stars yet starts at three."""
         if not self.matches:
             return
         match = self.matches[self.cursor]

@@ -61,7 +61,7 @@ def served_rule_of(
     wants: Wants | None = None,
     disutility: Disutility | None = None,
 ) -> ServedRule:
-    """Return what a server answers by whose card names this rule. Raises ParameterError as above."""
+    """Return what a server whose card names this rule answers by. Raises as above."""
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:

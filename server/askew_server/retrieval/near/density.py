@@ -147,7 +147,7 @@ class Density:
         return cls(frame, people + np.float32((1 - people.sum(dtype=np.float64)) / people.size))
 
     def window(self, center: Points, half: Points) -> DensityWindow:
-        """Return the cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
+        """Return the cells within `half` (d,) of a center (d,), as fine as the limit allows."""
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()
         sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
@@ -223,7 +223,7 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
 def blurred(
     people: NDArray[np.float32], sigma: list[float], modes: list[Mode]
 ) -> NDArray[np.float32]:
-    """ExpectedPeople spread by a normal law of these standard deviations, in cells.
+    """Spread people by a normal law of these standard deviations, in cells.
 
     A wide law is four means in a row, whose work does not grow with it and whose density is off by
     a part .04 at most; twice as wide as the space is as good as even.
@@ -259,7 +259,7 @@ class ExpectedPeople(Protocol):
     """Whom a server expects where, once it has a signal."""
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Positions, (m, d) grid coordinates inside the space, and their shares of the people."""
+        """Return positions, (m, d) grid coordinates, and their shares of the people."""
 
 
 class ByNoise:
@@ -270,7 +270,7 @@ class ByNoise:
         self._kept = Laws(lambda law, _: self.moves(law))
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Around the signal."""
+        """Sample around the signal."""
         frame = self._frame
         moves = frame.spread(signal, self._kept.of(signal))
         points = frame.inside(frame.inside(frame.aim(signal)) + moves)

@@ -57,28 +57,28 @@ class SpaceFrame(Protocol):
     goes_around: bool  # whether the ends of the last coordinate are one
 
     def grid(self, coordinates: Points) -> Points:
-        """Coordinates of a collection (m, d) -> grid coordinates (m, d)."""
+        """Return the grid coordinates (m, d) of coordinates of a collection (m, d)."""
 
     def tree(self, grid: Points) -> Points:
-        """Grid coordinates (m, d) -> tree points (m, e)."""
+        """Return the tree points (m, e) of grid coordinates (m, d)."""
 
     def inside(self, grid: Points) -> Points:
-        """Clamped into the box; wrapped where it goes around."""
+        """Clamp into the box; wrap where it goes around."""
 
     def epsilon(self, signal: Signal) -> float:
-        """Epsilon per unit of distance of the signal's noise."""
+        """Return epsilon per unit of distance of the signal's noise."""
 
     def aim(self, signal: Signal) -> Points:
         """Return where a signal points to, (d,) grid coordinates, perhaps outside the box."""
 
     def spread(self, signal: Signal, offsets: Points, /) -> Points:
-        """Noise offsets (m, d) as differences of grid coordinates (m, d)."""
+        """Return noise offsets (m, d) as differences of grid coordinates (m, d)."""
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """log P(signal | point), up to a constant, on the grid of these d axes of coordinates."""
+        """Return log P(signal | point), up to a constant, on the grid of d axes of coordinates."""
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Noise offsets (m, d) at these quantiles (m, d) in (0, 1) of the signal's law."""
+        """Return noise offsets (m, d) at quantiles (m, d) in (0, 1) of the signal's law."""
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
         """Return the placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
@@ -102,14 +102,14 @@ class MapFrame:
         self.goes_around = area.goes_around
 
     def grid(self, coordinates: Points) -> Points:
-        """Longitudes within half a turn of the region's middle."""
+        """Return longitudes within half a turn of the region's middle."""
         away = coordinates - self._corner
         half = self.extent[1] / 2
         away[..., 1] = (away[..., 1] - half + 180) % 360 - 180 + half
         return np.asarray(away)
 
     def tree(self, grid: Points) -> Points:
-        """Points of the sphere, (m, 3)."""
+        """Return points of the sphere, (m, 3)."""
         turned = (grid + self._corner) * (np.pi / 180)
         away, height = np.cos(turned), np.sin(turned)
         points = np.empty((*grid.shape[:-1], 3))
@@ -120,7 +120,7 @@ class MapFrame:
         return points
 
     def inside(self, grid: Points) -> Points:
-        """Clamped to the area's edges; wrapped at 180 degrees where it has none."""
+        """Clamp to the area's edges; wrap at 180 degrees where it has none."""
         clamped = np.minimum(np.maximum(grid, 0.0), self.extent)  # np.clip takes twice as long
         if self.goes_around:
             longitudes = grid[..., 1] % self.extent[1]
@@ -129,7 +129,7 @@ class MapFrame:
         return np.asarray(clamped)
 
     def epsilon(self, signal: Signal) -> float:
-        """Per straight-line kilometer."""
+        """Return epsilon per straight-line kilometer."""
         return float(signal.map_noise.epsilon)
 
     def aim(self, signal: Signal) -> Points:
@@ -143,11 +143,11 @@ class MapFrame:
         return np.array((north / MICRODEGREES - float(self._corner[0]), turned))
 
     def spread(self, signal: Signal, offsets: Points) -> Points:
-        """Kilometers of the device's plane as degrees."""
+        """Return kilometers of the device's plane as degrees."""
         return offsets[:, ::-1] / self._plane(signal)
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """-n log(1 + 1/q), n the steps of the lattice from the point to the signal."""
+        """Return -n log(1 + 1/q), n the steps of the lattice from the point to the signal."""
         lattice = signal.map_noise.lattice
         aim, plane, step = self.aim(signal), self._plane(signal), float(lattice.step)
         j = ((aim[0] - axes[0]) * (plane[0] / (step * float(RISE))))[:, None]
@@ -164,7 +164,7 @@ class MapFrame:
         return np.asarray(radius[:, None] * edge)
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """East and north, in kilometers."""
+        """Return offsets east and north, in kilometers."""
         return place_on_map(self.epsilon(signal), k, disutility).offsets
 
     def _plane(self, signal: Signal) -> Points:
@@ -186,7 +186,7 @@ class AxisFrame:
         self.goes_around = False
 
     def grid(self, coordinates: Points) -> Points:
-        """Units of distance from the low ends."""
+        """Return units of distance from the low ends."""
         return np.asarray((coordinates - self._low) / self._scale)
 
     def tree(self, grid: Points) -> Points:
@@ -194,11 +194,11 @@ class AxisFrame:
         return grid
 
     def inside(self, grid: Points) -> Points:
-        """Clamped."""
+        """Clamp to the ends of the axes."""
         return np.asarray(np.minimum(np.maximum(grid, 0.0), self.extent))
 
     def epsilon(self, signal: Signal) -> float:
-        """Per unit of distance."""
+        """Return epsilon per unit of distance."""
         return float(signal.lattice.epsilon)
 
     def aim(self, signal: Signal) -> Points:
@@ -219,7 +219,7 @@ class AxisFrame:
         return total
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Laplace on each axis."""
+        """Return noise of Laplace on every axis."""
         tail = 2 * np.minimum(uniform, 1 - uniform)
         return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / self.epsilon(signal))
 

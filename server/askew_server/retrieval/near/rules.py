@@ -22,7 +22,7 @@ class NearRule(Protocol):
     """A way to choose items for a signal that fits the space."""
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Exactly k distinct item ids, ascending.
+        """Return exactly k distinct item ids, ascending.
 
         Raises ParameterError unless 1 <= k <= the number of items.
         """
@@ -44,7 +44,7 @@ class Nearest:
         self._index = index
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """O(k log n)."""
+        """Return the k nearest. O(k log n)."""
         frame = self._index.frame
         found = self._index.nearest(frame.inside(frame.aim(signal))[None], checked(k, self._index))
         return np.sort(found[0])
@@ -65,7 +65,7 @@ class CodebookRule:
         self._placed = Laws(self.offsets)
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """O(k log n) where items are dense, O(k**2) where probes compete for them."""
+        """Return the probes' items. O(k log n), or O(k**2) where probes compete for items."""
         probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
         return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
 
@@ -84,7 +84,7 @@ class CodebookRule:
         return self._index.frame.offsets(law, self._disutility, k)
 
     def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
-        """k items of probes, tree points (k', e), whose nearest items (k', 1) are known."""
+        """Return k items of probes, tree points (k', e), with their nearest items (k', 1)."""
         taken = dict.fromkeys(nearest[:, 0].tolist())
         if len(taken) == k:
             return np.fromiter(taken, np.int64, k)
@@ -121,7 +121,7 @@ def _take(items: list[int], taken: dict[int, None]) -> bool:
 
 
 def checked(k: int, index: MetricIndex) -> int:
-    """k itself. Raises ParameterError unless the index has as many items."""
+    """Return k. Raises ParameterError unless the index has as many items."""
     if not 1 <= k <= len(index):
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
     return k

@@ -58,7 +58,7 @@ _SWAPS = 2  # more of them fit the sample, and nobody else
 
 
 def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
-    """Costs (r, c) times the weights of their rows, (r,), as whole numbers whose largest of each
+    """Return costs (r, c) times their rows' weights, (r,), as whole numbers whose largest of each
     row come to about MOST together; overwrites them.
     """
     weighted = np.broadcast_to(weights, len(costs))
@@ -73,7 +73,7 @@ def cost(costs: Costs, items: Items) -> float:
 
 
 def choose(costs: Costs, k: int) -> Items:
-    """k distinct items, (k,), 1 <= k <= c."""
+    """Return k distinct items, (k,), 1 <= k <= c."""
     items = _greedy(costs, k)
     for _ in range(_SWAPS):
         if not _swap(costs, items):

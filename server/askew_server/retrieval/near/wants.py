@@ -102,13 +102,13 @@ class Wants:
         return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))
 
     def candidates(self, points: Points) -> Rows:
-        """Items beside positions (m, e), tree points, for those who have a want."""
+        """Return items beside positions (m, e), tree points, for those who have a want."""
         if self._pairs is None:
             return np.empty(0, np.int64)
         return self._pairs.reach(np.column_stack((points[self._asked], self._group)))[1][:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
-        """Regrets (r, c) of items (c,), at most `most` with a want. distances: (m, c)."""
+        """Return regrets (r, c) of items (c,), at most `most` with a want. distances: (m, c)."""
         costs = distances[self._people]
         rated = slice(len(distances), len(distances) + len(self._rate))
         costs[rated] += self._rate[:, None] * self._numbers[:, items][self._column]
