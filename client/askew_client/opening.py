@@ -77,20 +77,18 @@ async def open_library(
         return way_to(server, settings, network.guard)
 
     cache = CatalogCache.of(paths.places(directory).held, server)
-    interval = settings.interval if _has_sockets(transport) else None
+    if transport is None:
+        has_sockets = True
+    else:
+        from askew_client.transport.in_process import InProcess  # few devices have a server in them
+
+        has_sockets = not isinstance(transport, InProcess)
+    interval = settings.interval if has_sockets else None
     files = transport if transport is not None else files_of(server, settings)
     network = ShapedTransport(made, files, interval)
     if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
-
-
-def _has_sockets(transport: Transport | None) -> bool:
-    if transport is None:
-        return True
-    from askew_client.transport.in_process import InProcess  # few devices have a server in them
-
-    return not isinstance(transport, InProcess)
 
 
 def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) -> GrpcTransport:

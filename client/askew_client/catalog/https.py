@@ -223,13 +223,6 @@ _DISTRUST = {  # OpenSSL's numbers
 }
 
 
-def _distrust(error: ssl.SSLError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        other = "its certificate is of no authority that is trusted here"
-        return _DISTRUST.get(error.verify_code, other)
-    return "it does not speak TLS"
-
-
 def as_ours(error: Exception, host: str) -> Exception:
     """Return a failure of the network or the host as one of our errors; a bug as it is."""
     match error:
@@ -237,8 +230,12 @@ def as_ours(error: Exception, host: str) -> Exception:
             return error
         case TimeoutError():
             return TooSlow(f"{host} did not send the file in time")
+        case ssl.SSLCertVerificationError():
+            other = "its certificate is of no authority that is trusted here"
+            why = _DISTRUST.get(error.verify_code, other)
+            return Unreachable(f"no connection to {host}", why)
         case ssl.SSLError():
-            return Unreachable(f"no connection to {host}", _distrust(error))
+            return Unreachable(f"no connection to {host}", "it does not speak TLS")
         case ConnectionRefusedError():
             return Unreachable(f"no connection to {host}")
         case ConnectionResetError():  # http.client.RemoteDisconnected is one

@@ -65,9 +65,9 @@ class CatalogSync:
 
     async def cached(self, day: int) -> CachedFile:
         """Return what is held, fetched first where nothing usable is. Raises AskewError."""
-        found = await asyncio.to_thread(self.usable, day)
-        if found is not None:
-            return found
+        file = await asyncio.to_thread(self.usable, day)
+        if file is not None:
+            return file
         async with self._cache.locked(self._patience):
             # Another program may have fetched it while this one waited.
             return await asyncio.to_thread(self.usable, day) or await self._renewed(day)
@@ -79,10 +79,13 @@ class CatalogSync:
         """
         day = now // DAY
         async with self._cache.locked(self._patience):
-            found = await asyncio.to_thread(self.usable, day)
-            if found is None or await asyncio.to_thread(self._next_look, day) <= now:
-                found = await self._renewed(day)
-            return _told(found, await asyncio.to_thread(self._next_look, day))
+            file = await asyncio.to_thread(self.usable, day)
+            if file is None or await asyncio.to_thread(self._next_look, day) <= now:
+                file = await self._renewed(day)
+            next_look = await asyncio.to_thread(self._next_look, day)
+        version, when = file.version, datetime.datetime.fromtimestamp(next_look, datetime.UTC)
+        monday, size = date_of(version.catalog_date), version.head.size
+        return Refreshed(monday, str(version.part), size, file.fetched, when)
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday: the server answers about other items. Neither a record nor
@@ -159,9 +162,3 @@ class CatalogSync:
         """Remember, and remove what nobody needs any more."""
         self._cache.remember(record)
         self._cache.tidy(record.held)
-
-
-def _told(file: CachedFile, next_look: int) -> Refreshed:
-    version, when = file.version, datetime.datetime.fromtimestamp(next_look, datetime.UTC)
-    day = date_of(version.catalog_date)
-    return Refreshed(day, str(version.part), version.head.size, file.fetched, when)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import fmean
 
 from askew.dp.privacy import ANY_SPACE
@@ -122,10 +123,10 @@ class MeasuredDevice:
             self._card,
         )
         worth = sum(max(0.0, *kinds.values()) for kinds in PREFERENCES.likes.values())
-        found = Comparison(self._judge, around, worth)
-        found.add("known", known)
-        found.add_blind("held", held, self._judge_held)
-        return found
+        comparison = Comparison(partial(self._judged, PREFERENCES), around, worth)
+        comparison.add("known", known)
+        comparison.add_blind("held", held, partial(self._judged, WITHOUT_LIVE))
+        return comparison
 
     async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
         """Draw the noise once more, and see what each way would answer to it."""
@@ -142,12 +143,6 @@ class MeasuredDevice:
         comparison.add("nearest", nearest)
         comparison.add("one", one)
 
-    def _judge(self, slate: PlaceSlate) -> tuple[Judged, ...]:
-        return self._judged(slate, PREFERENCES)
-
-    def _judge_held(self, slate: PlaceSlate) -> tuple[Judged, ...]:
-        return self._judged(slate, WITHOUT_LIVE)
-
-    def _judged(self, slate: PlaceSlate, preferences: Preferences) -> tuple[Judged, ...]:
+    def _judged(self, preferences: Preferences, slate: PlaceSlate) -> tuple[Judged, ...]:
         away = [self.distance(each.coordinates) for each in slate.listings]
         return judged(slate.listings, self._attributes, away, preferences, {}, self._now)

@@ -51,7 +51,13 @@ async def server_process(module: str, *words: str) -> AsyncIterator[Process]:
     try:
         yield process
     finally:
-        await _stop(process)
+        if process.returncode is None:
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.communicate(), timeout=10)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 async def _address(process: Process) -> str:
@@ -72,16 +78,6 @@ async def last_words(process: Process) -> str:
     """Return the last line of what a process that has ended complained of."""
     complaints = b"" if process.stderr is None else await process.stderr.read()
     return complaints.decode(errors="replace").strip().rpartition("\n")[2]
-
-
-async def _stop(process: Process) -> None:
-    if process.returncode is None:
-        process.terminate()
-    try:
-        await asyncio.wait_for(process.communicate(), timeout=10)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
 
 
 Way = Literal["served", "nearest", "held"]

@@ -210,7 +210,7 @@ class ProfileDocument:
         before = {
             label: old
             for label, state in changes.items()
-            if (old := _state(self.ratings, label)) != state
+            if (old := (self.ratings[label],) if label in self.ratings else ()) != state
         }
         if not before:
             return self
@@ -312,7 +312,9 @@ class ProfileDocument:
         """Return the profile of `to_bytes`. Raises ProfileError for anything else."""
         try:
             value = json.loads(data)
-            edits = tuple({k: _as_state(v) for k, v in each.items()} for each in value["edits"])
+            edits = tuple(
+                {k: (v[0],) if v else () for k, v in edit.items()} for edit in value["edits"]
+            )
             for label, liking in value["ratings"].items():
                 _check(label, (liking,))
             answers = tuple(
@@ -359,14 +361,6 @@ def _check(label: str, state: State) -> None:
     for rating in state:
         if rating is not None and not (isfinite(rating) and abs(rating) <= MAX_RATING):
             raise ProfileError(f"a rating must be a number, at most {MAX_RATING:g} in size")
-
-
-def _state(ratings: Mapping[str, Liking], label: str) -> State:
-    return (ratings[label],) if label in ratings else ()
-
-
-def _as_state(value: list[Liking]) -> State:
-    return (value[0],) if value else ()
 
 
 def _after(ratings: Mapping[str, Liking], changes: Mapping[str, State]) -> dict[str, Liking]:

@@ -52,7 +52,13 @@ def region_words(text: str) -> tuple[str, ...]:
     if "/" not in text:
         return ()
     own = region_of(text)
-    around = sorted((each for each in countries() if _holds(each.region, own)), key=_size)
+    corners = [Position(*at) for at in product((own.south, own.north), (own.west, own.east))]
+    holding = [
+        country
+        for country in countries()
+        if own.width <= country.region.width and all(map(country.region.contains, corners))
+    ]
+    around = sorted(holding, key=lambda c: c.region.width * (c.region.north - c.region.south))
     advice = " or ".join([f"--region {each.code}" for each in around[:3]])
     told = "these edges are your own, and every signal shows them: its lattice begins at a corner"
     return (told, f"a country's are those of many: {advice}" if advice else "no country holds them")
@@ -83,16 +89,6 @@ def _of_edges(text: str) -> Region:
     except ValueError:
         raise ParameterError("region", text, _LIMIT) from None
     return Region(south, west, north, east)
-
-
-def _holds(country: Region, own: Region) -> bool:
-    corners = product((own.south, own.north), (own.west, own.east))
-    return own.width <= country.width and all(country.contains(Position(*at)) for at in corners)
-
-
-def _size(country: Country) -> float:
-    region = country.region
-    return float(region.width) * (region.north - region.south)
 
 
 def _key(text: str) -> str:

@@ -67,18 +67,18 @@ class InProcess(ABC):
         card = self.card_for(message.collection if message.HasField("collection") else None)
         query = query_from_message(message, card)
         if isinstance(card, MetricCard):
-            replies = [await self._one_reply(each, card) for each in card.questions(query)]
+            replies = []
+            for question in card.questions(query):
+                slate, asked = await self.retrieve(question, card), question.collection
+                if not isinstance(slate, PlaceSlate):
+                    raise StaleSpace
+                held = question.holds_rows
+                replies.append(places_to_bytes(slate, card.collection(asked), held=held))
             return all_places_to_bytes(replies) if query.collection == ALL_NUMBER else replies[0]
         slate = await self.retrieve(query, card)
         if isinstance(slate, PlaceSlate):
             raise StaleSpace
         return slate_to_bytes(slate, card)
-
-    async def _one_reply(self, query: Query, card: MetricCard) -> bytes:
-        slate = await self.retrieve(query, card)
-        if not isinstance(slate, PlaceSlate):
-            raise StaleSpace
-        return places_to_bytes(slate, card.collection(query.collection), held=query.holds_rows)
 
 
 class LocalTransport(InProcess):

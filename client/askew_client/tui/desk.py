@@ -119,7 +119,10 @@ class Desk(App[AskewError | OSError]):
         )
         if isinstance(outcome, Problem) and isinstance(outcome.error, OtherKind):
             places = await self.on_network(lambda device: device.nearby.connect())
-            outcome = outcome if isinstance(places, Problem) else _places_only(outcome)
+            if not isinstance(places, Problem):
+                text, hint = "it has places, and no catalog of titles to rate", "Near (F2) asks it;"
+                trouble = Trouble.STALE_SPACE
+                outcome = replace(outcome, trouble=trouble, text=text, hint=hint)
         self.connection = outcome
         self.read_profile()
         self.read_budget()
@@ -178,9 +181,3 @@ class Desk(App[AskewError | OSError]):
         """Use one of the two themes from now on."""
         self.theme = DARK.name if dark else LIGHT.name
         self.edit(partial(keep_theme, self.file, dark=dark))
-
-
-def _places_only(problem: Problem) -> Problem:
-    # A server that has places where a catalog was asked for.
-    text = "it has places, and no catalog of titles to rate"
-    return replace(problem, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F2) asks it;")

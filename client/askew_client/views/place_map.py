@@ -381,7 +381,9 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
         if named == _TOWNS:
             break
         at, name = frame.cell(town.at), town.name
-        if at is None or not _one_cell_each(name):
+        # Else a name would move what stands beside it.
+        is_narrow = all(east_asian_width(x) not in "WF" and not combining(x) for x in name)
+        if at is None or not (name.isprintable() and is_narrow):
             continue
         # Where a mark stands on the town, the name stands beside it.
         sign, free = (" ", {at}) if at in marks else (Ink.TOWN.value, set())
@@ -395,12 +397,6 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
                 named += 1
                 break
     return found
-
-
-def _one_cell_each(name: str) -> bool:
-    # Else a name would move what stands beside it.
-    narrow = all(east_asian_width(each) not in "WF" and not combining(each) for each in name)
-    return name.isprintable() and narrow
 
 
 def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int) -> Cell:

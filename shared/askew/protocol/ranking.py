@@ -121,7 +121,10 @@ def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, fl
     # Some at a time: of a million, as float64, the scores and their order take as much memory as
     # all that is held of their vectors.
     rows, items, found = catalog.scoring, np.empty(0, np.int64), np.empty(0)
-    beside = _by_neighbors(catalog, profile)
+    beside = np.empty(0)  # what neighbors of liked items add to the first items
+    if catalog.neighbors is not None:
+        by_likes = catalog.neighbors.by_likes(profile.liked)
+        beside = by_likes * catalog.boosts[: len(by_likes)] / profile.divisor
     for at in range(0, len(rows), _AT_ONCE):
         part = scores(profile.taste, rows[at : at + _AT_ONCE])
         more = beside[at : at + _AT_ONCE]
@@ -130,11 +133,3 @@ def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, fl
         kept = best(found, count)  # of a tie the lower item stays in front
         items, found = items[kept], found[kept]
     return dict(zip(items.tolist(), found.tolist(), strict=True))
-
-
-def _by_neighbors(catalog: Catalog, profile: Profile) -> NDArray[np.float64]:
-    if catalog.neighbors is None:
-        return np.empty(0)
-    found = catalog.neighbors.by_likes(profile.liked)
-    added: NDArray[np.float64] = found * catalog.boosts[: len(found)] / profile.divisor
-    return added

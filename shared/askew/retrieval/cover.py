@@ -65,7 +65,8 @@ def _next(
     base = np.vecdot(best, weights)
     slack = 1e-6 * base  # a bound is off by the rounding of one sum: rows that close are looked at
     winner, gain = -1, np.float32(-np.inf)
-    stale, rows, others = bounds.copy(), _largest(bounds, len(block)), None
+    rows = np.argpartition(bounds, -min(len(block), len(bounds)))[-len(block) :]
+    stale, rows, others = bounds.copy(), rows[np.isfinite(bounds[rows])], None
     while len(rows) and stale[rows].max() >= gain - slack:
         improved = np.maximum(scores[rows], best, out=block[: len(rows)])
         gains = np.vecdot(improved, weights) - base
@@ -75,20 +76,9 @@ def _next(
         if top > gain or (top == gain and lowest < winner):
             winner, gain = lowest, top
         if others is None:
-            others = _from_the_largest(stale, rows, gain - slack)
+            near = stale >= gain - slack
+            near[rows] = False
+            others = np.flatnonzero(near)
+            others = others[np.argsort(-stale[others], kind="stable")]
         rows, others = others[: len(block)], others[len(block) :]
     return winner
-
-
-def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    rows = np.argpartition(values, -min(count, len(values)))[-count:]
-    return rows[np.isfinite(values[rows])]
-
-
-def _from_the_largest(
-    values: NDArray[np.float32], but: NDArray[np.int64], least: float
-) -> NDArray[np.int64]:
-    near = values >= least
-    near[but] = False
-    rows = np.flatnonzero(near)
-    return rows[np.argsort(-values[rows], kind="stable")]

@@ -84,7 +84,9 @@ def doubles_before(vectors: Vectors, many: int) -> NDArray[np.int32]:
     rows = np.flatnonzero(np.isin(keys, often)) if len(often) else often.astype(np.int64)
     rows = rows[np.argsort(keys[rows], kind="stable")]  # of one key together, by id
     for group in np.split(rows, np.flatnonzero(np.diff(keys[rows])) + 1):
-        if _is_one_vector(vectors, group):
+        first = vectors[group[:1]].view(_BITS)
+        parts = (group[at : at + _PIECE] for at in range(0, len(group), _PIECE))
+        if all((vectors[part].view(_BITS) == first).all() for part in parts):  # keys prove nothing
             before[group] = np.arange(len(group))
     return before
 
@@ -97,13 +99,6 @@ def _keys(vectors: Vectors) -> NDArray[np.uint64]:
         some = slice(start, start + _PIECE)
         keys[some] = np.ascontiguousarray(vectors[some]).view(_BITS) @ factors
     return keys
-
-
-def _is_one_vector(vectors: Vectors, group: Rows) -> bool:
-    # Keys alone prove nothing.
-    first = vectors[group[:1]].view(_BITS)
-    parts = (group[at : at + _PIECE] for at in range(0, len(group), _PIECE))
-    return all((vectors[part].view(_BITS) == first).all() for part in parts)
 
 
 _BLOCK = 256  # items whose best one stands for them
@@ -253,19 +248,13 @@ class Candidates:
         for turn in islice(cycle(range(len(best))), k):
             row = best[turn]
             if gone[row] or turn in tied:
-                rows = self._near_the_best(slice(starts[turn], ends[turn]), gone, slack)
+                part = slice(starts[turn], ends[turn])
+                left = np.where(gone[self.rows[part]], -np.inf, self.found[part])
+                rows = self.rows[part][left >= left[left.argmax()] - slack]
                 row = int(rows[0]) if len(rows) == 1 else exact(turn, rows)
             gone[row] = True
             chosen.append(row)
         return np.array(chosen)
-
-    def _near_the_best(
-        self, part: slice, gone: NDArray[np.bool_], slack: float
-    ) -> NDArray[np.integer[Any]]:
-        rows = self.rows[part]
-        left = np.where(gone[rows], -np.inf, self.found[part])
-        near: NDArray[np.integer[Any]] = rows[left >= left[left.argmax()] - slack]
-        return near
 
 
 MOST_DIMENSIONS = 4  # a part of the box has 2**d corners
@@ -369,7 +358,10 @@ def _parts(
             yield low, high, rows
             continue
         listed -= len(rows)
-        for half in _halves(low, high):
+        axis = int((high - low).argmax())  # the axis on which the part has the most cells
+        before, after = high.copy(), low.copy()
+        before[axis] = after[axis] = (low[axis] + high[axis]) // 2
+        for half in ((low, before), (after, high)):
             left = _survivors(scores, rows, _corners(edges, *half), k)
             heapq.heappush(parts, (-len(left), next(turn), *half, left))
             listed += len(left)
@@ -385,7 +377,7 @@ def _survivors(
         found = scores.at(corners, tried)  # (2**d, items)
         most, usual = found.max(axis=1, keepdims=True), found.mean(axis=1, keepdims=True)
         behind = (found - most) / np.maximum(most - usual, scores.margin)
-        best = _last(behind.min(axis=0), k)
+        best = np.argpartition(behind.min(axis=0), -min(k, len(tried)))[-k:]
         least = found[:, best].min(axis=1, keepdims=True) if len(best) == k else -np.inf
         alive: NDArray[np.bool_] = np.any(found >= least - 4 * scores.margin, axis=0)
         kept.append(tried[len(better) :][alive[len(better) :]])
@@ -393,23 +385,11 @@ def _survivors(
     return np.concatenate(kept)
 
 
-def _last(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    return np.argpartition(values, -min(k, len(values)))[-k:]
-
-
 def _corners(edges: NDArray[np.float64], low: Place, high: Place) -> NDArray[np.float64]:
     d = len(low)
     ends = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
     corners: NDArray[np.float64] = edges[np.where(ends, high, low), np.arange(d)]
     return corners
-
-
-def _halves(low: Place, high: Place) -> list[tuple[Place, Place]]:
-    # Across an axis on which it has the most cells.
-    axis = int((high - low).argmax())
-    before, after = high.copy(), low.copy()
-    before[axis] = after[axis] = (low[axis] + high[axis]) // 2
-    return [(low, before), (after, high)]
 
 
 SIZES = (16, 64)  # of answers, for which items are left out beforehand

@@ -32,16 +32,17 @@ from askew.wire.messages import (
     SIZED,
     check_count,
     fields_within,
+    most_unpacked,
     opening,
     parse,
     parse_few,
+    unpack,
 )
 from askew.wire.tastes import MAX_ITEMS, card_from_message, card_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
 _AT_ONCE = 1 << 12  # items
-_LARGEST_FACTOR = 8  # of the words' size to their packed size; titles reach about 4
 _MOST_LISTS, _MOST_NAMES = 1 << 17, 1 << 20  # different lists of genres, and the names in all
 _OTHER_NUMBER = "a catalog file has words of another number of items"
 _TITLES, _YEARS, _LISTS, _GENRES = [
@@ -98,7 +99,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
     neighbors = neighbors_from_message(message, n)
     del message  # which has copies of them, before the largest part is made
-    items = _items_of(memoryview(_unpacked(words)), n)
+    items = _items_of(memoryview(unpack(words, "the words of a catalog file")), n)
     catalog = Catalog(items, vectors, decode_boosts(boosts), shared, neighbors)
     if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
         raise Malformed("the shared slate is shorter than what the server answers")
@@ -195,7 +196,7 @@ def _part(
 def _packed(items: Sequence[Item]) -> list[bytes]:
     # Not compressed at all where devices would refuse to unpack so much.
     size, small = _compressed(items, _LEVEL)
-    return small if size < _most(sum(map(len, small))) else _compressed(items, 0)[1]
+    return small if size < most_unpacked(sum(map(len, small))) else _compressed(items, 0)[1]
 
 
 def _compressed(items: Sequence[Item], level: int) -> tuple[int, list[bytes]]:
@@ -204,19 +205,3 @@ def _compressed(items: Sequence[Item], level: int) -> tuple[int, list[bytes]]:
         size += len(part)
         packed.append(work.compress(part))
     return size, [*packed, work.flush()]
-
-
-def _most(packed: int) -> int:
-    return (1 << 16) + _LARGEST_FACTOR * packed
-
-
-def _unpacked(packed: bytes) -> bytes:
-    # Raises Malformed for words that unpack to far more than any words do.
-    work = zlib.decompressobj()
-    try:
-        words = work.decompress(packed, _most(len(packed)))
-    except zlib.error:
-        raise Malformed("the words of a catalog file cannot be unpacked") from None
-    if not work.eof or work.unused_data:
-        raise Malformed("the words of a catalog file are cut short, or too large")
-    return words

@@ -7,6 +7,7 @@ follows from its type, and its content.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ FIELDS_OF_ITEM = 64  # with all its genres, or with a value of each attribute
 FIELDS_OF_CARD = 1 << 15  # with 256 collections of 16 attributes
 _FIXED = {FIXED64: 8, FIXED32: 4}  # bytes
 _MOST_BYTES = 10  # of a varint
+_LARGEST_FACTOR = 8  # of data to its packed size; titles reach about 4, rows about 5
 _NONE = "not a message of the expected type"
 
 Field = tuple[int, int, memoryview]
@@ -82,6 +84,26 @@ def fields_within(data: memoryview) -> Iterator[Field]:
         if at > len(data):
             raise Malformed(_NONE)
         yield tag >> 3, end, data[start:at]
+
+
+def most_unpacked(packed: int) -> int:
+    """Return how many bytes so many packed ones may unpack to."""
+    return (1 << 16) + _LARGEST_FACTOR * packed
+
+
+def unpack(packed: bytes, what: str) -> bytes:
+    """Decompress by zlib. Raises Malformed for what unpacks to far more than honest data does.
+
+    what: names it in the error.
+    """
+    work = zlib.decompressobj()
+    try:
+        data = work.decompress(packed, most_unpacked(len(packed)))
+    except zlib.error:
+        raise Malformed(f"{what} cannot be unpacked") from None
+    if not work.eof or work.unused_data:
+        raise Malformed(f"{what} are cut short, or too large")
+    return data
 
 
 def check_count(message: type[Message], data: bytes | memoryview, most: int) -> None:

@@ -11,7 +11,7 @@ Every size of what comes in is checked before anything is made of it, as in `cat
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +26,12 @@ from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard
 from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.spaces.map import MapSpace
-from askew.wire.messages import FIELDS_OF_CARD, parse_few
+from askew.wire.messages import FIELDS_OF_CARD, most_unpacked, parse_few, unpack
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 Rows = Mapping[str, Collection]
 _LEVEL = 9
-_LARGEST_FACTOR = 8  # of rows to their compressed size; they reach about 5
 _DEGREE = 100_000  # steps: about a meter
 _FIELDS_OF_ROWS = 4 + 3 * MAX_ATTRIBUTES
 
@@ -88,19 +87,28 @@ def _rows_of(collection: Collection, *, on_map: bool) -> bytes:
         titles="\n".join(collection.titles),
         steps=steps,
         coordinates=b"" if steps else _planes(collection.coordinates.T.astype("<f8")),
-        columns=[_column_of(each) for _, each in _fixed(collection.card, collection.columns)],
+        columns=[
+            _column_of(column)
+            for attribute, column in zip(
+                collection.card.attributes, collection.columns, strict=True
+            )
+            if not attribute.live
+        ],
     ).SerializeToString()
 
 
 def _collection(card: CollectionCard, whole: MetricCard, packed: bytes) -> Collection:
-    rows = parse_few(pb.CollectionRows(), _unpacked(packed), _FIELDS_OF_ROWS)
+    rows = parse_few(
+        pb.CollectionRows(), unpack(packed, "the rows of a collection"), _FIELDS_OF_ROWS
+    )
     titles = Titles.of(rows.titles.split("\n"))
     n = len(titles)
     if n > card.n_items:
         raise Malformed("a collection has fewer items than its rows")
     dimension = whole.space.dimension
     if rows.steps:
-        coordinates = _positions(_numbers(rows.steps, "<u4", n, dimension))
+        steps = _numbers(rows.steps, "<u4", n, dimension).astype(np.int64)
+        coordinates = np.cumsum((steps >> 1) ^ -(steps & 1), axis=1) / _DEGREE
     else:
         coordinates = _numbers(rows.coordinates, "<f8", n, dimension)
     _check_inside(whole, coordinates)
@@ -114,19 +122,13 @@ def _collection(card: CollectionCard, whole: MetricCard, packed: bytes) -> Colle
     columns: list[Column] = [
         known[a.name] if a.name in known else COLUMN_OF[a.kind].unknown(n) for a in card.attributes
     ]
+    here = replace(card, n_items=n)
+    collection = Collection(here, coordinates.T.copy(), titles, tuple(columns))
     if n == card.n_items:
-        found = Collection(card, coordinates.T.copy(), titles, tuple(columns))
-        found.check()
-        return found
-    some = replace(card, n_items=n)
-    found = Collection(some, coordinates.T.copy(), titles, tuple(columns))
-    found.check_values()
-    return found
-
-
-def _fixed(card: CollectionCard, columns: Sequence[Column]) -> Iterator[tuple[Attribute, Column]]:
-    pairs = zip(card.attributes, columns, strict=True)
-    return (each for each in pairs if not each[0].live)
+        collection.check()
+    else:
+        collection.check_values()
+    return collection
 
 
 def _column_of(column: Column) -> pb.RowColumn:
@@ -159,12 +161,6 @@ def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
     return _planes(((steps << 1) ^ (steps >> 63)).astype("<u4"))
 
 
-def _positions(steps: NDArray[Any]) -> NDArray[np.float64]:
-    wide = steps.astype(np.int64)
-    whole = np.cumsum((wide >> 1) ^ -(wide & 1), axis=1)
-    return np.asarray(whole / _DEGREE)
-
-
 def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
     """Raises Malformed for a position beyond the Earth, or beyond the ends of an axis."""
     if isinstance(card.space, MapSpace):
@@ -193,20 +189,4 @@ def _numbers(planes: bytes, kind: str, n: int, rows: int = 1) -> NDArray[Any]:
 def _packed(rows: bytes) -> bytes:
     # Not compressed at all where devices would refuse to unpack so much.
     packed = zlib.compress(rows, _LEVEL)
-    return packed if len(rows) < _most(packed) else zlib.compress(rows, 0)
-
-
-def _most(packed: bytes) -> int:
-    return (1 << 16) + _LARGEST_FACTOR * len(packed)
-
-
-def _unpacked(packed: bytes) -> bytes:
-    """Raises Malformed for what unpacks to far more than rows do."""
-    work = zlib.decompressobj()
-    try:
-        rows = work.decompress(packed, _most(packed))
-    except zlib.error:
-        raise Malformed("the rows of a collection cannot be unpacked") from None
-    if not work.eof or work.unused_data:
-        raise Malformed("the rows of a collection are cut short, or too large")
-    return rows
+    return packed if len(rows) < most_unpacked(len(packed)) else zlib.compress(rows, 0)

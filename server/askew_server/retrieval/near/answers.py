@@ -81,14 +81,11 @@ def _sampled(
     if kind is MetricRuleKind.ITEMS:
         people: ExpectedPeople = ByNoise(frame, wants.size)
     else:
-        people = ByDensity(frame, _known(kind, density), wants.size)
+        if density is None:
+            limit = "one without a density of people: none is known"
+            raise ParameterError("rule", str(kind), limit)
+        people = ByDensity(frame, density, wants.size)
     return Sampled(index, people, wants, (CodebookRule(index), Nearest(index)), served=served)
-
-
-def _known(kind: MetricRuleKind, density: Density | None) -> Density:
-    if density is None:
-        raise ParameterError("rule", str(kind), "one without a density of people: none is known")
-    return density
 
 
 class MetricAnswers:

@@ -78,30 +78,22 @@ class Laws(Generic[_Made]):
 
     def of(self, signal: Signal, k: int = 0) -> _Made:
         """Return what belongs to the signal's law and k."""
-        law = _lattice(signal), k
+        noise = signal.mechanism
+        law = noise.lattice if isinstance(noise, MapNoise) else signal.lattice, k
         with self._lock:
             found = self._kept.get(law)
             if found is not None:
                 self._kept.move_to_end(law)
                 return found
-        found = self._make(_at_zero(signal), k)
+        if isinstance(noise, MapNoise):
+            noise = replace(noise, cosine=LEAST_COSINE)
+        at_zero = replace(signal, mechanism=noise, values=(0,) * len(signal.values))
+        found = self._make(at_zero, k)
         with self._lock:
             self._kept[law] = found
             if len(self._kept) > CACHED_LAWS:
                 self._kept.popitem(last=False)
         return found
-
-
-def _lattice(signal: Signal) -> LatticeLaplace | HexagonalLattice:
-    noise = signal.mechanism
-    return noise.lattice if isinstance(noise, MapNoise) else signal.lattice
-
-
-def _at_zero(signal: Signal) -> Signal:
-    noise = signal.mechanism
-    if isinstance(noise, MapNoise):
-        noise = replace(noise, cosine=LEAST_COSINE)
-    return replace(signal, mechanism=noise, values=(0,) * len(signal.values))
 
 
 TOWNS, ITEMS = 0.2, 0.35
@@ -130,7 +122,11 @@ class Density:
         self._extent, self._levels = frame.extent, [people]
         self._goes_around = frame.goes_around
         while self._levels[-1].size > 1:
-            self._levels.append(_joined(self._levels[-1]))
+            finer = self._levels[-1]
+            for axis, size in enumerate(finer.shape):
+                if size > 1:
+                    finer = np.add.reduceat(finer, np.arange(0, size, 2), axis=axis)
+            self._levels.append(finer)
 
     @classmethod
     def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
@@ -140,7 +136,9 @@ class Density:
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
         size = towns.people[here].astype(np.float64)
-        people = TOWNS * _shares(_spread(frame, grid[here], size, _width(size)))
+        # A standard deviation in kilometers: a town's area grows a little slower than the town.
+        width = np.maximum(_NARROW, 3.5 * (size / 100_000) ** 0.4)
+        people = TOWNS * _shares(_spread(frame, grid[here], size, width))
         apart = (np.prod(frame.extent * frame.units) / len(items)) ** (1 / len(frame.extent))
         widths = np.full(len(items), max(_NARROW, apart / 2))
         people += ITEMS * _shares(_spread(frame, frame.grid(items), np.ones(len(items)), widths))
@@ -188,14 +186,6 @@ def _around(low: float, high: float, size: int) -> range:
     return range(first, max(first + 1, min(ceil(high * size), first + size)))
 
 
-def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
-    # Half as many cells on every axis that has two.
-    for axis, size in enumerate(people.shape):
-        if size > 1:
-            people = np.add.reduceat(people, np.arange(0, size, 2), axis=axis)
-    return people
-
-
 def _shares(people: NDArray[np.float32]) -> NDArray[np.float32]:
     return people * np.float32(1 / max(float(people.sum(dtype=np.float64)), 1e-30))
 
@@ -235,11 +225,6 @@ def blurred(
     for _ in range(4):
         people = uniform_filter(people, sizes, mode=modes)
     return people
-
-
-def _width(people: Points) -> Points:
-    # A standard deviation in kilometers: a town's area grows a little slower than the town.
-    return np.maximum(_NARROW, 3.5 * (people / 100_000) ** 0.4)
 
 
 def _shape_of(reach: Points) -> tuple[int, ...]:

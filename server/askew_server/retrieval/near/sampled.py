@@ -154,7 +154,10 @@ class Sampled:
         found = np.concatenate([*sets, nearest, self._wants.candidates(points)])
         row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
         items = np.fromiter(row_of, np.int64)
-        costs = self._costs(signal, items, points, shares)
+        distances = self._index.distances(points, items)
+        most = LOST / self._index.frame.epsilon(signal)
+        costs = self._wants.costs(distances, items, most)
+        costs = whole(costs, self._wants.weights(shares))
         rows = [choose(costs, k)]
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
@@ -168,12 +171,6 @@ class Sampled:
     def cost(self, signal: Signal, k: int) -> int:
         """Return the cost of one answer and of the others."""
         return 1 + max(rule.cost(signal, k) for rule in self._others)
-
-    def _costs(self, signal: Signal, items: Rows, points: Points, shares: Points) -> Costs:
-        # (r, c).
-        distances = self._index.distances(points, items)
-        most = LOST / self._index.frame.epsilon(signal)
-        return whole(self._wants.costs(distances, items, most), self._wants.weights(shares))
 
 
 FEW = 128  # people tell two sets apart; more are needed only to make one

@@ -68,7 +68,10 @@ class Wants:
         words = [each for each in wants if each.word]
         rates = [each for each in wants if not each.word]
         signed = sorted({(each.attribute, each.rate > 0) for each in rates})
-        self._has = _bits(words, columns, len(index))
+        self._has = np.zeros(len(index), np.uint64)  # bit i of an item stands for the i-th word
+        for bit, want in enumerate(words):
+            accepts = _is_it(columns[want.attribute], want.word)
+            self._has |= accepts.astype(np.uint64) << np.uint64(bit)
         numbers = [_costly(columns[name], low=low) for name, low in signed]
         self._numbers = np.array(numbers, np.float32).reshape(-1, len(index))
 
@@ -130,14 +133,6 @@ def _even(count: int, size: int, number: int) -> Rows:
     # Positions stand evenly in a sample of this size, and begin elsewhere by number.
     places = (np.arange(count) + number * _GOLDEN % 1) * size / count
     return places.astype(np.int64)
-
-
-def _bits(words: Sequence[Want], columns: Mapping[str, Column], n: int) -> NDArray[np.uint64]:
-    # Bit i of an item stands for the i-th word.
-    has = np.zeros(n, np.uint64)
-    for bit, want in enumerate(words):
-        has |= _is_it(columns[want.attribute], want.word).astype(np.uint64) << np.uint64(bit)
-    return has
 
 
 def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
