@@ -113,8 +113,8 @@ def maybe(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # of a message that few see
 
     names = {each.casefold(): each for each in known}
-    found = get_close_matches(name[:_LONGEST_SHOWN].casefold(), names, 1)
-    return f" (perhaps {names[found[0]]})" if found else ""
+    close = get_close_matches(name[:_LONGEST_SHOWN].casefold(), names, 1)
+    return f" (perhaps {names[close[0]]})" if close else ""
 
 
 class AskewError(Exception):

@@ -79,8 +79,8 @@ def has_few_marks(text: str) -> bool:
 
 def _is_mild(text: str) -> bool:
     run = 0
-    for each in text:
-        run = run + 1 if is_mark(each) else 0
+    for letter in text:
+        run = run + 1 if is_mark(letter) else 0
         if run > MAX_MARKS:
             return False
     return True

@@ -60,11 +60,11 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.accept(month_of(today))
-    found, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
+    status, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
     if as_json:
-        options.print_json({**_as_json(found, month_of(today)), "mode": mode})
+        options.print_json({**_as_json(status, month_of(today)), "mode": mode})
     else:
-        _print(found)
+        _print(status)
         click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
 
 
@@ -78,27 +78,27 @@ def _places(profile: Path) -> Mapping[str, NamedPlace]:
     return {}
 
 
-def _print(found: Budget) -> None:
-    for entry, words in found.lines:
+def _print(status: Budget) -> None:
+    for entry, words in status.lines:
         where = f"  on space {entry.space_version[:8]}" if entry.space_version else ""
         click.echo(f"{entry.month}{where}  {words}")
-    if found.lines:
+    if status.lines:
         click.echo()
-    for words in found.words:
+    for words in status.words:
         click.echo(words)
-    click.echo(f"The next month begins on {found.next_month}.")
-    if found.account.refused:
-        click.echo(f"NOTHING IS SPENT: {found.account.refused} (`askew budget --accept`).")
+    click.echo(f"The next month begins on {status.next_month}.")
+    if status.account.refused:
+        click.echo(f"NOTHING IS SPENT: {status.account.refused} (`askew budget --accept`).")
 
 
-def _as_json(found: Budget, month: str) -> dict[str, object]:
-    account = found.account
+def _as_json(status: Budget, month: str) -> dict[str, object]:
+    account = status.account
     return {
         "spent_per_rating": account.spent,
         "lifetime_cap_per_rating": account.caps.lifetime,
         "this_month_per_rating": account.spent_in(month),
         "monthly_cap_per_rating": account.caps.monthly,
-        "next_month": found.next_month,
+        "next_month": status.next_month,
         "refused": account.refused,
         "axes": {
             "spent": account.spent_on_axes,
@@ -122,5 +122,5 @@ def _as_json(found: Budget, month: str) -> dict[str, object]:
             }
             for entry in account.entries
         ],
-        "words": found.words,
+        "words": status.words,
     }

@@ -114,11 +114,11 @@ def completion(context: click.Context, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    if found is None:  # click knows all three
+    completion = get_completion_class(shell)
+    if completion is None:  # click knows all three
         raise click.UsageError(f"no completion for {shell}")
     root = context.find_root().command
-    click.echo(found(root, {}, "askew", "_ASKEW_COMPLETE").source())
+    click.echo(completion(root, {}, "askew", "_ASKEW_COMPLETE").source())
 
 
 def main() -> None:

@@ -143,7 +143,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
     """Erase a place from this device. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
-    if not yes and name in {each.name for each in desk.list()}:
+    if not yes and name in {view.name for view in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
     tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
@@ -189,7 +189,7 @@ def _typed(
 def _town(words: tuple[str, ...]) -> str:
     """Return the town of a command line. Raises UsageError for degrees, which are not repeated."""
     town = " ".join(words)
-    if town and ("=" in town or not any(each.isalpha() for each in town)):
+    if town and ("=" in town or not any(letter.isalpha() for letter in town)):
         raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")
     return town
 

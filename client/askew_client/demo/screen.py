@@ -43,9 +43,9 @@ class DemoScreen:
 
     def person(self, card: MetricCard) -> None:
         """Print who asks whom, and for what."""
-        for each in card.collections:
-            self._say(f"Its collection {each.name}: {each.n_items:,} items,")
-            self._say(f"  {each.source}.")
+        for collection in card.collections:
+            self._say(f"Its collection {collection.name}: {collection.n_items:,} items,")
+            self._say(f"  {collection.source}.")
         self._heading("1  The person (made up): all of this stays on the device")
         self._say(f"  {PLACE:<8} in {TOWN}, {COUNTRY}, at {_degrees(HOME)}")
         for name, kinds in PREFERENCES.likes.items():
@@ -76,8 +76,8 @@ class DemoScreen:
         rows = _table(2)
         for name in ("", "", "km", "kind", "EUR", "title", ""):
             rows.add_column(name, justify="right" if name in {"km", "EUR"} else "left")
-        for each in answer.results[:_LISTED]:
-            rows.add_row(*_row(each))
+        for result in answer.results[:_LISTED]:
+            rows.add_row(*_row(result))
         self._console.print(rows)
         if len(answer.results) > _LISTED:
             self._say(f"  and {len(answer.results) - _LISTED} more, which the map has")
@@ -159,7 +159,7 @@ class DemoScreen:
         scene = Scene(
             you=HOME,
             heat_map=PlaceHeatMap(Position(*answer.sent), float(noise.epsilon), noise.cosine),
-            results=tuple(Position(*each.coordinates) for each in answer.results),
+            results=tuple(Position(*result.coordinates) for result in answer.results),
             picked=None if answer.pick is None else answer.pick.rank - 1,
             towns=TOWNS,
         )

@@ -97,17 +97,17 @@ class Rehearsal:
         if sender is None or answers is None:  # both are pipes: for the type checker
             raise ServerFailed("the rehearsal has no pipes")
         lines = [b"%s %s\n" % (way.encode(), b64encode(query_to_bytes(q))) for way, q in questions]
-        found: list[PlaceSlate] = []
+        slates: list[PlaceSlate] = []
         try:
             sender.writelines(lines)
             await sender.drain()
             for _, query in questions:
                 line = b64decode(await answers.readuntil())
-                found += places_from_bytes(line, card, query)
+                slates += places_from_bytes(line, card, query)
         except (OSError, EOFError):
             words = await last_words(self._process)
             raise ServerFailed(f"the demo's second process ended: {words}") from None
-        return found
+        return slates
 
 
 @asynccontextmanager

@@ -156,8 +156,8 @@ class ReceivedItems:
     def joined(self, space_version: str, new: Iterable[ReceivedItem]) -> ReceivedItems:
         """Return these items and more; those of another space go, and the oldest of too many."""
         before = self.items if space_version == self.space_version else ()
-        by_label = {each.item.label: each for each in before}
-        latest = {each.item.label: each for each in new}
+        by_label = {met.item.label: met for met in before}
+        latest = {met.item.label: met for met in new}
         for label in latest:
             by_label.pop(label, None)  # what is met again is the newest
         kept = tuple((by_label | latest).values())
@@ -165,12 +165,12 @@ class ReceivedItems:
 
     def only(self, kept: Callable[[str], bool]) -> ReceivedItems:
         """Return the items whose label is kept."""
-        items = tuple(each for each in self.items if kept(each.item.label))
+        items = tuple(met for met in self.items if kept(met.item.label))
         return ReceivedItems(self.space_version, items)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as text and numbers."""
-        return {"space": self.space_version, "items": [each.to_json() for each in self.items]}
+        return {"space": self.space_version, "items": [met.to_json() for met in self.items]}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
@@ -238,11 +238,11 @@ class ProfileDocument:
 
         An edit keeps its other titles; an answer with one of them is forgotten whole.
         """
-        edits = ({k: v for k, v in each.items() if not named(k)} for each in self.edits)
+        edits = ({k: v for k, v in edit.items() if not named(k)} for edit in self.edits)
         return replace(
             self,
             ratings={label: liking for label, liking in self.ratings.items() if not named(label)},
-            edits=tuple(each for each in edits if each),
+            edits=tuple(edit for edit in edits if edit),
             answers=tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
             received=self.received.only(lambda label: not named(label)),
         )
@@ -321,7 +321,7 @@ class ProfileDocument:
                 PastAnswer(datetime.date.fromisoformat(when), month, tuple(labels), picked)
                 for when, month, labels, picked in value["answers"]
             )
-            places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
+            places = {name: NamedPlace.from_json(place) for name, place in value["places"].items()}
             received, waiting = ReceivedItems.from_json(value["received"]), value["unanswered"]
             unanswered = None if waiting is None else NamedPlace.from_json(waiting)
         except (

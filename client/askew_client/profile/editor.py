@@ -72,7 +72,7 @@ class ProfileService:
 
     def unmatched(self) -> tuple[Rated, ...]:
         """Return what is rated and of no item that is held or was met, newest first."""
-        return tuple(each for each in self.ratings() if not each.known)
+        return tuple(rating for rating in self.ratings() if not rating.known)
 
     def rate(self, label: str, rating: float) -> None:
         """Rate a title. A number beyond a server's scale counts as its nearest end there: a refusal
@@ -95,17 +95,17 @@ class ProfileService:
         reads the file.
         """
         keys = {title_key(label) for label in labels}
-        found = [Forgotten(0, 0)]
+        forgotten = [Forgotten(0, 0)]
 
         def without(document: ProfileDocument) -> ProfileDocument:
             left = document.without(lambda label: title_key(label) in keys)
             traces = {*document.ratings, *chain.from_iterable(document.edits)}
             titles = {title_key(label) for label in traces} & keys
-            found[0] = Forgotten(len(titles), len(document.answers) - len(left.answers))
+            forgotten[0] = Forgotten(len(titles), len(document.answers) - len(left.answers))
             return left
 
         self._profile.change_for_good(without)
-        return found[0]
+        return forgotten[0]
 
     def edit(self, changes: Mapping[str, State]) -> int:
         """Make many changes as one edit, so that one `undo` takes all of them back.
@@ -113,17 +113,17 @@ class ProfileService:
         Returns how many of the named titles were rated before, so that a removal which found
         nothing can be told.
         """
-        found = [0]
+        removed = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:
             known = self._known(document)
             kept = {_identity(known, label): label for label in reversed([*document.ratings])}
             spelled = {_spelled(known, label, kept): state for label, state in changes.items()}
-            found[0] = len(spelled.keys() & document.ratings.keys())
+            removed[0] = len(spelled.keys() & document.ratings.keys())
             return document.edited(spelled)
 
         self._profile.change(edited)
-        return found[0]
+        return removed[0]
 
     def undo(self) -> int:
         """Take the last edit back; an import is one. Returns how many ratings changed."""

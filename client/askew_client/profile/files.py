@@ -40,7 +40,7 @@ def read_titles(
     No rating is a like. named: the first line names the columns. Raises ProfileError, naming the
     line, for anything else.
     """
-    found: dict[str, State] = {}
+    edits: dict[str, State] = {}
     for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
         where = f"line {line} of {name}"
         if "title" in row:
@@ -49,9 +49,9 @@ def read_titles(
             year, rating = row["Year"].strip(), row["Rating"]
             title = f"{row['Name']} ({year})" if year else row["Name"]
         liking = _rating(rating, where) if rating.strip() else None
-        found[_title(title, where)] = (liking,)
-        _check_count(found)
-    return found
+        edits[_title(title, where)] = (liking,)
+        _check_count(edits)
+    return edits
 
 
 def read_export(path: Path, user: str = "") -> dict[str, State]:
@@ -68,7 +68,7 @@ def read_export(path: Path, user: str = "") -> dict[str, State]:
         with ExitStack() as stack:
             if path.is_dir() or of_movielens:
                 files = [folder / name for name in _NAMES if (folder / name).exists()]
-                texts = {each.name: stack.enter_context(_text(each)) for each in files}
+                texts = {file.name: stack.enter_context(_text(file)) for file in files}
                 return _export(texts, user)
             return _titles_alone(stack.enter_context(_text(path)), path.name, user)
     except UnicodeDecodeError:
@@ -106,7 +106,7 @@ def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, Sta
     """Read the ratings of a file with titles. Raises ProfileError for MovieLens' numbers."""
     lines = iter(ratings)
     first = next(lines, "")
-    if user or {"userId", "movieId"} <= {each.strip() for each in first.split(",")}:
+    if user or {"userId", "movieId"} <= {part.strip() for part in first.split(",")}:
         raise ProfileError(f"{name} has no titles: MovieLens' movies.csv must lie beside it")
     return read_titles(chain([first], lines), name)
 
@@ -116,7 +116,7 @@ def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict
         row["movieId"]: _title(row["title"], f"line {line} of movies.csv")
         for line, row in _rows(movies, "movies.csv", ("movieId", "title"))
     }
-    found: dict[str, State] = {}
+    edits: dict[str, State] = {}
     only = user
     for line, row in _rows(ratings, "ratings.csv", ("movieId", "rating")):
         where = f"line {line} of ratings.csv"
@@ -130,11 +130,11 @@ def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict
             )
         if row["movieId"] not in titles:
             raise ProfileError(f"{where}: a movie that movies.csv does not have")
-        found[titles[row["movieId"]]] = (_rating(row["rating"], where),)
-        _check_count(found)
-    if user and not found:
+        edits[titles[row["movieId"]]] = (_rating(row["rating"], where),)
+        _check_count(edits)
+    if user and not edits:
         raise ProfileError("ratings.csv has no ratings of this userId")
-    return found
+    return edits
 
 
 def _unzipped(path: Path) -> dict[str, list[str]]:
@@ -174,8 +174,8 @@ def _rows(
     # The columns are those of one of the sets: of the first where no line names them.
     reader = csv.DictReader(lines, None if named else columns[0], skipinitialspace=True)
     try:
-        if not any(set(each) <= set(reader.fieldnames or ()) for each in columns):
-            sets = " or ".join(",".join(each) for each in columns)
+        if not any(set(names) <= set(reader.fieldnames or ()) for names in columns):
+            sets = " or ".join(",".join(names) for names in columns)
             raise ProfileError(f"{name} must begin with a line of names, {sets}")
         for row in reader:
             if None in row or None in row.values():
@@ -205,8 +205,8 @@ def _rating(text: str, where: str) -> float:
     return rating
 
 
-def _check_count(found: dict[str, State]) -> None:
-    if len(found) > MAX_RATINGS:
+def _check_count(edits: dict[str, State]) -> None:
+    if len(edits) > MAX_RATINGS:
         raise ProfileError(f"a profile holds at most {MAX_RATINGS} ratings")
 
 
@@ -215,6 +215,6 @@ def as_csv(ratings: Iterable[Rated]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("title", "rating"))
-    for each in reversed([*ratings]):
-        writer.writerow((each.label, "" if each.rating is None else f"{each.rating:g}"))
+    for rating in reversed([*ratings]):
+        writer.writerow((rating.label, "" if rating.rating is None else f"{rating.rating:g}"))
     return text.getvalue()

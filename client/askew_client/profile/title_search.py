@@ -21,7 +21,7 @@ _END = b"\n"  # in no label
 
 
 class Matches(Sequence[Match]):
-    """What a search found, with the person's own ratings, each made when it is looked at: a list
+    """What a search places, with the person's own ratings, each made when it is looked at: a list
     shows a few lines of hundreds.
     """
 
@@ -69,14 +69,14 @@ class TitleSearch:
         """
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
-        found = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
+        places = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
         beginning = _END + _encoded(wanted)
-        if len(found) <= limit:  # these are all, so those that begin with it are among them
-            first = [at for at in found if self._text.startswith(beginning, self._starts[at] - 1)]
+        if len(places) <= limit:  # these are all, so those that begin with it are among them
+            first = [at for at in places if self._text.startswith(beginning, self._starts[at] - 1)]
         else:
             first = list(islice(self._lines(beginning), limit))
-        known = set(first)
-        return [*first, *(at for at in found if at not in known)][:limit]
+        taken = set(first)
+        return [*first, *(at for at in places if at not in taken)][:limit]
 
     def _add(self, items: Sequence[Item]) -> None:
         lines = [_encoded(plain_text(item.label)) + _END for item in items]

@@ -34,14 +34,18 @@ def region_of(text: str) -> Region:
     country = country_called(text)
     if country is not None:
         return country.region
-    hint = maybe(text, [each.name for each in countries()])
+    hint = maybe(text, [country.name for country in countries()])
     raise ParameterError("region", text, f"{_LIMIT}{hint}")
 
 
 def country_called(text: str) -> Country | None:
     """Return the country of a name or a two-letter code, or None."""
     wanted = _key(text)
-    known = (each for each in countries() if wanted in (each.code.casefold(), _key(each.name)))
+    known = (
+        country
+        for country in countries()
+        if wanted in (country.code.casefold(), _key(country.name))
+    )
     return next(known, None)
 
 
@@ -59,7 +63,7 @@ def region_words(text: str) -> tuple[str, ...]:
         if own.width <= country.region.width and all(map(country.region.contains, corners))
     ]
     around = sorted(holding, key=lambda c: c.region.width * (c.region.north - c.region.south))
-    advice = " or ".join([f"--region {each.code}" for each in around[:3]])
+    advice = " or ".join([f"--region {country.code}" for country in around[:3]])
     told = "these edges are your own, and every signal shows them: its lattice begins at a corner"
     return (told, f"a country's are those of many: {advice}" if advice else "no country holds them")
 

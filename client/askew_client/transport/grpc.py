@@ -172,8 +172,8 @@ class GrpcTransport:
     async def _addresses(self) -> set[tuple[str, int]]:
         host, _, port = self._target.rpartition(":")
         with suppress(OSError):
-            found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port))
-            return {(str(place[0]), int(port)) for *_, place in found}
+            places = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port))
+            return {(str(place[0]), int(port)) for *_, place in places}
         return set()
 
     async def _is_gone(self) -> bool:
@@ -233,12 +233,12 @@ class GrpcTransport:
 
 def _own_sockets() -> set[str]:
     # None where the system does not list them.
-    found: set[str] = set()
+    names: set[str] = set()
     with suppress(OSError):  # there is no such list
-        for each in Path("/proc/self/fd").iterdir():
+        for path in Path("/proc/self/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
-                found.add(str(each.readlink()))
-    return {each for each in found if each.startswith("socket:")}
+                names.add(str(path.readlink()))
+    return {name for name in names if name.startswith("socket:")}
 
 
 def _hang_up(sockets: set[str], addresses: set[tuple[str, int]]) -> None:
@@ -246,16 +246,16 @@ def _hang_up(sockets: set[str], addresses: set[tuple[str, int]]) -> None:
     connection and says nothing, whether anybody still wants the channel or not.
     """
     descriptors = Path("/proc/self/fd").iterdir() if sockets else ()
-    for each in descriptors:
+    for descriptor in descriptors:
         with suppress(OSError):  # closed meanwhile
-            if str(each.readlink()) not in sockets:
+            if str(descriptor.readlink()) not in sockets:
                 continue
-            with socket.socket(fileno=os.dup(int(each.name))) as found:
-                if found.family not in {socket.AF_INET, socket.AF_INET6}:
+            with socket.socket(fileno=os.dup(int(descriptor.name))) as own:
+                if own.family not in {socket.AF_INET, socket.AF_INET6}:
                     continue
-                host, port = found.getpeername()[:2]
+                host, port = own.getpeername()[:2]
                 if (host.removeprefix("::ffff:"), port) in addresses:  # IPv4 within IPv6
-                    found.shutdown(socket.SHUT_RDWR)
+                    own.shutdown(socket.SHUT_RDWR)
 
 
 def _read(authority: str) -> bytes:

@@ -85,11 +85,11 @@ class KeptLibrary:
         await asyncio.to_thread(self.cache.forget_metric_card)
 
     def _kept_card(self, today: int) -> CachedRows | None:
-        found = self.cache.metric_card()
-        if found is None or not usable(found[0], today):
+        kept = self.cache.metric_card()
+        if kept is None or not usable(kept[0], today):
             return None
         try:
-            return CachedRows(metric_card_of(found[1]), {}, found[0], len(found[1]))
+            return CachedRows(metric_card_of(kept[1]), {}, kept[0], len(kept[1]))
         except WireError:  # damaged
             return None
 

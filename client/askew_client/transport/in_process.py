@@ -122,7 +122,7 @@ class LocalPlaces(InProcess):
         self.card = card
         self._items = {name: tuple(listings) for name, listings in items.items()}
         self._points = {
-            name: _on_sphere(np.array([each.coordinates for each in listings]))
+            name: _on_sphere(np.array([listing.coordinates for listing in listings]))
             for name, listings in self._items.items()
         }
 
@@ -145,11 +145,11 @@ class LocalPlaces(InProcess):
         self.card.check(query)
         asked = self.card.collection(query.collection)
         items, points = self._items[asked.name], self._points[asked.name]
-        found = [int(np.argmax(points @ probe)) for probe in _on_sphere(probes(query))]
+        nearest_items = [int(np.argmax(points @ probe)) for probe in _on_sphere(probes(query))]
         signal = query.signal.position()
         at = _on_sphere(np.array([[signal.latitude, signal.longitude]]))[0]
         nearest = np.argsort(-(points @ at), kind="stable").tolist()
-        chosen = list(dict.fromkeys([*found, *nearest]))[: query.k]
+        chosen = list(dict.fromkeys([*nearest_items, *nearest]))[: query.k]
         return PlaceSlate(asked.version, tuple([items[item] for item in sorted(chosen)]))
 
 

@@ -51,7 +51,7 @@ class AskewApp(Desk):
     TITLE = "Askew"
     CSS_PATH = Path(__file__).with_name("askew.tcss")
     ENABLE_COMMAND_PALETTE = True
-    MODES: ClassVar = {each.MODE: each for each in SCREENS}
+    MODES: ClassVar = {screen.MODE: screen for screen in SCREENS}
     DEFAULT_MODE = NearScreen.MODE
     HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
@@ -71,8 +71,10 @@ class AskewApp(Desk):
     @classmethod
     def names_of_keys(cls) -> tuple[str, ...]:
         """Return what a key of one's own can be assigned to: a screen, or `screen.action`."""
-        bindings = (*cls.BINDINGS, *(each for screen in SCREENS for each in screen.BINDINGS))
-        return tuple(each.id for each in bindings if isinstance(each, Binding) and each.id)
+        bindings = (*cls.BINDINGS, *(binding for screen in SCREENS for binding in screen.BINDINGS))
+        return tuple(
+            binding.id for binding in bindings if isinstance(binding, Binding) and binding.id
+        )
 
     def on_mount(self) -> None:
         read_alt_and_digits()

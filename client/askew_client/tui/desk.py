@@ -129,9 +129,9 @@ class Desk(App[AskewError | OSError]):
 
     def learn_connection(self) -> None:
         """Take over a connection that a question opened, after a failure or to a new space."""
-        found = None if self.device is None else self.device.titles.connection
-        if found is not None and found != self.connection:
-            self.connection = found
+        connection = None if self.device is None else self.device.titles.connection
+        if connection is not None and connection != self.connection:
+            self.connection = connection
             self.read_profile()
 
     @work(exclusive=True, group="refresh")

@@ -138,15 +138,13 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
 def _spread(name: str, n: int) -> Floats:
     """Return n numbers in [0, 1) that look like chance, and are the same for the same name."""
     digest = hashlib.shake_256(name.encode()).digest(8 * n)
-    found: Floats = np.frombuffer(digest, "<u8") / 2.0**64
-    return found
+    return np.asarray(np.frombuffer(digest, "<u8") / 2.0**64)
 
 
 def _normal(name: str, n: int) -> Floats:
     # Box and Muller 1958.
     radius = np.sqrt(-2 * np.log1p(-_spread(f"{name} radius", n)))
-    found: Floats = radius * np.cos(2 * np.pi * _spread(f"{name} angle", n))
-    return found
+    return np.asarray(radius * np.cos(2 * np.pi * _spread(f"{name} angle", n)))
 
 
 def _scattered(name: str, n: int, region: Region) -> Floats:
@@ -161,8 +159,8 @@ def _scattered(name: str, n: int, region: Region) -> Floats:
     away *= (_SPREAD * np.sqrt(people[chosen] / 1e6) / 111)[:, np.newaxis]
     anywhere = (_spread(f"{name} anywhere", n) < 1 / _ANYWHERE)[:, np.newaxis]
     box = np.column_stack([_spread(f"{name} latitude", n), _spread(f"{name} longitude", n)])
-    found = np.where(anywhere, low + box * (high - low), middle[chosen] + away)
-    clipped: Floats = np.round(np.clip(found, low, high), 5)
+    points = np.where(anywhere, low + box * (high - low), middle[chosen] + away)
+    clipped: Floats = np.round(np.clip(points, low, high), 5)
     return clipped
 
 

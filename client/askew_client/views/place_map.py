@@ -57,8 +57,8 @@ class Frame:
         if not positions:
             return cls(Position(0, 0), _WIDEST / height, width, height)
         first = positions[0].longitude
-        east = [(each.longitude - first + 180) % 360 - 180 for each in positions]
-        north = [each.latitude for each in positions]
+        east = [(position.longitude - first + 180) % 360 - 180 for position in positions]
+        north = [position.latitude for position in positions]
         middle = _kept((min(north) + max(north)) / 2, first + (min(east) + max(east)) / 2)
         wide = (max(east) - min(east)) * KM_A_DEGREE * _cosine(middle) / (width - 1) * 2
         high = (max(north) - min(north)) * KM_A_DEGREE / (height - 1)
@@ -204,7 +204,7 @@ def likeliest(
     """
     weights = [(town.population * exp(-heat_map.depth(town.at)), town) for town in towns]
     total = sum(weight for weight, _ in weights)
-    best = sorted(weights, key=lambda each: -each[0])[:count]
+    best = sorted(weights, key=lambda weight: -weight[0])[:count]
     return tuple(LikelyTown(town, weight / total) for weight, town in best if total and weight)
 
 
@@ -277,10 +277,10 @@ class Scene:
         if self.heat_map is not None:
             marks += [self.heat_map.signal, *self.heat_map.outline(HALF)]
         if (you := self.you) is not None and self.towns:
-            town = min(self.towns, key=lambda each: _gap(each.at, you))
+            town = min(self.towns, key=lambda town: _gap(town.at, you))
             marks += [town.at] if _gap(town.at, you) <= _TOWN_WITHIN else []
         marks += self.area
-        return Frame.around(marks or [each.at for each in self.towns], width, height)
+        return Frame.around(marks or [town.at for town in self.towns], width, height)
 
 
 def points_around(
@@ -346,14 +346,14 @@ def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
 
 def _marks(scene: Scene, frame: Frame) -> Cells:
     # Of two in one cell the one that matters more is seen.
-    found: Cells = {}
+    cells: Cells = {}
     for at, ink, sign in _signs(scene):
         cell = frame.cell(at)
         if cell is not None:
-            both = ink is Ink.YOU and cell in found and found[cell].ink is Ink.SIGNAL
+            both = ink is Ink.YOU and cell in cells and cells[cell].ink is Ink.SIGNAL
             shown = Ink.YOU_AND_SIGNAL if both else ink
-            found[cell] = Cell(sign or shown.value, shown)
-    return found
+            cells[cell] = Cell(sign or shown.value, shown)
+    return cells
 
 
 def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
@@ -374,10 +374,10 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
 
 def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
     # Names need room beside the marks and one another.
-    taken, found, named = set(marks), Cells(), 0
+    taken, cells, named = set(marks), Cells(), 0
     middle, reach = frame.middle.latitude, frame.height * frame.km_a_row / KM_A_DEGREE
-    near = (each for each in towns if abs(each.at.latitude - middle) <= reach)
-    for town in sorted(near, key=lambda each: -each.population):
+    near = (town for town in towns if abs(town.at.latitude - middle) <= reach)
+    for town in sorted(near, key=lambda town: -town.population):
         if named == _TOWNS:
             break
         at, name = frame.cell(town.at), town.name
@@ -393,10 +393,10 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
             if start >= 0 and end <= frame.width and not (room - free) & taken:
                 taken |= room
                 for step, letter in enumerate(text):
-                    found[at[0], start + step] = Cell(letter, Ink.TOWN)
+                    cells[at[0], start + step] = Cell(letter, Ink.TOWN)
                 named += 1
                 break
-    return found
+    return cells
 
 
 def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int) -> Cell:

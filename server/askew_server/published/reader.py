@@ -77,7 +77,7 @@ class ReleaseReader:
             return self.document(charge)
         except NotFound:
             page = self.page("", 0, _NAMED)
-        there = ", ".join(str(each.charge) for each in page.summaries) or "none yet"
+        there = ", ".join(str(summary.charge) for summary in page.summaries) or "none yet"
         more = " and more, see askew-server releases list" if page.more else ""
         raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
@@ -96,8 +96,8 @@ class ReleaseReader:
                 for charge, payload in rows
                 if not part_of_model(payload)
             )
-            found = tuple(islice(summaries, limit + 1))
-        return ReleasePage(found[:limit], len(found) > limit)
+            page = tuple(islice(summaries, limit + 1))
+        return ReleasePage(page[:limit], len(page) > limit)
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -106,8 +106,8 @@ class ReleaseReader:
         address = f"{self._path.absolute().as_uri()}?mode=ro{self._immutable()}"
         try:
             with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE)) as database:
-                found = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
-                if found != [*_MARKS.values()]:
+                marks = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
+                if marks != [*_MARKS.values()]:
                     raise LedgerError(f"{self._path} is not a ledger that this program reads")
                 yield database
         except (UnicodeDecodeError, sqlite3.Error) as error:

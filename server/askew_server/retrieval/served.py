@@ -37,9 +37,9 @@ class LiveValues:
         """
         self._model, self._answers, self._since = model, MetricAnswers(model), since
         self._paths = {
-            each.name: live_path(directory, each.number)
-            for each in model.card.collections
-            if any(attribute.live for attribute in each.attributes)
+            collection.name: live_path(directory, collection.number)
+            for collection in model.card.collections
+            if any(attribute.live for attribute in collection.attributes)
         }
         self._marks: dict[str, Mark] = dict.fromkeys(self._paths)
 
@@ -61,8 +61,8 @@ class LiveValues:
             if mark is not None and mark != self._marks[name]:
                 # Noted before it is read: a file replaced meanwhile is read once more.
                 self._marks[name] = mark
-                if (found := self._read(name, path, refused)) is not None:
-                    columns[name] = found
+                if (read := self._read(name, path, refused)) is not None:
+                    columns[name] = read
         if columns:
             self._model = self._model.with_live(columns)
             self._answers = self._answers.with_live(self._model)

@@ -82,7 +82,9 @@ class SnapshotHolder:
     def current(self) -> Snapshot:
         """Return the newest whose Monday has come."""
         today, snapshots = self._today(), self._all
-        return next((each for each in reversed(snapshots) if each.since <= today), snapshots[0])
+        return next(
+            (snapshot for snapshot in reversed(snapshots) if snapshot.since <= today), snapshots[0]
+        )
 
     def at(self, catalog_date: int) -> Snapshot:
         """Return the newest whose Monday had come on the Monday that a device names.
@@ -105,20 +107,20 @@ class SnapshotHolder:
 
     def withdraw(self, since: int) -> None:
         """Answer from the snapshot of this day no more."""
-        self._all = tuple(each for each in self._all if each.since != since)
+        self._all = tuple(snapshot for snapshot in self._all if snapshot.since != since)
 
 
 def _checked(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
     names: dict[int, str] = {}
-    for card in [each.card for each in snapshots if isinstance(each.card, MetricCard)]:
-        for each in card.collections:
-            if (name := names.setdefault(each.number, each.name)) != each.name:
+    for card in [snapshot.card for snapshot in snapshots if isinstance(snapshot.card, MetricCard)]:
+        for collection in card.collections:
+            if (name := names.setdefault(collection.number, collection.name)) != collection.name:
                 raise ArtifactError(
-                    f"number {each.number} is that of the collection {name}, and of {each.name} in "
-                    "another model; questions would reach the wrong one: collect the newer model "
-                    "beside the older one, and a new name gets a new number"
+                    f"number {collection.number} is that of the collection {name}, and of "
+                    f"{collection.name} in another model; questions would reach the wrong one: "
+                    "collect the newer model beside the older one, and a new name gets a new number"
                 )
-    return tuple(sorted(snapshots, key=lambda each: each.since))
+    return tuple(sorted(snapshots, key=lambda snapshot: snapshot.since))
 
 
 _QUICK, _FEW = 1 << 14, 16  # scores and results, which take less than .2 ms

@@ -97,10 +97,10 @@ class Collection:
 
         Raises ParameterError for a name that is no live attribute.
         """
-        live = {each.name for each in self.card.attributes if each.live}
+        live = {attribute.name for attribute in self.card.attributes if attribute.live}
         if unknown := sorted(columns.keys() - live):
             raise ParameterError("live", unknown[0], f"one of {', '.join(sorted(live)) or 'none'}")
-        names = [each.name for each in self.card.attributes]
+        names = [attribute.name for attribute in self.card.attributes]
         pairs = zip(names, self.columns, strict=True)
         return replace(self, columns=tuple([columns.get(name, old) for name, old in pairs]))
 
@@ -152,7 +152,7 @@ def item_bytes_of(
 ) -> int:
     """Return the average bytes of an item in a reply: its id, title, position and values."""
     position: int = 8 * coordinates.shape[1] + 2
-    values = sum([each.reply_bytes for each in columns])
+    values = sum([column.reply_bytes for column in columns])
     return ceil(_ID_BYTES + position + values + len(titles.blob) / len(titles))
 
 

@@ -60,13 +60,12 @@ class Slate:
 
 def scores(taste: NDArray[np.float64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the score of every vector (n, D) for a taste (D,), shape (n,)."""
-    found: NDArray[np.float64] = vectors @ taste
-    return found
+    return np.asarray(vectors @ taste)
 
 
-def best(found: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+def best(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Return the indices of the `count` highest scores, best first, ties to the lower index."""
-    return np.argsort(-found, kind="stable")[:count]
+    return np.argsort(-values, kind="stable")[:count]
 
 
 @dataclass(frozen=True)
@@ -93,14 +92,14 @@ def rank(
     Without likes the taste says nothing: then items stand in the order of `shared`, the slate for
     anybody.
     """
-    found = scores(profile.taste, slate.scoring)
-    order = [slate.item_ids[i] for i in best(found, len(found))]
+    values = scores(profile.taste, slate.scoring)
+    order = [slate.item_ids[i] for i in best(values, len(values))]
     if not profile.taste.any():
         place = {item: at for at, item in enumerate(shared)}
         order.sort(key=lambda item: place.get(item, len(place)))
     unseen = [item for item in order if item not in seen]
     order = unseen + [item for item in order if item in seen]
-    return Ranking(tuple(order), dict(zip(slate.item_ids, found.tolist(), strict=True)))
+    return Ranking(tuple(order), dict(zip(slate.item_ids, values.tolist(), strict=True)))
 
 
 def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) -> Ranking:
@@ -108,19 +107,19 @@ def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) 
 
     They are ordered as by `rank`. O(n_items (D + log n_items)).
     """
-    found = _best_of_all(catalog, profile, count + len(seen))
-    order = list(found)  # so many have `count` that are not seen
+    values = _best_of_all(catalog, profile, count + len(seen))
+    order = list(values)  # so many have `count` that are not seen
     if not profile.taste.any():  # which scores nothing, wherever it stands
         order = list(dict.fromkeys([*catalog.shared_slate, *order]))
     top = [item for item in order if item not in seen][:count]
     top += [item for item in order if item in seen][: count - len(top)]
-    return Ranking(tuple(top), {item: found.get(item, 0.0) for item in top})
+    return Ranking(tuple(top), {item: values.get(item, 0.0) for item in top})
 
 
 def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, float]:
     # Some at a time: of a million, as float64, the scores and their order take as much memory as
     # all that is held of their vectors.
-    rows, items, found = catalog.scoring, np.empty(0, np.int64), np.empty(0)
+    rows, items, values = catalog.scoring, np.empty(0, np.int64), np.empty(0)
     beside = np.empty(0)  # what neighbors of liked items add to the first items
     if catalog.neighbors is not None:
         by_likes = catalog.neighbors.by_likes(profile.liked)
@@ -129,7 +128,7 @@ def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, fl
         part = scores(profile.taste, rows[at : at + _AT_ONCE])
         more = beside[at : at + _AT_ONCE]
         part[: len(more)] += more
-        items, found = np.append(items, np.arange(at, at + len(part))), np.append(found, part)
-        kept = best(found, count)  # of a tie the lower item stays in front
-        items, found = items[kept], found[kept]
-    return dict(zip(items.tolist(), found.tolist(), strict=True))
+        items, values = np.append(items, np.arange(at, at + len(part))), np.append(values, part)
+        kept = best(values, count)  # of a tie the lower item stays in front
+        items, values = items[kept], values[kept]
+    return dict(zip(items.tolist(), values.tolist(), strict=True))

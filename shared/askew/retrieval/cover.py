@@ -49,8 +49,7 @@ def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
 
 def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
     """Return what every row (p, m) would add to a best so far of `held` (m,)."""
-    found: Scores = np.maximum(scores - held, 0)
-    return found
+    return np.asarray(np.maximum(scores - held, 0))
 
 
 def _next(

@@ -133,8 +133,8 @@ class LinearScores:
         by what its registers held before; the product is right.
         """
         with np.errstate(invalid="ignore"):
-            found: NDArray[Any] = self.factors(shifts) @ self.numbers[:, some]
-        return found
+            values: NDArray[Any] = self.factors(shifts) @ self.numbers[:, some]
+        return values
 
     def factors(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
         """Return what the numbers are multiplied with at these shifts, (n, 1 + d)."""
@@ -171,11 +171,11 @@ class LinearScores:
         n, size = len(shifts), _BLOCK * max(_AT_ONCE // (_BLOCK * len(shifts)), 1)
         parts = []
         for start in range(0, len(self), size):
-            found = self.at(shifts, slice(start, start + size))
-            whole = found.shape[1] // _BLOCK * _BLOCK
-            parts.append(found[:, :whole].reshape(n, -1, _BLOCK).max(axis=2))
-            if whole < found.shape[1]:
-                parts.append(found[:, whole:].max(axis=1, keepdims=True))
+            values = self.at(shifts, slice(start, start + size))
+            whole = values.shape[1] // _BLOCK * _BLOCK
+            parts.append(values[:, :whole].reshape(n, -1, _BLOCK).max(axis=2))
+            if whole < values.shape[1]:
+                parts.append(values[:, whole:].max(axis=1, keepdims=True))
         return np.concatenate(parts, axis=1)
 
 
@@ -218,15 +218,15 @@ class Candidates:
     """
 
     rows: NDArray[np.integer[Any]] = field(repr=False)
-    found: NDArray[Any] = field(repr=False)
+    values: NDArray[Any] = field(repr=False)
     sizes: NDArray[np.int64] = field(repr=False)
 
     @classmethod
-    def all_of(cls, found: NDArray[Any]) -> Candidates:
+    def all_of(cls, values: NDArray[Any]) -> Candidates:
         """Return every row as a candidate of every point, from scores (n, m)."""
-        n, m = found.shape
+        n, m = values.shape
         rows = np.broadcast_to(np.arange(m), (n, m)).ravel()
-        return cls(rows, found.ravel(), np.full(n, m))
+        return cls(rows, values.ravel(), np.full(n, m))
 
     def taken(self, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
         """Return the best row of every point in turn that no earlier point took, (k,).
@@ -236,8 +236,8 @@ class Candidates:
         """
         ends = self.sizes.cumsum()
         starts = ends - self.sizes
-        least = np.maximum.reduceat(self.found, starts) - slack
-        near = (self.found >= least.repeat(self.sizes)).nonzero()[0]
+        least = np.maximum.reduceat(self.values, starts) - slack
+        near = (self.values >= least.repeat(self.sizes)).nonzero()[0]
         tied: set[int] = set()
         if len(near) > len(starts):
             first = near.searchsorted(starts)
@@ -249,7 +249,7 @@ class Candidates:
             row = best[turn]
             if gone[row] or turn in tied:
                 part = slice(starts[turn], ends[turn])
-                left = np.where(gone[self.rows[part]], -np.inf, self.found[part])
+                left = np.where(gone[self.rows[part]], -np.inf, self.values[part])
                 rows = self.rows[part][left >= left[left.argmax()] - slack]
                 row = int(rows[0]) if len(rows) == 1 else exact(turn, rows)
             gone[row] = True
@@ -302,8 +302,8 @@ class UpperLayers:
         rows, sizes = np.concatenate(lists), np.array([len(each) for each in lists])
         factors = self.scores.factors(shifts).repeat(sizes, axis=0)
         # Not by BLAS, which raises false alarms: see `LinearScores.at`.
-        found = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
-        return Candidates(rows, found, sizes)
+        values = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
+        return Candidates(rows, values, sizes)
 
 
 def upper_layers(
@@ -374,12 +374,12 @@ def _survivors(
     kept, better = [rows[:0]], rows[:0]
     for start in range(0, len(rows), _CORNERS_PIECE):
         tried = np.concatenate([better, rows[start : start + _CORNERS_PIECE]])
-        found = scores.at(corners, tried)  # (2**d, items)
-        most, usual = found.max(axis=1, keepdims=True), found.mean(axis=1, keepdims=True)
-        behind = (found - most) / np.maximum(most - usual, scores.margin)
+        values = scores.at(corners, tried)  # (2**d, items)
+        most, usual = values.max(axis=1, keepdims=True), values.mean(axis=1, keepdims=True)
+        behind = (values - most) / np.maximum(most - usual, scores.margin)
         best = np.argpartition(behind.min(axis=0), -min(k, len(tried)))[-k:]
-        least = found[:, best].min(axis=1, keepdims=True) if len(best) == k else -np.inf
-        alive: NDArray[np.bool_] = np.any(found >= least - 4 * scores.margin, axis=0)
+        least = values[:, best].min(axis=1, keepdims=True) if len(best) == k else -np.inf
+        alive: NDArray[np.bool_] = np.any(values >= least - 4 * scores.margin, axis=0)
         kept.append(tried[len(better) :][alive[len(better) :]])
         better = tried[best]
     return np.concatenate(kept)
@@ -444,10 +444,10 @@ class ItemSearch:
             return self._first_best(few.items, rows, self._encoder.tastes(shifts)[turn])
 
         if layers is None:
-            found = Candidates.all_of(few.at(shifts, slice(None)))
+            values = Candidates.all_of(few.at(shifts, slice(None)))
         else:
-            found = layers.near(shifts, _size_of(k))
-        return few.items[found.taken(k, 2 * few.margin, exact)]
+            values = layers.near(shifts, _size_of(k))
+        return few.items[values.taken(k, 2 * few.margin, exact)]
 
     def _layers_for(self, k: int) -> UpperLayers | None:
         return self._layers if k <= SIZES[-1] else None

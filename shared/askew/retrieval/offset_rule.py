@@ -116,5 +116,4 @@ def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
 def _quantile(q: NDArray[np.float64]) -> NDArray[np.float64]:
     # The inverse of `_distribution`.
     below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
-    found: NDArray[np.float64] = np.copysign(below, q - 0.5)
-    return found
+    return np.asarray(np.copysign(below, q - 0.5))

@@ -126,9 +126,9 @@ def _left(kind: Any, data: memoryview, most: int) -> int:
 
 
 def _number_at(data: memoryview, at: int) -> tuple[int, int]:
-    found = 0
+    number = 0
     for place, byte in enumerate(data[at : at + _MOST_BYTES]):
-        found |= (byte & 127) << 7 * place
+        number |= (byte & 127) << 7 * place
         if byte < 128:
-            return found, at + place + 1
+            return number, at + place + 1
     raise Malformed(_NONE)

@@ -45,14 +45,14 @@ def page_to_bytes(summaries: Sequence[ReleaseSummary], *, more: bool) -> bytes:
     """Return the reply that carries a page of the list."""
     rows = [
         pb.ReleaseSummary(
-            charge=each.charge,
-            dataset=each.dataset,
-            mechanism=each.mechanism,
-            n_items=each.n_items,
-            epsilon=str(each.epsilon),
-            delta=str(each.delta),
+            charge=summary.charge,
+            dataset=summary.dataset,
+            mechanism=summary.mechanism,
+            n_items=summary.n_items,
+            epsilon=str(summary.epsilon),
+            delta=str(summary.delta),
         )
-        for each in summaries
+        for summary in summaries
     ]
     return pb.ListReleasesResponse(releases=rows, more=more).SerializeToString()
 

@@ -45,7 +45,11 @@ def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
     """
     whole = rows_to_bytes(card, collections)
     files = {Part.WHOLE: whole}
-    still = {each.name: collections[each.name] for each in card.collections if not each.is_live}
+    still = {
+        collection.name: collections[collection.name]
+        for collection in card.collections
+        if not collection.is_live
+    }
     if len(whole) > DEVICE_BYTES and still:
         share = DEFAULT_BYTES / len(rows_to_bytes(card, still))
         files[Part.DEFAULT] = rows_to_bytes(card, {n: c.spread(share) for n, c in still.items()})
@@ -56,10 +60,10 @@ def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
     """Return the file of a card and of these rows."""
     on_map = isinstance(card.space, MapSpace)
     rows = [
-        _packed(_rows_of(collections[each.name], on_map=on_map))
-        if each.name in collections
+        _packed(_rows_of(collections[collection.name], on_map=on_map))
+        if collection.name in collections
         else b""
-        for each in card.collections
+        for collection in card.collections
     ]
     message = pb.CatalogFile(rows=rows)
     message.card.ParseFromString(metric_card_to_bytes(card))
@@ -112,7 +116,7 @@ def _collection(card: CollectionCard, whole: MetricCard, packed: bytes) -> Colle
     else:
         coordinates = _numbers(rows.coordinates, "<f8", n, dimension)
     _check_inside(whole, coordinates)
-    fixed = [each for each in card.attributes if not each.live]
+    fixed = [attribute for attribute in card.attributes if not attribute.live]
     if len(rows.columns) != len(fixed):
         raise Malformed("rows have not one column for each attribute")
     known = {

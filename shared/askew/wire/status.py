@@ -106,8 +106,8 @@ def nobody_there(details: str) -> bool:
 
 def cannot_pass(details: str) -> bool:
     """Return True if a retry cannot help while the server stays as it is."""
-    known = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
-    return known and _CLOSED not in details
+    is_handshake = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
+    return is_handshake and _CLOSED not in details
 
 
 FIXED_TEXT = "the server could not answer"

@@ -90,7 +90,7 @@ class BentHeader(Widget):
 
     def _text(self, tab: Tab) -> str:
         # Where names do not fit, all but one are keys alone.
-        whole = cell_len(_NAME) + sum(cell_len(each.text) for each in self._tabs)
+        whole = cell_len(_NAME) + sum(cell_len(tab.text) for tab in self._tabs)
         fits = whole <= self.size.width
         return tab.text if fits or tab.mode == self._active else f" {tab.key} "
 
@@ -150,7 +150,7 @@ class StillFooter(Footer):
 
     async def recompose(self) -> None:
         bindings = self.screen.active_bindings.values()
-        shown = [each[1:] for each in bindings if each.binding.show]
+        shown = [binding[1:] for binding in bindings if binding.binding.show]
         if shown != self._shown:
             self._shown = shown
             await super().recompose()

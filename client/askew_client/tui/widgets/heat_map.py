@@ -66,7 +66,7 @@ class HeatMap(Inked):
         ]
         rows = []
         for row in range(height - 2, -1, -1):
-            cells = "".join(_EIGHTHS[min(8, max(0, round(each - 8 * row)))] for each in heights)
+            cells = "".join(_EIGHTHS[min(8, max(0, round(height - 8 * row)))] for height in heights)
             rows.append(Text(cells, self.ink("heat-map--peak"), no_wrap=True, end=""))
         signs = {place_on(mark.at[0], -reach, reach, width): mark for mark in self.marks}
         axis = Text(no_wrap=True, end="")

@@ -107,8 +107,8 @@ class MetricAnswers:
         before, rules = self._model.collections, dict(self._rules)
         for name, collection in model.collections.items():
             rule, card = rules[name], collection.card
-            live = {each.name for each in card.attributes if each.live}
-            wanted = not live.isdisjoint(each.attribute for each in card.wants)
+            live = {attribute.name for attribute in card.attributes if attribute.live}
+            wanted = not live.isdisjoint(want.attribute for want in card.wants)
             if wanted and isinstance(rule, Sampled) and collection is not before[name]:
                 rules[name] = rule.with_columns(_columns_of(collection))
         return MetricAnswers(model, rules)
@@ -132,13 +132,13 @@ class MetricAnswers:
 
 
 def _columns_of(collection: Collection) -> Mapping[str, Column]:
-    names = [each.name for each in collection.card.attributes]
+    names = [attribute.name for attribute in collection.card.attributes]
     return dict(zip(names, collection.columns, strict=True))
 
 
 def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
     space, towns, rules = model.card.space, model.towns, {}
-    items = np.concatenate([each.coordinates for each in model.collections.values()])
+    items = np.concatenate([collection.coordinates for collection in model.collections.values()])
     density = None if towns is None else Density.of_towns(frame_of(space), towns, items)
     for name, collection in model.collections.items():
         index = MetricIndex(space, collection.coordinates)

@@ -81,19 +81,19 @@ class Laws(Generic[_Made]):
         noise = signal.mechanism
         law = noise.lattice if isinstance(noise, MapNoise) else signal.lattice, k
         with self._lock:
-            found = self._kept.get(law)
-            if found is not None:
+            entry = self._kept.get(law)
+            if entry is not None:
                 self._kept.move_to_end(law)
-                return found
+                return entry
         if isinstance(noise, MapNoise):
             noise = replace(noise, cosine=LEAST_COSINE)
         at_zero = replace(signal, mechanism=noise, values=(0,) * len(signal.values))
-        found = self._make(at_zero, k)
+        entry = self._make(at_zero, k)
         with self._lock:
-            self._kept[law] = found
+            self._kept[law] = entry
             if len(self._kept) > CACHED_LAWS:
                 self._kept.popitem(last=False)
-        return found
+        return entry
 
 
 TOWNS, ITEMS = 0.2, 0.35
@@ -202,10 +202,10 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
     if frame.goes_around:
         modes[-1] = "wrap"
     total = np.zeros(shape, np.float32)
-    for each in np.unique(classes):
-        of_class = classes == each
+    for kind in np.unique(classes):
+        of_class = classes == kind
         held = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
-        sigma = (2.0**each / (reach / shape)).tolist()
+        sigma = (2.0**kind / (reach / shape)).tolist()
         total += blurred(held.reshape(shape), sigma, modes)
     return total
 
@@ -220,8 +220,8 @@ def blurred(
     """
     if max(sigma) <= WIDE:
         return np.asarray(gaussian_filter(people, sigma, mode=modes, truncate=3))
-    widths = [min(each, 2.0 * n) for each, n in zip(sigma, people.shape, strict=True)]
-    sizes = [2 * round((sqrt(3 * each**2 + 1) - 1) / 2) + 1 for each in widths]
+    widths = [min(width, 2.0 * n) for width, n in zip(sigma, people.shape, strict=True)]
+    sizes = [2 * round((sqrt(3 * width**2 + 1) - 1) / 2) + 1 for width in widths]
     for _ in range(4):
         people = uniform_filter(people, sizes, mode=modes)
     return people

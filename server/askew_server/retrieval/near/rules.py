@@ -46,8 +46,8 @@ class Nearest:
     def choose(self, signal: Signal, k: int) -> Rows:
         """Return the k nearest. O(k log n)."""
         frame = self._index.frame
-        found = self._index.nearest(frame.inside(frame.aim(signal))[None], checked(k, self._index))
-        return np.sort(found[0])
+        center = frame.inside(frame.aim(signal))[None]
+        return np.sort(self._index.nearest(center, checked(k, self._index))[0])
 
     def cost(self, _: Signal, k: int) -> int:
         """Return one more for every 32 results."""

@@ -161,7 +161,7 @@ class Sampled:
         rows = [choose(costs, k)]
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
-        return np.sort(items[min(rows, key=lambda each: cost(costs, each))])
+        return np.sort(items[min(rows, key=lambda row: cost(costs, row))])
 
     def with_columns(self, columns: Mapping[str, Column]) -> Sampled:
         """Return the rule over other values of live attributes."""

@@ -65,9 +65,9 @@ class Wants:
     ) -> None:
         columns, self._wants = columns or {}, wants
         self.size = size = _POSITIONS if wants else SAMPLES
-        words = [each for each in wants if each.word]
-        rates = [each for each in wants if not each.word]
-        signed = sorted({(each.attribute, each.rate > 0) for each in rates})
+        words = [want for want in wants if want.word]
+        rates = [want for want in wants if not want.word]
+        signed = sorted({(rate.attribute, rate.rate > 0) for rate in rates})
         self._has = np.zeros(len(index), np.uint64)  # bit i of an item stands for the i-th word
         for bit, want in enumerate(words):
             accepts = _is_it(columns[want.attribute], want.word)
@@ -77,13 +77,13 @@ class Wants:
 
         of_rate, of_word = _rows_of(_OF_RATES, rates), _rows_of(_OF_WORDS, words)
         counts = [size, *[of_rate] * len(rates), *[of_word] * len(words)]
-        shares = [1 - sum(each.weight for each in wants)]
+        shares = [1 - sum(want.weight for want in wants)]
         shares += [each.weight for each in (*rates, *words)]
         self._shares, self._counts = np.array(shares), counts
         parts = [_even(count, size, number) for number, count in enumerate(counts)]
         self._people = np.concatenate(parts)
-        self._rate = np.repeat([abs(each.rate) for each in rates], of_rate).astype(np.float32)
-        columns_of = [signed.index((each.attribute, each.rate > 0)) for each in rates]
+        self._rate = np.repeat([abs(rate.rate) for rate in rates], of_rate).astype(np.float32)
+        columns_of = [signed.index((rate.attribute, rate.rate > 0)) for rate in rates]
         self._column = np.repeat(np.array(columns_of, np.int64), of_rate)
         self._bit = np.repeat(np.arange(len(words), dtype=np.uint64), of_word)
 
@@ -165,8 +165,8 @@ def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]
     if n_words > 1:
         richest = np.argsort(-worth, kind="stable")
         groups += [richest[: int(share * n)] for share in _RICH]
-    for each in numbers:
-        cheapest = np.argsort(each, kind="stable")[: np.isfinite(each).sum()]
+    for number in numbers:
+        cheapest = np.argsort(number, kind="stable")[: np.isfinite(number).sum()]
         groups += [cheapest[: int(share * n)] for share in _BEST]
     return groups
 
