@@ -87,7 +87,7 @@ endif
 # One measurement by its name, with its arguments: make bench NAME=near ARGS=1e7. Without a name, all
 # of the usual ones; NAME=list lists them.
 bench: $(STAMP)
-	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)
+	@$(QUICK) $(BIN)/python -m benchmarks $(NAME) $(ARGS)
 
 # What is worth what, into the documents; ARGS="--only render" writes them without measuring.
 report: $(if $(findstring render,$(ARGS)),,build/geonames/.installed) $(STAMP)

@@ -39,13 +39,13 @@ from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings
-from askew_server.taste.measures import Estimate, Gains, Profiles, Scorer, mean_of
+from askew_server.taste.measures import Estimate, Gains, HeldOutPeople, Scorer, mean_of
 from askew_server.taste.model.private_model import simulated_table as people_of_matrix
 from askew_server.taste.training.factors import people_of
 from askew_server.taste.training.item_vectors import ImportedVectors
 from askew_server.taste.training.private import PrivateParameters, factors_of, kept_items
 from askew_server.taste.training.space_fit import scale_of
-from askew_server.taste.training.tuning import profiles, scored
+from askew_server.taste.training.tuning import hold_out_ratings, make_scorer
 
 LIKED = 4.0
 DELTA = Fraction(1, 10**6)
@@ -93,7 +93,7 @@ class Split:
     """People of one seed: likes of the trained (people, items) of ones, and who judges."""
 
     trained: csr_array = field(repr=False)
-    judges: Profiles = field(repr=False)
+    judges: HeldOutPeople = field(repr=False)
     keys: tuple[str, ...] = field(repr=False)
     parameters: PrivateParameters
 
@@ -108,7 +108,7 @@ class Split:
         order = rng.permutation(table.n_people)
         cut = 4 * len(order) // 5
         trained, rest = (np.sort(part) for part in (order[:cut], order[cut:]))
-        judges = profiles(csr_array(people.likes[rest]), csr_array(people.seen[rest]), rng)
+        judges = hold_out_ratings(csr_array(people.likes[rest]), csr_array(people.seen[rest]), rng)
         keys = tuple([table.item_keys[at] for at in kept.tolist()])
         parameters = PrivateParameters(Fraction(WITHOUT_NOISE), DELTA, scale)
         return cls(csr_array(people.likes[trained]), judges, keys, parameters)
@@ -153,7 +153,7 @@ def told(split: Split, matrix: Matrix, epsilon: int) -> Iterator[tuple[Gains, Ga
     people = people_of_matrix(noisy, split.keys, parameters)
     boosts = factors.boosts.astype(np.float32)
     exact = ImportedVectors(known, factors.vectors.astype(np.float32), parameters.scale, boosts)
-    given = exact.express(people, parameters.training)
+    given = exact.fit(people, parameters.training)
     yield _met(split, places, given.vectors, given.boosts)
 
 
@@ -166,7 +166,7 @@ def _met(
     n = len(split.keys)
     everywhere = np.zeros((n, vectors.shape[1])), np.zeros(n)
     everywhere[0][places], everywhere[1][places] = vectors, boosts
-    met = split.judges.met(scored(*everywhere, csr_array((n, n))), places)
+    met = split.judges.evaluate(make_scorer(*everywhere, csr_array((n, n))), places)
     return met.ndcg, met.recall, len(places)
 
 
@@ -177,7 +177,7 @@ def lines_of(table: RatingTable, items: int, cells: list[tuple[int, int]]) -> It
     pairs = list(zip(splits, grams, strict=True))
     full = [list(told(split, gram, WITHOUT_NOISE)) for split, (gram, _) in pairs]
     few = [[next(told(split, gram, WITHOUT_NOISE))] for split, (_, gram) in pairs]
-    popular = [split.judges.met(popularity(split.trained)).ndcg for split in splits]
+    popular = [split.judges.evaluate(popularity(split.trained)).ndcg for split in splits]
     for people, epsilon in cells:
         copies = max(1, round(people / splits[0].trained.shape[0]))
         found = [list(told(split, copies * gram, epsilon)) for split, (gram, _) in pairs]
@@ -215,7 +215,7 @@ def _als(splits: list[Split], copies: int, people: int, epsilon: int) -> Estimat
     met = []
     for seed, split in zip(SEEDS, splits, strict=True):
         scorer: Scorer = model.scorer(split.trained, copies, np.random.default_rng([seed, 31]))
-        met.append(split.judges.met(scorer).ndcg)
+        met.append(split.judges.evaluate(scorer).ndcg)
     return mean_of(np.concatenate(met))
 
 

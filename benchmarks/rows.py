@@ -157,8 +157,11 @@ def _measure(row: Row, sender: Connection) -> None:
     """In the row's process: what each contender took in each round, as soon as it is known."""
     sys.stdout.flush()
     resource.setrlimit(resource.RLIMIT_CPU, (row.seconds, row.seconds + 5))  # of each process
-    contenders, times = row.make(), dict[str, int]()
+    os.environ["OPENBLAS_NUM_THREADS"] = (
+        "1"  # of what it starts; a thread that spins counts as work
+    )
     with threadpool_limits(1):
+        contenders, times = row.make(), dict[str, int]()
         for _ in range(row.rounds):
             for name, work in contenders.items():
                 if name not in times:

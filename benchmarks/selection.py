@@ -130,7 +130,9 @@ def without_goals(counts: Counts, k: int) -> Iterator[Row]:
     peers: dict[str, Work] = {"paper": lambda: plain.permute_and_flip(counts, k, 1.0, rng)}
     if peer.INSTALLED and k <= 100:
         peers["OpenDP"] = peer.top_k(counts, k, 1.0)
-    yield to_argsort(f"permute-and-flip, k={k}", counts, flip, peers=peers)
+    floor = ("argsort", lambda: np.argsort(counts))
+    name, goal = f"permute-and-flip, k={k}", Goal(times=1, floor="paper")
+    yield Row(name, lambda: beside(floor, flip, counts, peers), goal)
     mechanisms: dict[str, Selects] = {
         "PNFJoint": PNFJoint(k=k, epsilon=1, neighbors=ONE),
         "Canonical 1": Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1),
@@ -144,6 +146,14 @@ def without_goals(counts: Counts, k: int) -> Iterator[Row]:
 
 ITEMS, KS = (10_000, 100_000, 1_000_000), (10, 30, 100, 300, 1000)
 EPSILONS = (Fraction(1, 100), TENTH, Fraction(1), Fraction(10))
+
+
+def of_flat_counts(most: int) -> Iterator[Row]:
+    """Counts 0 to 3: of a few groups, each of a fourth of the items."""
+    for items in (1_000_000, *([most] if most > ITEMS[-1] else [])):
+        counts = np.random.default_rng(1).integers(0, 4, items)
+        half = Canonical(k=100, epsilon=1, neighbors=ONE)
+        yield to_argsort(f"Canonical 1/2, counts 0 to 3, d={items:,}", counts, half, 2)
 
 
 def growing(most: int) -> Iterator[Row]:
@@ -248,6 +258,7 @@ def main(arguments: list[str]) -> None:
     for k in (10, 100, 200):
         kept.append(run("Zipf, d=166,000", of_size(big, k, others=False)))
     kept.append(run("d=1,000,000", of_a_million()))
+    kept.append(run("flat counts", of_flat_counts(most)))
     kept.append(run("an engine's top 1,001", of_an_engine()))
     kept.append(run("noise of a signal", noise()))
     kept.append(run("growth, Zipf", growing(most)))

@@ -29,12 +29,12 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from benchmarks.baselines.recommenders import met_by_baselines, most_liked
+from benchmarks.baselines.recommenders import evaluate_baselines, most_liked
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -43,8 +43,8 @@ from askew.noise.lattice import LatticeLaplace
 from askew.retrieval.offset_rule import OffsetRule
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings, titled
-from askew_server.taste.measures import Estimate, Gains, Items, Met, mean_of
-from askew_server.taste.model.held_out import HELD, HeldOutGroup, answers, lattice_signals
+from askew_server.taste.measures import Accuracy, Estimate, Gains, Items, mean_of
+from askew_server.taste.model.held_out import HELD, Evaluation, simulate_signals
 from askew_server.taste.model.item_model import FittedModel
 from askew_server.taste.model.shared_slate import shared_slate
 from askew_server.taste.training.item_vectors import LearnedVectors
@@ -77,8 +77,8 @@ def deal(n_people: int, seed: int) -> Sequence[NDArray[np.int64]]:
 class Run:
     """One seed's part of a cell: what clients got, and what the slate of no signal gives them."""
 
-    got: Met
-    none: Met
+    got: Accuracy
+    none: Accuracy
     best: Gains | None = None
 
 
@@ -134,51 +134,61 @@ def _of_a_seed(
     options = TrainingOptions(seed=seed)
     draft = FittedModel.of(server, rows, options, LearnedVectors(), lambda _: None)
     validation, clients = (draft.held_out(part) for part in others)
-    likes, shared = draft.told.people.likes, draft.catalog.shared_slate
-    met: dict[str, Met] = dict(met_by_baselines(likes, validation.profiles, clients.profiles))
-    met["popular-200"] = clients.cached(most_liked(likes))
-    met["all"] = clients.local
+    likes, shared = draft.items.people.likes, draft.catalog.shared_slate
+    met = evaluate_baselines(likes, validation.people, clients.people)
+    met["popular-200"] = clients.people.evaluate(clients.scorer, most_liked(likes))
+    met["all"] = clients.people.evaluate(clients.whole_scorer)
     order = order_for_everybody(draft)
-    met |= {f"first {n}": clients.cached(order[:n]) for n in SHARED if n <= len(order)}
+    met |= {
+        f"first {n}": clients.people.evaluate(clients.scorer, order[:n])
+        for n in SHARED
+        if n <= len(order)
+    }
     for name, got in met.items():
         yield (name, 0, 0.0), Run(got, got)
-    none = {k: clients.served(shared[:k]) for k in ks if k <= len(shared)}
+    best_held = clients.rank_first(draft.held)
+    none = {
+        k: clients.evaluate_slates(best_held, np.array(shared[:k])) for k in ks if k <= len(shared)
+    }
     for k, got in none.items():
-        same = np.tile(np.array(shared[:k]), (len(clients), 1))
+        same = np.tile(np.array(shared[:k]), (len(clients.people), 1))
         yield ("none", k, 0.0), Run(got, got, best_share(clients, same))
     for epsilon in epsilons:
         lattice = LatticeLaplace.for_epsilon(Fraction(str(epsilon)))
         for name, rule in (("naive", naive), ("codebook", offsets)):
             for k, slates in rule(draft, clients, lattice, list(none)).items():
-                run = Run(clients.served_each(slates), none[k], best_share(clients, slates))
+                asked = clients.evaluate_slates(best_held, slates)
+                run = Run(asked, none[k], best_share(clients, slates))
                 yield (name, k, epsilon), run
     if not draft.held:  # devices hold all in any order
-        draft = draft.in_held_order()
+        draft = draft.in_device_order()
     yield from _held_and_asked(draft, draft.held_out(others[1]), epsilons, max(none))
 
 
 def _held_and_asked(
-    draft: FittedModel, clients: HeldOutGroup, epsilons: Sequence[float], k: int
+    draft: FittedModel, clients: Evaluation, epsilons: Sequence[float], k: int
 ) -> Iterator[tuple[Label, Run]]:
     """What clients have who hold the first items and rank them with k others."""
-    scoring, rng = draft.told.scoring, np.random.default_rng([draft.told.options.seed, 12])
+    scoring, rng = draft.items.scoring, np.random.default_rng([draft.items.options.seed, 12])
     for held in (n for n in HELD if n + k <= len(scoring)):
-        some = replace(clients, held=held)
-        alone = some.cached(np.arange(held))
-        none = some.served(shared_slate(draft.tastes, scoring, rng, held, most=k))
+        best_held = clients.rank_first(held)
+        alone = clients.people.evaluate(clients.scorer, np.arange(held))
+        shared = shared_slate(draft.tastes, scoring, rng, held, most=k)
+        none = clients.evaluate_slates(best_held, np.array(shared))
         yield (f"held {held}", 0, 0.0), Run(alone, alone)
         yield (f"held {held}", k, 0.0), Run(none, alone)
         rule = OffsetRule(draft.space.encoder, scoring, held=held)
         for epsilon in epsilons:
             lattice = LatticeLaplace.for_epsilon(Fraction(str(epsilon)))
-            slates = answers(some, rule, lattice, [k], _noise(draft))[k]
-            yield (f"held {held}", k, epsilon), Run(some.served_each(slates), none)
+            slates = clients.ask(rule, lattice, [k], _noise(draft))[k]
+            asked = clients.evaluate_slates(best_held, slates)
+            yield (f"held {held}", k, epsilon), Run(asked, none)
 
 
-def best_share(clients: HeldOutGroup, slates: Items) -> Gains:
+def best_share(clients: Evaluation, slates: Items) -> Gains:
     """Return the best unseen score of each slate (n, k), as a share of the best of all, (n,)."""
-    scores = clients.scorer(clients.profiles.likes)
-    scores[clients.profiles.seen.toarray() > 0] = -np.inf
+    scores = clients.scorer(clients.people.likes)
+    scores[clients.people.seen.toarray() > 0] = -np.inf
     best: Gains = np.take_along_axis(scores, slates, axis=1).max(axis=1) / scores.max(axis=1)
     return np.maximum(best, 0)
 
@@ -186,7 +196,7 @@ def best_share(clients: HeldOutGroup, slates: Items) -> Gains:
 def order_for_everybody(draft: FittedModel) -> NDArray[np.int64]:
     """Return the items held, the shared slate, and what one would show to anybody after those."""
     catalog, held = draft.catalog, draft.held
-    rng = np.random.default_rng([draft.told.options.seed, 12])
+    rng = np.random.default_rng([draft.items.options.seed, 12])
     more = shared_slate(draft.tastes, catalog.scoring, rng, held, most=_MOST_SHARED)
     known = set(catalog.shared_slate)
     further = [item for item in more if item not in known]
@@ -194,10 +204,10 @@ def order_for_everybody(draft: FittedModel) -> NDArray[np.int64]:
 
 
 def naive(
-    draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+    draft: FittedModel, clients: Evaluation, lattice: LatticeLaplace, ks: Sequence[int]
 ) -> Mapping[int, Items]:
     """Answer with the k best items, beyond those held, for the taste that the signal decodes to."""
-    points = lattice_signals(lattice, clients.points, _noise(draft)) * lattice.step
+    points = simulate_signals(lattice, clients.points, _noise(draft)) * lattice.step
     scoring, held = draft.catalog.scoring, draft.held
     slates = np.empty((len(points), max(ks)), dtype=np.int64)
     for row, taste in enumerate(draft.space.encoder.decode(points.astype(np.float64))):
@@ -207,15 +217,15 @@ def naive(
 
 
 def offsets(
-    draft: FittedModel, clients: HeldOutGroup, lattice: LatticeLaplace, ks: Sequence[int]
+    draft: FittedModel, clients: Evaluation, lattice: LatticeLaplace, ks: Sequence[int]
 ) -> Mapping[int, Items]:
     """Answer as a server does, to the same noise."""
     rule = OffsetRule(draft.space.encoder, draft.catalog.scoring, held=draft.held)
-    return answers(clients, rule, lattice, ks, _noise(draft))
+    return clients.ask(rule, lattice, ks, _noise(draft))
 
 
 def _noise(draft: FittedModel) -> np.random.Generator:
-    return np.random.default_rng([draft.told.options.seed, 4])  # simulated: protects nobody
+    return np.random.default_rng([draft.items.options.seed, 4])  # simulated: protects nobody
 
 
 def main() -> None:

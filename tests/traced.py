@@ -212,7 +212,7 @@ class _Watcher:
     def _text(self, address: int) -> str:
         return os.pread(self._memory, 4096, address).split(b"\0")[0].decode()
 
-    def _step(self, call: int, found: list[int]) -> Step | None:  # noqa: C901
+    def _step(self, call: int, found: list[int]) -> Step | None:
         """What a call is about to change of the folder, or None."""
         first, second = found[_RDI], found[_RSI]
         if call in _FILES:

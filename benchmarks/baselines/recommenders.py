@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew_server.taste.measures import Items, Met, Profiles, Scorer, mean_of
+from askew_server.taste.measures import Accuracy, HeldOutPeople, Items, Scorer, mean_of
 from askew_server.taste.training.ease import DENSE_ITEMS, Matrix, gram_of, inverse_of
 
 _NEIGHBORS = (10, 20, 40, 80, 160)
@@ -63,7 +63,7 @@ def _by_weights(weights: Matrix | csr_array) -> Scorer:
     return scores
 
 
-def tuned_ease(gram: Matrix, choosing: Profiles) -> tuple[Scorer, float]:
+def tuned_ease(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, float]:
     """EASE with the lambda that is best for these people, and that lambda.
 
     Halved and doubled from 100 on for as long as that helps: the measure has one peak in lambda,
@@ -72,7 +72,7 @@ def tuned_ease(gram: Matrix, choosing: Profiles) -> tuple[Scorer, float]:
 
     def tried(penalty: float) -> tuple[float, Scorer]:
         scorer = ease(gram, penalty)
-        return mean_of(choosing.met(scorer).ndcg).mean, scorer
+        return mean_of(choosing.evaluate(scorer).ndcg).mean, scorer
 
     best = _FIRST_LAMBDA
     reached, scorer = tried(best)
@@ -85,24 +85,26 @@ def tuned_ease(gram: Matrix, choosing: Profiles) -> tuple[Scorer, float]:
     return scorer, best
 
 
-def tuned_knn(gram: Matrix, choosing: Profiles) -> tuple[Scorer, int]:
+def tuned_knn(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, int]:
     """Item-kNN with the number of neighbors that is best for these people, and that number."""
     made = {size: item_knn(gram, size) for size in _NEIGHBORS}
-    reached = {size: mean_of(choosing.met(scorer).ndcg).mean for size, scorer in made.items()}
+    reached = {size: mean_of(choosing.evaluate(scorer).ndcg).mean for size, scorer in made.items()}
     best = max(made, key=lambda size: reached[size])
     return made[best], best
 
 
-def met_by_baselines(likes: csr_array, choosing: Profiles, told: Profiles) -> dict[str, Met]:
-    """What plain recommenders of these likes give some people. choosing: whom their parameters are
-    chosen by.
+def evaluate_baselines(
+    likes: csr_array, choosing: HeldOutPeople, people: HeldOutPeople
+) -> dict[str, Accuracy]:
+    """Evaluate plain recommenders of these likes for some people. choosing: whom their parameters
+    are chosen by.
     """
-    met: dict[str, Met] = {"popularity": told.met(popularity(likes))}
+    accuracies = {"popularity": people.evaluate(popularity(likes))}
     if likes.shape[1] <= DENSE_ITEMS:
         gram = gram_of(likes)
-        met["item-kNN"] = told.met(tuned_knn(gram, choosing)[0])
-        met["EASE"] = told.met(tuned_ease(gram, choosing)[0])
-    return met
+        accuracies["item-kNN"] = people.evaluate(tuned_knn(gram, choosing)[0])
+        accuracies["EASE"] = people.evaluate(tuned_ease(gram, choosing)[0])
+    return accuracies
 
 
 def most_liked(likes: csr_array, count: int = 200) -> Items:

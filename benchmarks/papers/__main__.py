@@ -38,11 +38,9 @@ def page_of(name: str) -> Path:
 
 
 def measured(name: str, data: Data) -> dict[str, Any]:
-    """One paper, with its commit and its CPU."""
-    began = time.process_time()
+    """Reproduce one paper, and name the commit."""
     found: dict[str, Any] = import_module(f"benchmarks.papers.{name}").measure(data).as_json()
     found["commit"] = _commit()
-    found["seconds"] = round(time.process_time() - began)
     return found
 
 
@@ -70,8 +68,14 @@ def kept() -> dict[str, Any]:
 
 
 def keep(name: str, found: dict[str, Any]) -> None:
-    """Puts one paper beside the others; a run with fewer data takes no row from a page."""
-    missing = set(kept().get(name, {}).get("data", ())) - set(found["data"])
+    """Put one paper beside the others; a run with fewer data takes no row from a page, and one
+    whose figures are those of the page leaves its commit, too.
+    """
+    before = kept().get(name, {})
+    if before == found | {"commit": before.get("commit")}:
+        print(f"{name}: the page stays, as no figure changed")
+        return
+    missing = set(before.get("data", ())) - set(found["data"])
     if missing:
         APART.mkdir(parents=True, exist_ok=True)
         path = APART / f"{name}.json"

@@ -105,11 +105,11 @@ def panels_of(found: Mapping[str, Any]) -> dict[str, list[Panel]]:
 
 
 def blocks_of(found: Mapping[str, Any]) -> dict[str, str]:
-    """Each table as markdown; `run`: with what, from which commit and how long; each picture."""
+    """Each table as markdown; `run`: with what, from which commit; each picture."""
     run = (
         f"Data: {', '.join(found['data'])}. "
         f"Seeds: {', '.join(map(str, found['seeds'])) or 'none, nothing is drawn'}. "
-        f"Commit {found['commit']}, {found['seconds']} s of CPU.\n"
+        f"Commit {found['commit']}.\n"
     )
     pictures = {
         name: f"\n![{name.replace('-', ' ')}]({name}.svg)\n\n" for name in found["pictures"]

@@ -203,7 +203,10 @@ class Market:
             self.places.card.version, self.places.listings(self.served.choose(signal, K))
         )
         card = self.places.card
-        question, reply = query_to_bytes(Query(signal, K, card.number)), places_to_bytes(slate, card)
+        question, reply = (
+            query_to_bytes(Query(signal, K, card.number)),
+            places_to_bytes(slate, card),
+        )
         return len(question) + len(reply)
 
 

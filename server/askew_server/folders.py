@@ -19,7 +19,7 @@ from askew.errors import AccessError, DataError
 
 
 def locked(path: Path) -> int | None:
-    """A descriptor that holds the lock of a folder that is there, until it is closed; None where
+    """Return a descriptor that holds the lock of a folder until it is closed; None where
     another holds it, or it is gone.
     """
     try:
@@ -58,7 +58,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """What a key file holds, a megabyte at most.
+    """Return what a key file holds, a megabyte at most.
 
     Raises AccessError where others could read it. A file that root gave to a group, as one who
     mounts secrets does, may be read by that group.
@@ -66,8 +66,8 @@ def read_private(path: Path) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
         with os.fdopen(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or found.st_mode & _exposed(found.st_uid):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_mode & _exposed(status.st_uid):
                 raise AccessError(f"the key file {path} must be a regular file of mode 0600")
             return file.read(_MOST_BYTES)
     except OSError as error:
@@ -75,14 +75,13 @@ def read_private(path: Path) -> bytes:
 
 
 def _exposed(owner: int) -> int:
-    """The bits of a mode that a file of this owner must not have."""
-    given = owner == 0 and os.geteuid() != 0
-    return 0o037 if given else 0o077
+    is_mounted = owner == 0 and os.geteuid() != 0
+    return 0o037 if is_mounted else 0o077
 
 
 def write_new(files: dict[Path, bytes]) -> None:
-    """New files, those named .key of mode 0600. Raises AccessError where one is there, and then
-    writes none.
+    """Write new files, those named .key of mode 0600. Raises AccessError where one is there, and
+    then writes none.
     """
     for path in files:
         if os.path.lexists(path):
@@ -120,7 +119,7 @@ class PrivateFolder:
         self._remove = weakref.finalize(self, _let_go, self.path, held)
 
     def close(self) -> None:
-        """Removes it with all that is in it; a second call does nothing."""
+        """Remove it with all that is in it; a second call does nothing."""
         self._remove()
 
 

@@ -34,7 +34,7 @@ class Interruptible:
         self._asked: Future[Any] | None = None
 
     def result(self, statement: Callable[[], _T]) -> _T:
-        """What a statement gives. Any exception in the caller's thread stops it."""
+        """Return what a statement gives. Any exception in the caller's thread stops it."""
         with ThreadPoolExecutor(1) as thread:
             self._asked = asked = thread.submit(statement)
             try:
@@ -45,15 +45,15 @@ class Interruptible:
                 self.stop()
 
     def stop(self) -> None:
-        """Ends what is asked, by whatever thread."""
+        """End what is asked, by whatever thread."""
         while self._asked is not None and not self._asked.done():
             self._stop()
             wait([self._asked], _STOP_SECONDS)
 
 
 def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) -> Interruptible:
-    """What is asked of a connection to DuckDB; `progress` is told where DuckDB knows how far it is,
-    which it counts for its bar alone.
+    """Return what is asked of a connection to DuckDB; `progress` is told how far it is where DuckDB
+    knows, which it counts for its bar alone.
     """
     if progress is None:
         return Interruptible(connection.interrupt)
@@ -63,7 +63,7 @@ def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) 
 
 
 def tell(connection: DuckDBPyConnection, progress: Progress) -> None:
-    """Tells how much of a statement is done."""
+    """Tell how much of a statement is done."""
     share = connection.query_progress() / 100
     if share >= 0:  # negative while DuckDB does not know
         progress(min(share, 1.0))

@@ -453,7 +453,7 @@ def as_texts(values: pa.Array) -> pa.Array:
 
 @contextmanager
 def failures_named(path: str) -> Iterator[None]:
-    """What is wrong with a file as a DataError of one line."""
+    """Raise what is wrong with a file as a DataError of one line."""
     try:
         yield
     except (
@@ -464,8 +464,11 @@ def failures_named(path: str) -> Iterator[None]:
         UnicodeDecodeError,
         KeyError,
     ) as error:
-        cut = isinstance(error, EOFError) or "Truncated" in str(error)
-        why = "what is packed in it is cut short" if cut else str(error).partition("\n")[0]
+        why = str(error).partition("\n")[0]
+        if isinstance(error, EOFError) or "Truncated" in why:
+            why = "what is packed in it is cut short"
+        elif isinstance(error, gzip.BadGzipFile | zlib.error):  # they quote bytes of somebody
+            why = "what is packed in it is damaged, or more stands behind its end"
         raise DataError(f"{path}: it cannot be read: {why}") from None
 
 
@@ -907,14 +910,20 @@ def _read_geojson(
 def _read_objects(
     path: str, blocks: _Blocks, names: Sequence[str], omissions: Omissions, coded: bool
 ) -> Iterator[Batch]:
-    found = _objects(blocks)
-    while part := list(islice(found, 1 << 17)):
-        good = [(row, each) for row, each in part if each is not None]
-        for row, each in part:
-            if each is None:
+    objects = _objects(blocks)
+    while part := list(islice(objects, 1 << 17)):
+        rows, texts = [], []
+        for row, fields in part:
+            values = None if fields is None else [bytes(fields.get(name, b"")) for name in names]
+            if values is None:
                 omissions.add(row, "it must be one object of JSON", path)
-        texts = [[_json_text(each.get(name)) for _, each in good] for name in names]
-        yield _batch([row for row, _ in good], texts, blocks.share, coded=coded)
+            elif any(value.startswith((b"{", b"[")) for value in values):
+                omissions.add(row, "what is read of it must be texts and numbers", path)
+            else:
+                rows.append(row)
+                texts.append([_json_text(value) for value in values])
+        columns = [[row[place] for row in texts] for place in range(len(names))]
+        yield _batch(rows, columns, blocks.share, coded=coded)
 
 
 def _is_flat(line: bytes) -> bool:
@@ -942,9 +951,8 @@ def _objects(blocks: geojson.Blocks) -> Iterator[tuple[int, dict[str, msgspec.Ra
         done += len(lines)
 
 
-def _json_text(value: msgspec.Raw | None) -> str:
+def _json_text(text: bytes) -> str:
     """Return a value as it is written, a whole number as one; nothing is empty text."""
-    text = b"" if value is None else bytes(value)
     if text.startswith(b'"'):
         return msgspec.json.decode(text, type=str)
     if text in (b"", b"null"):

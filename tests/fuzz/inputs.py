@@ -50,6 +50,7 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.places import (
+    all_places_to_bytes,
     metric_card_from_bytes,
     places_from_bytes,
 )
@@ -574,9 +575,11 @@ INPUTS: Mapping[str, Input] = {
         lambda data: places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
     ),
     "all places": of_bytes(
-        metric.REPLY_BYTES,
+        all_places_to_bytes([metric.REPLY_BYTES]),
         lambda data: places_from_bytes(
-            data, metric.MAP_CARD, replace(metric.place_query(), collection=ALL_NUMBER)
+            data,
+            replace(metric.MAP_CARD, collections=(metric.CAFES,)),
+            replace(metric.QUERY, collection=ALL_NUMBER),
         ),
     ),
     "answer of a host of files": of_bytes(

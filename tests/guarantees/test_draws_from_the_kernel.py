@@ -11,9 +11,7 @@ from fractions import Fraction
 from math import exp
 
 import pytest
-from guarantees.audit.audited import MECHANISMS
 from guarantees.audit.black_box import (
-    FALSE_ALARM,
     LEAK,
     Draw,
     audit_pure,
@@ -21,9 +19,6 @@ from guarantees.audit.black_box import (
     most_right,
     power,
 )
-from guarantees.audit.enumeration import Law
-from mechanisms.streams import p_value
-from scipy.stats import chi2, ncx2
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import LimitedDomain
@@ -116,43 +111,6 @@ def test_a_place_at_the_default_level_loses_what_it_claims(record_property: Reco
 def test_a_place_at_a_half_more_than_the_default_level_is_seen() -> None:
     level = LEVELS[DEFAULT.level]
     assert audit_pure(*of_a_place(level * Fraction(3, 2), level), 2.0, DRAWS // 3).guilty
-
-
-COUNTS = (2, 2, 1, 0, 0)
-SELECTIONS = range(2_000, 9_000, 200)  # as many of them as have the power
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        each if each == "joint" else pytest.param(each, marks=pytest.mark.audit)
-        for each in MECHANISMS
-    ],
-)
-def test_a_selection_has_its_definitions_law(name: str, record_property: Record) -> None:
-    """What the enumeration assumes of contests and weights, too. Power: against 1.2 epsilon."""
-    built = MECHANISMS[name]
-    mechanism = built.build(k=2, epsilon=2, neighbors=ADD_OR_REMOVE_ONE)
-    leaky = built.definition(2, Fraction("2.4"), ADD_OR_REMOVE_ONE)(COUNTS)
-    expected = named(built.definition(2, Fraction(2), ADD_OR_REMOVE_ONE)(COUNTS))
-    powers = {draws: power_of_fit(expected, named(leaky), draws) for draws in SELECTIONS}
-    draws = next(draws for draws in SELECTIONS if powers[draws] > POWER)
-    p = p_value(lambda: str(mechanism.select(list(COUNTS), bits=BITS)), expected, draws)
-    record_property("mechanism", type(mechanism).__name__)
-    record_property("p_value", p)
-    record_property("power", powers[draws])
-    assert p > FALSE_ALARM
-
-
-def named(law: Law) -> dict[str, float]:
-    return {str(outcome): float(p) for outcome, p in law.items()}
-
-
-def power_of_fit(law: dict[str, float], other: dict[str, float], draws: int) -> float:
-    """How often Pearson's test on so many draws of `other` refutes `law`."""
-    shift = draws * sum((other[each] - p) ** 2 / p for each, p in law.items())
-    freedom = len(law) - 1
-    return float(ncx2.sf(chi2.isf(FALSE_ALARM, freedom), freedom, shift))
 
 
 @pytest.mark.slow

@@ -214,7 +214,7 @@ def test_rounds_and_counts_cost_the_total_together(
     round; delta spent by both parts.
     """
     plan = _Plan(
-        known=None,
+        n_names=None,
         k=k,
         epsilon=Fraction(1),
         delta=Fraction(1, 10**6),

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
-from math import exp, inf, log
+from math import comb, exp, inf, log
 
 import numpy as np
 import pytest
 from guarantees.audit.enumeration import Law, Tape, law_of
-from mechanisms.streams import ShakeBits
+from mechanisms.streams import ShakeBits, p_value
 from numpy.typing import NDArray
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import Joint, PermuteAndFlip, value_classes
 from askew.mechanisms import tally as tally_module
-from askew.mechanisms.canonical import CanonicalClasses, Loss
+from askew.mechanisms.canonical import CanonicalClasses, Loss, SubsetClass, _lowest_rank
 from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
 from askew.mechanisms.limited_domain import ExponentialClasses
 from askew.mechanisms.tally import Integers, Tally, ValueGroups, tally
@@ -300,3 +300,16 @@ def test_a_joint_ranking_of_a_large_catalog_repeats_nothing() -> None:
     chosen = ranking.select(counts, bits=ShakeBits("large"))
     assert len(set(chosen)) == 300
     assert abs(float(np.mean(chosen)) - 10_000) < 6 * 20_000 / (12 * 300) ** 0.5
+
+
+@pytest.mark.parametrize(("first", "last"), [(9, 20), (6, 7), (30, 31)])
+def test_the_lowest_rank_of_a_set_has_the_law_of_its_binomials(
+    first: int, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn rank by rank, as where k is large: t has C(t - 3, 3) sets, 4 ranks after the second."""
+    monkeypatch.setattr("askew.mechanisms.canonical._SMALL", 0)
+    sizes = {t: comb(t - 3, 3) for t in range(first, last + 1)}
+    expected = {str(t): size / sum(sizes.values()) for t, size in sizes.items()}
+    cell, draws = SubsetClass(1, first, last), Draws(ShakeBits(f"{first} {last}"))
+    p = p_value(lambda: str(_lowest_rank(cell, 2, 4, draws)), expected, 2000)
+    assert p > 1e-4

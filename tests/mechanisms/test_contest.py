@@ -84,7 +84,7 @@ def test_the_largest_of_e_to_the_9757_draws_does_not_underflow(
     assert float(quantiles("exponential", log_e)[0]) == pytest.approx(expected, rel=1e-9)
 
 
-class Known(LazyUniform):
+class Written(LazyUniform):
     """A uniform whose every bit was written down: `digits` of 320."""
 
     def __init__(self, digits: int) -> None:
@@ -92,8 +92,8 @@ class Known(LazyUniform):
         self._digits = digits
 
     def extend(self, bits: RandomBits) -> None:
-        self.known += 64
-        self.word = self._digits >> (320 - self.known)
+        self.length += 64
+        self.word = self._digits >> (320 - self.length)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -108,8 +108,8 @@ def test_scores_2_to_the_minus_150_apart_are_told_apart(
     offset = target - Decimal(gap.numerator) / gap.denominator
     e = exponential(family, offset)
     a_digits = int((-e).exp() * 2**320) + side * (1 << 170)
-    a = Noisy(family, 0, gap, [(Known(a_digits), Fraction(1))], 0.0, np.inf)
-    b = Noisy(family, 1, Fraction(2), [(Known(b_digits), Fraction(3))], 0.0, np.inf)
+    a = Noisy(family, 0, gap, [(Written(a_digits), Fraction(1))], 0.0, np.inf)
+    b = Noisy(family, 1, Fraction(2), [(Written(b_digits), Fraction(3))], 0.0, np.inf)
     assert compare(a, b, ReplayBits(b"")) == side
 
 
@@ -153,7 +153,7 @@ def test_what_was_looked_at_exactly_keeps_its_bits() -> None:
     contest.enter(np.arange(2), np.zeros(2), np.zeros(2))
     [first, _] = contest._order().tolist()
     seen = contest._noisy(first)
-    assert seen.links[0][0].known > 64
+    assert seen.links[0][0].length > 64
     assert contest._noisy(first) is seen
     assert contest._order().tolist()[0] == first
 

@@ -327,3 +327,8 @@ def test_the_least_and_the_largest_epsilon_select(epsilon: Fraction | int) -> No
     ):
         chosen = mechanism.select([HUGE, 3, 0], bits=SystemBits())
         assert chosen == (0,) if epsilon > 1 else len(chosen) == 1
+
+
+def test_a_threshold_is_chosen_among_depths_beyond_k() -> None:
+    with pytest.raises(ParameterError, match="dbar must be above k"):
+        OptimalThreshold(k=3, dbar=3, epsilon=1, delta=Fraction(1, 10), neighbors=ADD_OR_REMOVE_ONE)

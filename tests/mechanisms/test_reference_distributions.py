@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from guarantees.audit.enumeration import Law, law_of
 from mechanisms.streams import ShakeBits, p_value
-from scipy.stats import gumbel_r
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from askew.mechanisms import (
@@ -278,33 +277,3 @@ def test_the_optimal_threshold_is_private_where_the_printed_one_is_not() -> None
     laws = [law(8), law(7)]
     ratios = [max(laws[0][o] / laws[1][o], laws[1][o] / laws[0][o]) for o in laws[0]]
     assert float(max(ratios)) <= 2.718281828459046
-
-
-def printed_threshold_law(costs: list[float]) -> list[float]:
-    """P(i = argmin of cost + Gumbel noise), Algorithm 6 as printed; sum over a fine grid."""
-    t = np.linspace(min(costs) - 12, max(costs) + 40, 200_001)
-    above = [gumbel_r.sf(t - cost) for cost in costs]
-    return [
-        float(
-            np.sum(
-                gumbel_r.pdf(t - cost)
-                * np.prod([above[j] for j in range(len(costs)) if j != i], axis=0)
-            )
-            * (t[1] - t[0])
-        )
-        for i, cost in enumerate(costs)
-    ]
-
-
-def test_the_printed_threshold_law_is_the_wrong_one_and_leaks_e_to_the_6() -> None:
-    """argmin of v + Gumbel: its known figures, not the mechanism's law, and no guarantee."""
-    literal = printed_threshold_law(
-        [h + log(i * 10) for h, i in zip((7, 4, 4, 1), range(2, 6), strict=True)]
-    )
-    assert literal == pytest.approx([0.000198, 0.061838, 0.038902, 0.899062], abs=1e-6)
-    mechanism = OptimalThreshold(k=2, dbar=5, epsilon=1, delta=Fraction(1, 10), neighbors=ONE)
-    law = law_of(lambda draws: (draws.choose(mechanism.classes(np.array([9, 7, 4, 4, 1]))),))
-    wrong = printed_threshold_law([4 + log(20), 4 + log(30), 1 + log(40)])
-    assert max(abs(wrong[o[0]] - float(p)) for o, p in law.items()) > 0.02
-    falling = [printed_threshold_law([float(first), *[0.0] * 6])[0] for first in (8, 7)]
-    assert abs(log(falling[1] / falling[0])) > 5.9

@@ -12,7 +12,7 @@ from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from askew.errors import InfiniteCost, ParameterError
+from askew.errors import InfiniteCost
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
 from askew.placement import Identity, Laplace, Placement, Power, place
 from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map, sample
@@ -142,13 +142,6 @@ def test_the_hexagon_costs_four_to_nine_percent_less_than_l1_noise(k: int) -> No
     assert 0.91 < place_on_map(1.0, k).cost / l1 < 0.96
 
 
-def test_lengths_scale_with_one_over_epsilon() -> None:
-    unit, town = place_on_map(1.0, 20), place_on_map(0.277, 20)
-    np.testing.assert_allclose(0.277 * town.offsets, unit.offsets, rtol=1e-12)
-    assert 0.277 * town.cost == pytest.approx(unit.cost)
-    assert 0.277 * town.certificate.lower_bound == pytest.approx(unit.certificate.lower_bound)
-
-
 def test_simulated_draws_follow_the_law() -> None:
     """Shares of the six sectors and of rings of equal odds, 200,000 draws, 5 standard errors."""
     draws = sample(200_000, np.random.default_rng(7)).astype(np.float64)
@@ -188,9 +181,3 @@ def test_a_disutility_may_jump_but_not_outgrow_the_noise() -> None:
     assert 0 < place_on_map(1.0, 3, Increasing(lambda t: 1.0 * (t > 1))).cost < 1
     with pytest.raises(InfiniteCost):
         place_on_map(1.0, 3, Increasing(lambda t: np.expm1(0.9 * t)))
-
-
-@pytest.mark.parametrize(("epsilon", "k"), [(0.0, 3), (float("nan"), 3), (1.0, 0), (1.0, 2.5)])
-def test_what_is_no_epsilon_or_no_count_is_refused(epsilon: float, k: int) -> None:
-    with pytest.raises(ParameterError):
-        place_on_map(epsilon, k)

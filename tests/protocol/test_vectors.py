@@ -172,7 +172,7 @@ async def test_a_whole_question_of_this_device_is_that_of_the_file(
     packed = b"".join(value.to_bytes(4, "little", signed=True) for value in values)
     numbers = (noise.lattice.step_exponent, noise.lattice.inverse_rate, noise.cosine)
     law = b"".join(bytes([8 * n + 5]) + v.to_bytes(4, "little") for n, v in enumerate(numbers, 1))
-    number = card.number_of(row["collection"])
+    number = card.asked_number(row["collection"])
     [request] = server.requests
     assert request == (
         b"\x0d" + number.to_bytes(4, "little")

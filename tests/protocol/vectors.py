@@ -455,7 +455,7 @@ def replies() -> Iterator[dict[str, Any]]:
         collection = names[rng.randrange(len(names))]
         k = min(rng.choice([1, 7, 20]), card.largest_slate(collection))
         signal = Signal(ANY_SPACE, noise_of("town", 0), (0, 0))
-        query = Query(signal, k, card.number_of(collection))
+        query = Query(signal, k, card.asked_number(collection))
         parts = [
             (each, listings(card, each, question.k, rng))
             for each, question in zip(card.asked(collection), card.questions(query), strict=True)

@@ -101,7 +101,7 @@ class MeasuredDevice:
 
     def __init__(self, settings: ClientSettings, card: MetricCard, bits: RandomBits) -> None:
         self._card, self._k = card, results_of(card, COLLECTION, settings.near_k)
-        self._number = card.number_of(COLLECTION)
+        self._number = card.asked_number(COLLECTION)
         self._attributes = card.collection(COLLECTION).attributes
         self._home = PendingPosition(HOME, "", settings.map_noise, settings.plane)
         self._bits, self._now = bits, datetime.datetime.now()

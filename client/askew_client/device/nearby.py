@@ -388,7 +388,7 @@ class NearService:
             question = draw() if isinstance(place, str) else self._awaited(source, place, draw)
             query = replace(
                 question.query,
-                collection=card.number_of(source.collection),
+                collection=card.asked_number(source.collection),
                 catalog_date=mode.catalog_date,
                 holds_rows=bool(mode.rows),
             )

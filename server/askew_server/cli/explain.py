@@ -43,6 +43,7 @@ _LAST = ("error_bound", "max_items_per_unit")
     help="What two data sets that must look alike differ by.",
 )
 @expect_option
+@click.option("--lists", type=int, default=1, help="How many lists pay with --epsilon and --delta.")
 @as_json
 def explain(
     k: int,
@@ -54,6 +55,7 @@ def explain(
     max_items_per_unit: int | None,
     neighbors: str,
     expect: str | None,
+    lists: int,
     as_json: bool,
 ) -> None:
     """Say how good a released list will be, the best mechanism first.
@@ -63,6 +65,8 @@ def explain(
     if half or twice as many users are there, and proposes a mechanism; the more counts of first
     places --expect has, the surer. error_bound holds whatever the counts are, with a chance of at
     least 95 %: no item listed is more than so many users below the true k-th.
+
+    With --lists 52 it says what each of 52 lists may cost of one budget, and what is left of it.
 
     Without --catalog-size the domain is unknown, and a --delta is needed.
 
@@ -76,9 +80,12 @@ def explain(
     """
     from askew_server.release.forecast import (
         Expectation,
+        best_of,
         explained_in_words,
         forecast,
         forecasts,
+        lists_in_words,
+        one_of_many,
         with_default_bound,
     )
     from askew_server.release.selectors import MechanismRequest, default_mechanism
@@ -92,15 +99,21 @@ def explain(
         share=share,
     )
     expectation = None if expect is None else Expectation.of(expect, k)
-    found = [] if mechanism else forecasts(asked, catalog_size, expectation)
+    budget = asked
+    found = [] if mechanism else forecasts(asked, catalog_size, expectation, lists=lists)
     if not found:  # then its error says what is missing
         name = mechanism or default_mechanism(known_domain=catalog_size is not None)
         asked = with_default_bound(name, asked)
+        if lists != 1:
+            asked, _, _ = one_of_many(lists, budget, name, catalog_size)
         found = [forecast(name, asked, catalog_size, expectation)]
     if as_json:
         click.echo(json.dumps([each.named() for each in found]))
         return
     rows = [each.row() for each in found]
-    shown = (*_SHOWN, *(_EXPECTED if expect else ()), *_LAST)
+    of_each = () if lists == 1 else ("epsilon",)
+    shown = (*_SHOWN, *of_each, *(_EXPECTED if expect else ()), *_LAST)
     words = explained_in_words(asked, catalog_size, found)
+    if lists != 1:
+        words += lists_in_words(lists, budget, best_of(found, asked) or found[0])
     click.echo(headed(words) + "\n\n" + aligned(shown, rows))

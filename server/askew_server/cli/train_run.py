@@ -27,7 +27,7 @@ from askew_server.ratings.vectors import read_vectors
 from askew_server.taste.model import item_model
 from askew_server.taste.model.artifact import TasteManifest
 from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
-from askew_server.taste.training.given_vectors import given_items
+from askew_server.taste.training.given_vectors import match_items
 from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, often_rated
 from askew_server.taste.training.options import (
     FIXED,
@@ -159,7 +159,7 @@ def import_vectors(
     users = None if user_vectors is None else read_vectors(user_vectors)
     rows, left_out = read_items(items, bad_share=bad_share)
     show_omissions(left_out)
-    matched = given_items(imported, rows, left_out.count)
+    matched = match_items(imported, rows, left_out.count)
     n, size = matched.vectors.shape
     click.echo(f"vectors    {n:,} items, {size} numbers each")
     if matched.without:

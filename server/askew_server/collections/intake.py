@@ -65,7 +65,7 @@ class AttributeOption:
 
     @classmethod
     def parsed(cls, text: str, *, live: bool = False) -> AttributeOption:
-        """The option "NAME", "NAME=KIND" or "NAME=KIND:UNIT". Raises ParameterError."""
+        """Read the option "NAME", "NAME=KIND" or "NAME=KIND:UNIT". Raises ParameterError."""
         name, _, rest = text.partition("=")
         kind, _, unit = rest.partition(":")
         if not name or (kind and kind not in list(AttributeKind)):
@@ -74,7 +74,7 @@ class AttributeOption:
         return cls(name, AttributeKind(kind) if kind else None, unit, live)
 
     def attribute(self, kind: AttributeKind) -> Attribute:
-        """The attribute that it becomes. Raises OutOfRange for a name that is no plain text."""
+        """Return what it becomes. Raises OutOfRange for a name that is no plain text."""
         return Attribute(self.name, kind, self.live, self.unit)
 
 
@@ -94,7 +94,7 @@ class CollectionFile:
 
     @property
     def monday(self) -> datetime.date:
-        """The first day of the week whose hours count."""
+        """Return the first day of the week whose hours count."""
         return self.day - datetime.timedelta(self.day.weekday())
 
 
@@ -324,7 +324,7 @@ class _CheckedRows:
         self.refuse(outside, reason)
 
     def refuse_again(self, keys: NDArray[np.uint64]) -> None:
-        """Of rows that have one key, keep the last."""
+        """Keep the last of rows that have one key."""
         rows = np.flatnonzero(self.good)
         rows = rows[np.lexsort((rows, *keys[rows].T))]
         again = np.zeros(len(self.good), np.bool_)
@@ -361,7 +361,6 @@ def _found(table: Table, names: tuple[str, ...]) -> list[str]:
 
 
 def _points(table: Table, space: MetricSpace) -> list[FileColumn]:
-    """The columns of a position."""
     return [number_column(_found(table, names)) for names in column_names(space)]
 
 
@@ -370,7 +369,7 @@ def _coordinates(points: Sequence[FileColumn], good: Mask) -> NDArray[np.float64
 
 
 def _rounded(space: MetricSpace, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Positions on a map to five decimals, about a meter, unless that is outside of it."""
+    """Round positions on a map to five decimals, about a meter, unless that is outside of it."""
     if not isinstance(space, MapSpace):
         return coordinates
     rounded = np.round(coordinates, 5)
@@ -380,8 +379,8 @@ def _rounded(space: MetricSpace, coordinates: NDArray[np.float64]) -> NDArray[np
 def _attributes(
     table: Table, options: Sequence[AttributeOption], monday: datetime.date
 ) -> list[tuple[Attribute, AttributeColumn | None]]:
-    """The attributes that the file has, each with its column; a live one of a declared kind may
-    also be unknown at first. Raises DataError.
+    """Return the attributes that the file has, each with its column; a live one of a declared kind
+    may also be unknown at first. Raises DataError.
     """
     found: list[tuple[Attribute, AttributeColumn | None]] = []
     for option in options:
@@ -412,7 +411,7 @@ def _filled(columns: Sequence[pa.Array]) -> list[str]:
 
 
 def _items_of(keys: Keys, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The place of the item of each of these digests, or -1."""
+    """Return the place of the item of each of these digests, or -1."""
     near = np.flatnonzero(np.isin(keys.upper, wanted[:, 0]))
     halves = zip(keys.upper[near].tolist(), keys.lower[near].tolist(), strict=True)
     item_of = dict(zip(halves, near.tolist(), strict=True))

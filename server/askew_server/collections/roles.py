@@ -64,7 +64,7 @@ class FileColumn:
 
     @property
     def found(self) -> NDArray[Any]:
-        """The packed values of all rows."""
+        """Return the packed values of all rows."""
         return np.frombuffer(self._values, self._values.typecode)
 
 

@@ -29,7 +29,7 @@ _CURRENCIES = frozenset(_SIGNS.split())
 
 
 def default_wants(attributes: Sequence[Attribute], columns: Sequence[Column]) -> tuple[Want, ...]:
-    """The wants that a collection takes where its operator names none."""
+    """Return the wants that a collection takes where its operator names none."""
     pairs = [*zip(attributes, columns, strict=True)]
     prices = [
         (attribute.name, spread)
@@ -47,14 +47,14 @@ def default_wants(attributes: Sequence[Attribute], columns: Sequence[Column]) ->
 
 
 def is_price(attribute: Attribute) -> bool:
-    """Whether it is a number of a currency, of which there may be a part, as in EUR/kWh."""
+    """Return True for a number of a currency, of which there may be a part, as in EUR/kWh."""
     unit = attribute.unit.partition("/")[0].strip().casefold()
     return attribute.kind is AttributeKind.NUMBER and unit in _CURRENCIES
 
 
 def named_wants(texts: Iterable[str], attributes: Sequence[Attribute]) -> tuple[Want, ...]:
-    """The wants of options "COLUMN=WORD:WEIGHT" or, of a number, "COLUMN=RATE:WEIGHT" that name one
-    of these attributes. Raises ParameterError.
+    """Read the wants of options "COLUMN=WORD:WEIGHT" or, of a number, "COLUMN=RATE:WEIGHT" that
+    name one of these attributes. Raises ParameterError.
     """
     numbers = {each.name for each in attributes if each.kind is AttributeKind.NUMBER}
     known = {each.name for each in attributes}
@@ -75,7 +75,7 @@ def _parsed(text: str, numbers: set[str]) -> Want:
 
 
 def _words(pairs: Iterable[tuple[Attribute, Column]]) -> Iterator[tuple[str, str]]:
-    """Every flag that some item has, or may have once it is live; then every word."""
+    """Yield every flag that some item has, or may have once it is live; then every word."""
     pairs = list(pairs)
     for attribute, column in pairs:
         if isinstance(column, Flags) and (attribute.live or (column.values == 1).any()):
@@ -86,7 +86,7 @@ def _words(pairs: Iterable[tuple[Attribute, Column]]) -> Iterator[tuple[str, str
 
 
 def _spread(column: Column) -> float:
-    """How much known numbers differ, as a normal law's standard deviation says it; 0 for none."""
+    """Return how much numbers differ, as a normal law's standard deviation says it; 0 for none."""
     values = column.values[~np.isnan(column.values)] if isinstance(column, Numbers) else np.empty(0)
     if not len(values):
         return 0.0

@@ -34,7 +34,7 @@ _USUAL = {
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
-    """The counts of a task, the same on every engine that has the same events.
+    """Return the counts of a task, the same on every engine that has the same events.
 
     Sensitivities under one unit more or less: linf 1, l0 task.max_items_per_unit; without a
     bound linf 1, l0 the number of items, and the key chooses nothing. With a
@@ -64,25 +64,25 @@ class EventCounter:
     bits: RandomBits = field(default_factory=SystemBits, repr=False)
 
     def __call__(self, task: CountingTask) -> TopCounts:
-        """The counts that a task asks for."""
+        """Return the counts that a task asks for."""
         return count_top(self.engine, task, self.bits.read(KEY_BYTES))
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
-    """As `require_events`, then `catalog_size`."""
+    """Check as `require_events`, then return `catalog_size`."""
     require_events(engine, task)
     return catalog_size(engine, task, least_items)
 
 
 def require_events(engine: Engine, task: CountingTask) -> None:
-    """Raises DataError for a table, column or id type of the log that cannot be counted. Reads no
+    """Raise DataError for a table, column or id type of the log that cannot be counted. Reads no
     event.
     """
     event_names(engine, task)
 
 
 def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
-    """How many items the catalog has, None without one. Looks at the catalog, which is public, and
+    """Count the items of the catalog, None without one. Looks at the catalog, which is public, and
     not at the log: not even at its columns.
 
     Raises DataError for a column or id type that cannot be counted, and for a catalog that is the
@@ -126,7 +126,7 @@ def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str
 
 
 def bounding_secret(key: bytes) -> str:
-    """What an engine is given, and may log, in place of the key that we keep."""
+    """Return what an engine is given, and may log, in place of the key that we keep."""
     return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
 
 
@@ -141,7 +141,7 @@ def _names(engine: Engine, task: CountingTask) -> Names:
 
 
 def event_names(engine: Engine, task: EventSource) -> Names:
-    """The table of events, its columns of units and items. Raises DataError."""
+    """Return the table of events, its columns of units and items. Raises DataError."""
     table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
     return Names({"events_table": table}, columns, _texts(engine, task.events, table, columns))
@@ -156,7 +156,7 @@ def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
 def _texts(
     engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
 ) -> frozenset[str]:
-    """Those of the wanted columns that hold text; refuses the ones that hold no ids."""
+    """Return those of the wanted columns that hold text; refuses the ones that hold no ids."""
     types, dialect = engine.columns(table), DIALECTS[engine.dialect]
     for column in wanted.values():
         if column not in types:
@@ -172,7 +172,7 @@ def _texts(
 
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
-    """Names the columns that are there, unless they may be somebody's event."""
+    """Name the columns that are there, unless they may be somebody's event."""
     words = [re.sub("[^a-z]", "", name.lower()).removesuffix("id") for name in columns]
     is_header = bool(set(columns) & set(wanted)) or sum(word in _USUAL for word in words) >= 2
     if is_text_file(source) and not is_header:
@@ -185,7 +185,7 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
 
 
 def require_public(catalog: str, events: str) -> None:
-    """Raises DataError for a catalog that is the event log, or a part of it.
+    """Raise DataError for a catalog that is the event log, or a part of it.
 
     The same file by whatever name, link or pattern (device and inode), or the same table; a name
     without a schema may mean any schema's. A copy or a view of the log is not recognized.
@@ -200,8 +200,8 @@ def require_public(catalog: str, events: str) -> None:
 
 def _same_table(one: str, other: str) -> bool:
     parts, others = (table_parts(name.casefold()) for name in (one, other))
-    known = min(len(parts), len(others))
-    return parts[-known:] == others[-known:]
+    named = min(len(parts), len(others))
+    return parts[-named:] == others[-named:]
 
 
 def _same_files(one: str, other: str) -> bool:
@@ -209,9 +209,9 @@ def _same_files(one: str, other: str) -> bool:
 
 
 def _identities(name: str) -> Iterator[tuple[int, int]]:
-    """Device and inode of every file that a name or a pattern stands for, in folders too."""
-    found = [name] if Path(name).exists() else glob.glob(name, recursive=True)  # noqa: PTH207
-    for path in map(Path, found):
+    """Yield device and inode of every file that a name or a pattern stands for, in folders too."""
+    names = [name] if Path(name).exists() else glob.glob(name, recursive=True)  # noqa: PTH207
+    for path in map(Path, names):
         for file in path.rglob("*") if path.is_dir() else (path,):
             status = file.stat()
             yield status.st_dev, status.st_ino

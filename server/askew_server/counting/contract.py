@@ -55,8 +55,8 @@ class EventSource:
     def __post_init__(self) -> None:
         for field_name, name in (("events", self.events), ("catalog", self.catalog or "")):
             if name.lower().endswith(_UNREAD):
-                known = "a file of parquet, csv, tsv or txt, or a table"
-                raise ParameterError(field_name, name, known)
+                limit = "a file of parquet, csv, tsv or txt, or a table"
+                raise ParameterError(field_name, name, limit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,21 +145,21 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> str:
-        """The key of the engine's SQL in `dialects`."""
+        """Return the key of the engine's SQL in `dialects`."""
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
-        """The identifiers of the table `name`; a file gets one under a name of our own.
+        """Return the identifiers of the table `name`; a file gets one under a name of our own.
 
         public: a list of items. Its last line is a row, where a log's without an end is none.
         """
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """The columns of a table with their types, as the engine writes them."""
+        """Return the columns of a table with their types, as the engine writes them."""
 
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> Sequence[tuple[object, ...]]:
-        """The rows of one statement in the engine's dialect. Parameters never become SQL text."""
+        """Return the rows of one statement in its dialect. Parameters never become SQL text."""
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
         """Read the files of a log once, as they are now, which is then what is counted of them, and
@@ -167,13 +167,13 @@ class Engine(Protocol):
         """
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
-        """How many lines of a text file give no row of these columns, so that nothing counts them.
+        """Count the lines of a text file that give no row of these columns, so are not counted.
 
         Private, like a count. 0 for what is no text, and where such lines come back as rows.
         """
 
     def close(self) -> None:
-        """Lets go of the engine; a second call does nothing."""
+        """Let go of the engine; a second call does nothing."""
 
 
 def _require_count(name: str, value: object) -> None:

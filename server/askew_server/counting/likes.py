@@ -34,7 +34,7 @@ _ROWS = 512  # of G that are made at once, each as long as the catalog
 
 
 def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
-    """The columns of person, item and rating. Reads no rating. Raises DataError."""
+    """Return the columns of person, item and rating. Reads no rating. Raises DataError."""
     there = engine.columns(engine.table(ratings))
     for names in COLUMNS:
         if set(names) <= set(there):
@@ -52,16 +52,16 @@ def require_likes(engine: Engine, task: LikesTask) -> list[str]:
     _names(engine, task)
     types = engine.columns(engine.table(task.events))
     keys = dict.fromkeys(task.keys, 1)
-    found = remarks(task, keys, types[task.item_column], engine.dialect)
+    warnings = remarks(task, keys, types[task.item_column], engine.dialect)
     counting = carried(statements.COUNT_PLACES, Names({}, {}, frozenset()), engine.dialect)
     [[listed]] = engine.execute(counting, {"keys": _listed(task)})
     if int(str(listed)) != len(task.keys):
         raise DataError(f"{engine.dialect} has another catalog than it was given")
-    return found
+    return warnings
 
 
 def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
-    """G of a task: private, whole, the same on every engine that has the same ratings.
+    """Return G of a task: private, whole, the same on every engine that has the same ratings.
 
     key: of contribution bounding; with a cap it chooses which likes of a person count.
     Raises DataError, ParameterError as `count_top` does.
@@ -82,7 +82,7 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
-    """G of people who are given by the places of their likes, in text, each place once."""
+    """Return G of people, each the places of their likes in text, each place once."""
     likes = _numbers(" ".join(people))
     lengths = np.array([text.count(" ") + 1 for text in people], np.int64)
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -97,7 +97,7 @@ def paired(people: Sequence[str], items: int) -> Matrix:
 
 
 def _of_pairs(rows: Sequence[tuple[object, ...]], items: int) -> Matrix:
-    """G of the upper triangle that an engine gives: each item with its others and their sums."""
+    """Return G of the upper triangle that an engine gives: each item, its others and their sums."""
     total = np.zeros((items, items), np.int64)
     for place, row in rows:
         others = _numbers(str(row)).reshape(-1, 2)
@@ -115,7 +115,7 @@ def _listed(task: LikesTask) -> str:
 
 
 def _names(engine: Engine, task: LikesTask) -> Names:
-    """Refuses columns that hold no ids, and ratings that are no numbers: only of a text file,
+    """Refuse columns that hold no ids, and ratings that are no numbers: only of a text file,
     where every column is text, they are read as numbers where they are.
     """
     names = event_names(engine, task)
@@ -125,7 +125,7 @@ def _names(engine: Engine, task: LikesTask) -> Names:
         raise DataError(f"{task.events}: there is no column {column!r}")
     dialect = DIALECTS[engine.dialect]
     if not dialect.has_ratings(types[column]):
-        found = f"column {column!r} has the type {types[column]}"
-        raise DataError(f"{task.events}: {found}; ratings must be numbers")
+        typed = f"column {column!r} has the type {types[column]}"
+        raise DataError(f"{task.events}: {typed}; ratings must be numbers")
     texts = names.texts | ({"rating_column"} if dialect.has_text(types[column]) else set())
     return Names(names.tables, {**names.columns, "rating_column": column}, texts)

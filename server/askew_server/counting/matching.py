@@ -21,7 +21,7 @@ def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect
     Raises DataError where no item can match.
     """
     catalog = task.catalog or "the catalog"
-    words, found = DIALECTS[dialect], []
+    words, sentences = DIALECTS[dialect], []
     if not words.has_text(type_name):
         is_written = _is_uuid if type_name.lower() == "uuid" else _is_integer
         others = [item for item in items if not is_written(item)]
@@ -32,21 +32,21 @@ def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect
                 " be zero. Write the catalog's items as the log's column has them"
             )
         if others:
-            found.append(
+            sentences.append(
                 f"{kind} {len(others)} of {len(items)} items of {catalog} cannot be, such as"
                 f" {others[0][:40]!r}: nobody can have chosen them."
             )
     if padded := [item for item in items if item != item.strip()]:
-        found.append(
+        sentences.append(
             f"{len(padded)} items of {catalog} begin or end with a space or a return, such as"
             f" {padded[0][:40]!r}; they match only events that are written so."
         )
     if twice := [item for item, rows in items.items() if rows > 1]:
-        found.append(
+        sentences.append(
             f"{len(twice)} items of {catalog} stand there more than once, such as"
             f" {twice[0][:40]!r}; each is one item."
         )
-    return found
+    return sentences
 
 
 def _is_integer(item: str) -> bool:

@@ -100,17 +100,8 @@ class SimulatedRatings:
     rating: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Latents:
-    """What the model knows of each film, one row per film."""
-
-    vectors: NDArray[np.float64]
-    quality: NDArray[np.float64]
-    popularity: NDArray[np.float64]
-
-
 def films() -> tuple[Film, ...]:
-    """The demo catalog, in the order of films.csv."""
+    """Return the demo catalog, in the order of films.csv."""
     table = resources.files("askew_server.demo").joinpath("films.csv")
     rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))
     return tuple(
@@ -121,9 +112,9 @@ def films() -> tuple[Film, ...]:
 def simulate(
     catalog: Sequence[Film], *, n_people: int = 2000, seed: int = 20261121
 ) -> SimulatedRatings:
-    """Ratings of the catalog by simulated people, sorted by person and then by item.
+    """Simulate ratings of the catalog, sorted by person and then by item.
 
-    Each person sees at most the whole catalog. ParameterError if n_people is below 1, the
+    A person sees at most the whole catalog. Raises ParameterError if n_people is below 1, the
     catalog is empty, or a film has no genre or a genre outside GENRES.
     """
     if n_people < 1:
@@ -131,26 +122,21 @@ def simulate(
     if not catalog:
         raise ParameterError("catalog", catalog, "at least one film")
     rng = np.random.Generator(np.random.PCG64(seed))
-    latents = _draw_films(catalog, rng)
-    liking = _draw_tastes(n_people, rng) @ latents.vectors.T
-    person, item = _draw_views(latents.popularity + 0.6 * liking, rng)
-    noise = 0.4 * rng.standard_normal(person.size)
-    stars = 3.0 + latents.quality[item] + 1.2 * liking[person, item] + noise
-    return SimulatedRatings(person, item, np.round(2.0 * np.clip(stars, 0.5, 5.0)) / 2.0)
-
-
-def _draw_films(catalog: Sequence[Film], rng: np.random.Generator) -> _Latents:
     decade = np.array([film.year // 10 * 10 for film in catalog], dtype=np.float64)
     era = (decade - 1980.0) / 30.0
     vectors = np.column_stack([_genre_rows(catalog), era])
     vectors += 0.2 * rng.standard_normal(vectors.shape)
     quality = 0.25 * rng.standard_normal(len(catalog))
     popularity = 0.5 * rng.standard_normal(len(catalog)) + 0.6 * quality + 0.15 * era
-    return _Latents(vectors, quality, popularity)
+    liking = _draw_tastes(n_people, rng) @ vectors.T
+    person, item = _draw_views(popularity + 0.6 * liking, rng)
+    noise = 0.4 * rng.standard_normal(person.size)
+    stars = 3.0 + quality[item] + 1.2 * liking[person, item] + noise
+    return SimulatedRatings(person, item, np.round(2.0 * np.clip(stars, 0.5, 5.0)) / 2.0)
 
 
 def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
-    """Genre indicators of each film, each row of length 1."""
+    """Return genre indicators of films, every row of length 1."""
     rows = np.zeros((len(catalog), len(GENRES)))
     for row, film in zip(rows, catalog, strict=True):
         if not film.genres or not set(film.genres) <= set(GENRES):
@@ -161,7 +147,7 @@ def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
 
 
 def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Taste vectors, one row per person; the genre coordinates of each row sum to 0."""
+    """Draw taste vectors, one row per person; the genre coordinates of a row sum to 0."""
     membership = rng.dirichlet(np.full(len(ARCHETYPES), 0.15), size=n_people)
     tastes: NDArray[np.float64] = membership @ (ARCHETYPES - ARCHETYPES.mean(axis=0))
     tastes += 0.25 * rng.standard_normal(tastes.shape)
@@ -173,7 +159,7 @@ def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]
 def _draw_views(
     appeal: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Persons and items of the films seen, from log-weights with one row per person."""
+    """Draw persons and items of the films seen, from log-weights with one row per person."""
     n_people, n_films = appeal.shape
     seen = np.round(20.0 + 100.0 * rng.beta(1.6, 2.4, size=n_people)).astype(np.int64)
     # Sorting log-weights plus Gumbel noise draws without replacement, for everyone at once.
@@ -189,9 +175,9 @@ N_PEOPLE = 2000
 
 @dataclass(frozen=True)
 class DemoEvents:
-    """A log of events, the catalog of its items, and how many people saw each item, most first.
+    """A log of events, the catalog of its items, and how many people saw an item, most first.
 
-    The counts are known here because nobody is behind them: every event is simulated.
+    The exact counts are here because nobody is behind them: every event is simulated.
     """
 
     events: Path
@@ -224,7 +210,7 @@ OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8)  # 8 archetypes, and
 
 
 def simulated_table() -> RatingTable:
-    """The embedded films with simulated ratings; a film's key is its title."""
+    """Return simulated ratings of the demo films; a film's key is its title."""
     catalog = films()
     ratings = simulate(catalog, n_people=N_PEOPLE)
     keys = tuple(film.title for film in catalog)
@@ -232,6 +218,6 @@ def simulated_table() -> RatingTable:
 
 
 def demo_model() -> ItemModel:
-    """Deterministic; the card says that nobody gave these ratings."""
+    """Train the demo model. Deterministic; its card says that nobody gave these ratings."""
     rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in films()}
     return train(simulated_table(), rows, OPTIONS, source=SOURCE, simulated=True)

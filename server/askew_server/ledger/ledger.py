@@ -17,12 +17,11 @@ from time import sleep
 from typing import Self
 
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
-from askew.dp.composition import PrivacyFilter
-from askew.dp.privacy import NeighboringRelation
-from askew.errors import LedgerError, LedgerRefused, ParameterError
+from askew.dp.composition import PrivacyFilter, RunningLoss
+from askew.dp.privacy import BoundedRange, NeighboringRelation, PureDP
+from askew.errors import ChargePending, KeyReused, LedgerError, LedgerRefused, ParameterError
 from askew_server.folders import locked
-from askew_server.ledger import acts, reading
-from askew_server.ledger.acts import LedgerEntry
+from askew_server.ledger import reading
 from askew_server.ledger.records import (
     AnalystBudget,
     Charge,
@@ -30,6 +29,7 @@ from askew_server.ledger.records import (
     Dataset,
     StoredRelease,
     check_name,
+    text_of,
 )
 from askew_server.ledger.storage import storage_errors
 from askew_server.ledger.store import Store
@@ -63,7 +63,7 @@ class Ledger:
 
     @property
     def refused(self) -> str | None:
-        """Why nothing can be spent, or None."""
+        """Return why nothing can be spent, or None."""
         return self._store.refused()
 
     def open_dataset(
@@ -82,10 +82,30 @@ class Ledger:
         for kind, text in (("name", name), ("version", version), ("unit", unit)):
             check_name(kind, text)
         wanted = Dataset(name, version, replace(cap, neighbors=neighbors), unit)
-        return self._store.append(
-            lambda database: acts.find_dataset(database, wanted),
-            lambda entry: acts.add_dataset(entry, wanted),
-        )
+        with self._store.appending() as act:
+            versions = reading.versions_of(act.database, name)
+            if version in [opened.version for opened in versions]:
+                newest = versions[0]
+                terms = replace(newest.cap, order=cap.order)
+                if replace(newest, cap=terms, running=wanted.running) != wanted:
+                    raise LedgerError(
+                        f"version {version!r} of {name!r} was opened with other terms, or is"
+                        " no longer the newest: open a new version"
+                    )
+                return newest
+            act.begin()
+            order = cap.order
+            if versions:
+                first = versions[-1]
+                if (first.unit, first.neighbors, first.cap.slack) != (unit, neighbors, cap.slack):
+                    raise LedgerError(
+                        f"a new version of {name!r} keeps its unit, neighboring relation and slack"
+                    )
+                order = first.cap.order  # a filter fixes the order of its conversion
+            rationals = map(text_of, (cap.epsilon, cap.delta, cap.slack))
+            written_order = None if order is None else text_of(order)
+            act.insert("datasets", name, version, unit, neighbors.name, *rationals, written_order)
+            return reading.newest_version(act.database, name)
 
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
         """Give an analyst a budget and charge its whole loss to the data set, at once.
@@ -94,21 +114,39 @@ class Ledger:
         Raises BudgetExceeded, LedgerError, ParameterError.
         """
         check_name("principal", principal)
-        wanted = AnalystBudget(dataset, principal, terms, AnalystUsage(), closed=False)
-        return self._store.append(
-            lambda database: acts.find_grant(database, wanted),
-            lambda entry: acts.add_grant(entry, wanted),
-        )
+        with self._store.appending() as act:
+            budget = reading.newest_budget(act.database, dataset, principal)
+            if budget is not None and not budget.closed:
+                if budget.terms != terms:
+                    raise LedgerError(
+                        f"{principal!r} has a budget for {dataset!r} on other terms: close it by"
+                        " `askew-server ledger revoke` before you grant another, which is charged"
+                        " anew"
+                    )
+                return budget
+            act.begin()
+            newest = reading.newest_terms(act.database, dataset)
+            if terms.neighbors is not newest.neighbors:
+                raise LedgerError(f"the budget of {dataset!r} is for {newest.neighbors.name}")
+            after = newest.cap.after(reading.spent_on(act.database, dataset), terms.grant())
+            rationals = map(text_of, (terms.epsilon, terms.delta, terms.slack))
+            act.insert("grants", dataset, principal, terms.k_star, terms.l_star, *rationals)
+            act.add_total(dataset, after)
+            return AnalystBudget(dataset, principal, terms, AnalystUsage(), closed=False)
 
     def revoke(self, dataset: str, principal: str) -> AnalystBudget:
         """Close an analyst's budget: no question more is answered, and its loss stays charged.
 
         The same call again changes nothing. Raises LedgerError, also where nothing was granted.
         """
-        return self._store.append(
-            lambda database: acts.find_closed(database, dataset, principal),
-            lambda entry: acts.add_revocation(entry, dataset, principal),
-        )
+        with self._store.appending() as act:
+            budget = reading.newest_budget(act.database, dataset, principal)
+            if budget is None:
+                raise LedgerError(f"{principal!r} has no budget for {dataset!r}")
+            if not budget.closed:
+                act.begin()
+                act.insert("revocations", dataset, principal)
+            return replace(budget, closed=True)
 
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
         """Spend durably, or give back what was released for the same request.
@@ -118,17 +156,27 @@ class Ledger:
         for good), BudgetExceeded, LedgerRefused, LedgerError (no such data set, old version, other
         neighboring relation, storage), ParameterError (a loss that is not the analyst's terms).
         """
-
-        def find(database: sqlite3.Connection) -> Charge | StoredRelease | None:
-            return acts.find_release(database, request)
-
-        def spend(entry: LedgerEntry) -> Charge | StoredRelease:
-            return acts.add_charge(entry, request)
-
-        return self._store.append(find, spend)
+        loss = request.loss
+        with self._store.appending() as act:
+            stored = _stored(act.database, request)
+            if stored is not None:
+                return stored
+            number = act.begin()
+            after = _total_after(act.database, request)
+            if after is not None:
+                act.add_total(request.dataset, after)
+            act.insert(
+                "charges",
+                *(request.dataset, request.version, request.principal or "", request.key),
+                *(request.digest, request.rule.value, text_of(loss.epsilon)),
+                None if isinstance(loss, PureDP) else text_of(loss.delta),
+                loss.rounds if isinstance(loss, BoundedRange) else None,
+                *(request.place, request.day),
+            )
+            return Charge(number, request)
 
     def asked(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
-        """A public request under the key of its newest charge, or under a new one where the
+        """Return a public request under the key of its newest charge, or under a new one where the
         operator asks `again`: nothing else makes another release of a request.
         """
         with self._store.transaction() as database:
@@ -136,16 +184,16 @@ class Ledger:
         return request if number < 2 else replace(request, key=f"{request.key} {number}")
 
     def stored(self, request: ChargeRequest) -> StoredRelease | None:
-        """What was released for a request, or None. Raises KeyReused, ChargePending."""
+        """Return what was released for a request, or None. Raises KeyReused, ChargePending."""
         with self._store.transaction() as database:
-            return acts.find_release(database, request)
+            return _stored(database, request)
 
     @contextmanager
     def turn(
         self, request: ChargeRequest, wait: Callable[[float], object] = sleep
     ) -> Iterator[None]:
-        """One caller at a time for a key, of all programs on this machine: the next one finds what
-        the first has stored. It ends with its process, so a dead charge is waited for by nobody.
+        """Let one caller at a time have a key, of all programs on this machine: the next one finds
+        what the first has stored. A turn ends with its process: nobody waits for a dead charge.
 
         wait: between two looks; what it returns ends the waiting if it is true, with a LedgerError.
         """
@@ -166,23 +214,23 @@ class Ledger:
             os.close(held)
 
     def foresee(self, request: ChargeRequest) -> StoredRelease | None:
-        """What `charge` would give back without a spend, or None where it would spend.
+        """Return what `charge` would give back without a spend, or None where it would spend.
 
         Changes nothing, and raises what `charge` would raise now.
         """
-        found = self.stored(request)
-        if found is not None:
-            return found
+        stored = self.stored(request)
+        if stored is not None:
+            return stored
         refused = self.refused
         if refused is not None:
             raise LedgerRefused(refused)
         with self._store.transaction() as database:
-            acts.total_after(database, request, reading.spent_on(database, request.dataset))
+            _total_after(database, request)
         return None
 
     def sharers(self, dataset: str, place: bytes) -> tuple[str, ...]:
-        """The other data sets that were charged for events of the same place, as far as charges
-        say where theirs are. Their budgets do not know of each other.
+        """Return the other data sets that were charged for events of the same place, as far as
+        charges say where theirs are. Their budgets do not know of each other.
         """
         with self._store.transaction() as database:
             return reading.sharers_of(database, dataset, place)
@@ -195,29 +243,40 @@ class Ledger:
         """
         if not isinstance(payload, bytes):
             raise ParameterError("payload", type(payload).__name__, "bytes")
-        return self._store.append(
-            lambda _: None,
-            lambda entry: acts.add_fulfilment(entry, charge_id, payload, outputs),
-        )
+        with self._store.appending() as act:
+            act.begin()
+            paid = reading.paid_by_id(act.database, charge_id)
+            if isinstance(paid, StoredRelease):
+                raise LedgerError(f"charge {charge_id} has its release already")
+            request = paid.request
+            if request.principal is not None and isinstance(request.loss, BoundedRange):
+                budget = reading.newest_budget(act.database, request.dataset, request.principal)
+                if budget is not None:  # it was charged on one
+                    budget.terms.settle(budget.answered, request.loss.rounds, outputs)
+            elif outputs is not None:
+                limit = "None: only an analyst's answer is settled"
+                raise ParameterError("outputs", outputs, limit)
+            act.insert("fulfilments", charge_id, payload, outputs)
+            return StoredRelease(charge_id, request, payload, outputs)
 
     def datasets(self) -> tuple[Dataset, ...]:
-        """Every data set, by name, with what is spent of its cap."""
+        """Return every data set, by name, with what is spent of its cap."""
         with self._store.transaction() as database:
             names = reading.dataset_names(database)
             return tuple(reading.newest_version(database, name) for name in names)
 
     def dataset(self, name: str) -> Dataset:
-        """One data set. Raises LedgerError if there is none."""
+        """Return one data set. Raises LedgerError if there is none."""
         with self._store.transaction() as database:
             return reading.newest_version(database, name)
 
     def budgets(self, dataset: str | None = None) -> tuple[AnalystBudget, ...]:
-        """Every grant, oldest first, closed ones among them."""
+        """Return every grant, oldest first, closed ones among them."""
         with self._store.transaction() as database:
             return tuple(reading.analyst_budgets(database, dataset))
 
     def charges(self, dataset: str | None = None) -> tuple[Charge | StoredRelease, ...]:
-        """Every charge, oldest first, fulfilled or not. Grants are in `budgets`."""
+        """Return every charge, oldest first, fulfilled or not. Grants are in `budgets`."""
         with self._store.transaction() as database:
             return tuple(reading.all_paid(database, dataset))
 
@@ -228,3 +287,45 @@ class Ledger:
         of analysts are closed. Raises LedgerError where ledger and mark agree.
         """
         self._store.accept()
+
+
+def _stored(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelease | None:
+    paid = reading.find_paid(database, request)
+    if paid is None:
+        return None
+    if paid.request != request:
+        raise KeyReused(f"the key {request.key!r} stands for another request")
+    if isinstance(paid, Charge):
+        raise ChargePending(
+            f"charge {paid.id} paid for this request and has no release: it is"
+            " still being made, or its program ended before it was stored, and what it spent stays"
+            " spent. --again makes another, which is paid"
+        )
+    return replace(paid, is_repeat=True)
+
+
+def _total_after(database: sqlite3.Connection, request: ChargeRequest) -> RunningLoss | None:
+    """Return what a data set has spent once a request is charged, or None for an analyst's
+    question, which its grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
+    """
+    name, loss = request.dataset, request.loss
+    newest = reading.newest_terms(database, name)
+    if request.version != newest.version:
+        raise LedgerError(
+            f"{name!r} is at version {newest.version!r}; {request.version!r} takes no new charges"
+        )
+    if loss.neighbors is not newest.neighbors:
+        raise LedgerError(
+            f"the budget of {name!r} is for {newest.neighbors.name}, the loss for"
+            f" {loss.neighbors.name}"
+        )
+    if request.principal is None:
+        return newest.cap.after(reading.spent_on(database, name), loss)
+    budget = reading.newest_budget(database, name, request.principal)
+    if budget is None or budget.closed:
+        raise LedgerError(f"{request.principal!r} has no budget for {name!r}")
+    rounds = loss.rounds if isinstance(loss, BoundedRange) else 1
+    if loss != budget.terms.answer(rounds):
+        raise ParameterError("loss", loss, f"the analyst's, {budget.terms.answer(rounds)}")
+    budget.terms.reserve(budget.answered, rounds)
+    return None

@@ -18,8 +18,8 @@ from askew_server.ledger.records import (
     ChargeRequest,
     Dataset,
     StoredRelease,
+    loss_of,
     rational_of,
-    spent_of,
     sums_of,
 )
 
@@ -56,7 +56,7 @@ _BEYOND = 1 << 63  # of what SQLite can count
 def find_paid(
     database: sqlite3.Connection, request: ChargeRequest
 ) -> Charge | StoredRelease | None:
-    """The charge that has this request's key."""
+    """Return the charge that has this request's key, or None."""
     where = "WHERE (c.dataset, c.principal, c.key) = (?, ?, ?)"
     names = (request.dataset, request.principal or "", request.key)
     row = database.execute(_CHARGES + where, names).fetchone()
@@ -64,7 +64,7 @@ def find_paid(
 
 
 def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Charge | StoredRelease:
-    """One charge. Raises LedgerError."""
+    """Return one charge. Raises LedgerError."""
     row = None
     if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
         row = database.execute(_CHARGES + "WHERE c.sequence = ?", (charge_id,)).fetchone()
@@ -82,23 +82,23 @@ def all_paid(
 
 
 def count_charges(database: sqlite3.Connection, request: ChargeRequest) -> int:
-    """How many public charges a request has, each made by the operator's word."""
-    found = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
-    [number] = database.execute(found, (request.dataset, request.digest)).fetchone()
+    """Count the public charges of a request, each made by the operator's word."""
+    query = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
+    [number] = database.execute(query, (request.dataset, request.digest)).fetchone()
     return int(number)
 
 
 def sharers_of(database: sqlite3.Connection, dataset: str, place: bytes) -> tuple[str, ...]:
-    """The other data sets that were charged for events of this place."""
-    found = "SELECT DISTINCT dataset FROM charges WHERE dataset != ? AND place = ? ORDER BY 1"
-    return tuple(str(name) for (name,) in database.execute(found, (dataset, place)))
+    """Return the other data sets that were charged for events of this place."""
+    query = "SELECT DISTINCT dataset FROM charges WHERE dataset != ? AND place = ? ORDER BY 1"
+    return tuple(str(name) for (name,) in database.execute(query, (dataset, place)))
 
 
 def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
     """Return the running total of all versions of a data set."""
     newest = "SELECT * FROM totals WHERE dataset = ? ORDER BY sequence DESC LIMIT 1"
     row = database.execute(newest, (dataset,)).fetchone()
-    return spent_of(row[2:]) if row else RunningLoss()
+    return loss_of(map(rational_of, row[2:])) if row else RunningLoss()
 
 
 def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
@@ -120,18 +120,19 @@ def mark_of(database: sqlite3.Connection) -> Mark:
 
 
 def dataset_names(database: sqlite3.Connection) -> list[str]:
-    """Every data set, by name."""
+    """Return the names of all data sets, in order."""
     return [name for (name,) in database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1")]
 
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
-    """Every version of a data set, newest first, each with what all have spent."""
-    opened = [_opened(name, *row) for row in database.execute(_VERSIONS, (name,))]
-    return [replace(each, running=spent_on(database, name)) for each in opened]
+    """Return every version of a data set, newest first, with what all have spent together."""
+    spent = spent_on(database, name)
+    rows = database.execute(_VERSIONS, (name,))
+    return [replace(_opened(name, *row), running=spent) for row in rows]
 
 
 def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
-    """What a new charge has to keep to; not what was spent. Raises LedgerError."""
+    """Return what a new charge must keep to; not what was spent. Raises LedgerError."""
     row = database.execute(_VERSIONS + " LIMIT 1", (name,)).fetchone()
     if row is None:
         raise LedgerError(f"there is no data set {name!r} in the ledger: open it first")
@@ -139,7 +140,7 @@ def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
 
 
 def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
-    """The version that takes new charges. Raises LedgerError."""
+    """Return the version that takes new charges. Raises LedgerError."""
     return replace(newest_terms(database, name), running=spent_on(database, name))
 
 
@@ -147,18 +148,18 @@ def analyst_budgets(
     database: sqlite3.Connection, dataset: str | None = None, principal: str | None = None
 ) -> list[AnalystBudget]:
     """Return every grant, oldest first; the newest of a data set and a principal counts."""
-    found = []
+    budgets = []
     for row in database.execute(_GRANTS, (dataset, principal)):
         name, who, k_star, l_star, epsilon, delta, slack, outputs, calls, closed = row
         terms = _granted(k_star, l_star, epsilon, delta, slack)
-        found.append(AnalystBudget(name, who, terms, AnalystUsage(outputs, calls), bool(closed)))
-    return found
+        budgets.append(AnalystBudget(name, who, terms, AnalystUsage(outputs, calls), bool(closed)))
+    return budgets
 
 
 def newest_budget(
     database: sqlite3.Connection, dataset: str, principal: str
 ) -> AnalystBudget | None:
-    """What one analyst has of one data set."""
+    """Return what one analyst has of one data set, or None."""
     budgets = analyst_budgets(database, dataset, principal)
     return budgets[-1] if budgets else None
 
@@ -166,7 +167,7 @@ def newest_budget(
 # Rows never change, and what is checked of their numbers takes longer than to read them.
 @lru_cache(maxsize=256)
 def _opened(name: str, version: str, unit: str, neighbors: str, *numbers: str | None) -> Dataset:
-    epsilon, delta, slack, order = (rational_of(each) if each else None for each in numbers)
+    epsilon, delta, slack, order = (rational_of(text) if text else None for text in numbers)
     if epsilon is None or delta is None or slack is None:
         raise LedgerError("a stored number is damaged")
     relation = NeighboringRelation[neighbors]

@@ -6,7 +6,7 @@ Public values only, safe to print.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -66,7 +66,7 @@ class ChargeRequest:
 
     @property
     def rule(self) -> Rule:
-        """How it composes."""
+        """Return how it composes with the others."""
         if self.principal is not None:
             return Rule.GRANTED
         return Rule.ZCDP if isinstance(self.loss, BoundedRange) else Rule.BASIC
@@ -112,7 +112,7 @@ class Dataset:
 
     @cached_property
     def spent(self) -> ApproximateDP:
-        """What all versions spent, as one loss."""
+        """Return what all versions spent, as one loss."""
         return self.cap.loss(self.running)
 
 
@@ -132,53 +132,36 @@ class AnalystBudget:
 
 
 def check_name(name: str, value: object) -> None:
-    """A name is 1 to 200 printable characters. Raises ParameterError."""
+    """Raise ParameterError unless a name is 1 to 200 printable characters."""
     if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
         raise ParameterError(name, value, "1 to 200 printable characters")
 
 
+SUMS = ("epsilon", "delta", "range_epsilon", "range_delta", "rho")
+"""The sums of a `RunningLoss` that are stored."""
+NOTIONS = len(SUMS)
 _STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is stored is negative
 
 
 def text_of(value: Fraction | int) -> str:
-    """ "numerator/denominator" in hexadecimal."""
+    """Return "numerator/denominator" in hexadecimal."""
     return f"{value.numerator:x}/{value.denominator:x}"
 
 
 @lru_cache(maxsize=1024)  # most of what is read was read before: a total is one sum further
 def rational_of(text: str) -> Fraction:
-    """The inverse of `text_of`, of numbers that are not negative. Raises LedgerError."""
-    found = _STORED.fullmatch(text)
-    if found is None:
+    """Return the inverse of `text_of`, of numbers that are not negative. Raises LedgerError."""
+    parts = _STORED.fullmatch(text)
+    if parts is None:
         raise LedgerError("a stored number is damaged")
-    return Fraction(int(found[1], 16), int(found[2], 16))
+    return Fraction(int(parts[1], 16), int(parts[2], 16))
 
 
 def sums_of(spent: RunningLoss) -> tuple[Fraction, ...]:
-    """Return the five sums of a `RunningLoss`, in the order of its fields."""
-    return (spent.epsilon, spent.delta, spent.range_epsilon, spent.range_delta, spent.rho)
-
-
-NOTIONS = len(sums_of(RunningLoss()))
-
-
-def columns_of(spent: RunningLoss) -> tuple[str, ...]:
-    """Return its five sums as text."""
-    return tuple(map(text_of, sums_of(spent)))
+    """Return the sums of a `RunningLoss`, in the order of the columns of `totals`."""
+    return tuple(getattr(spent, name) for name in SUMS)
 
 
 def loss_of(sums: Iterable[Fraction]) -> RunningLoss:
     """Return the inverse of `sums_of`."""
-    epsilon, delta, range_epsilon, range_delta, rho = sums
-    return RunningLoss(
-        epsilon=epsilon,
-        delta=delta,
-        range_epsilon=range_epsilon,
-        range_delta=range_delta,
-        rho=rho,
-    )
-
-
-def spent_of(columns: Sequence[str]) -> RunningLoss:
-    """Return the inverse of `columns_of`. Raises LedgerError."""
-    return loss_of(map(rational_of, columns))
+    return RunningLoss(**dict(zip(SUMS, sums, strict=True)))

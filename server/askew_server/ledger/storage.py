@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from askew.errors import LedgerError, storage_reason
+from askew_server.ledger.records import SUMS
 
 VERSION = 1
 APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
@@ -20,8 +21,7 @@ APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
 # Rationals are "numerator/denominator" in hexadecimal: exact, and free of the limit that Python
 # sets to the decimal digits of an int. Every row belongs to one act, by `sequence`.
 _RATIONAL = "TEXT NOT NULL CHECK ({0} GLOB '[0-9a-f]*/[1-9a-f]*')"
-_SPENT = ("epsilon", "delta", "range_epsilon", "range_delta", "rho")
-_SPENT_COLUMNS = ", ".join(f"{name} {_RATIONAL.format(name)}" for name in _SPENT)
+_SPENT_COLUMNS = ", ".join(f"{name} {_RATIONAL.format(name)}" for name in SUMS)
 _SEQUENCE = "sequence INTEGER PRIMARY KEY REFERENCES acts (sequence)"
 _NAME = "TEXT NOT NULL CHECK (length({0}) BETWEEN 1 AND 200)"
 
@@ -102,7 +102,7 @@ _TRIES = 100  # of rivals that make the file at the same moment
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Whatever the disk or SQLite reports, as a LedgerError that says what it means."""
+    """Raise whatever the disk or SQLite reports as a LedgerError that says what it means."""
     try:
         yield
     except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
@@ -142,10 +142,10 @@ def check_file(database: sqlite3.Connection, path: Path) -> None:
     """Raise LedgerError where pages are damaged, or tables, checks and triggers are not as this
     program makes them: without a trigger, rows could be rewritten.
     """
-    found = pragma(database, "quick_check")
-    if found != "ok":
-        raise LedgerError(f"the ledger {path} is damaged: {found}. Restore a backup")
-    foreign = _objects(database) ^ _made()
+    report = pragma(database, "quick_check")
+    if report != "ok":
+        raise LedgerError(f"the ledger {path} is damaged: {report}. Restore a backup")
+    foreign = _objects(database) ^ _own_objects()
     if foreign:
         names = ", ".join(sorted({f"{name}" for _, name, _, _ in foreign}))  # bytes, if damaged
         text = f"the ledger {path} has a schema that this program does not make: {names}"
@@ -157,7 +157,7 @@ def _objects(database: sqlite3.Connection) -> frozenset[tuple[object, ...]]:
 
 
 @cache
-def _made() -> frozenset[tuple[object, ...]]:
+def _own_objects() -> frozenset[tuple[object, ...]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         for statement in _schema():
             database.execute(statement)
@@ -165,13 +165,13 @@ def _made() -> frozenset[tuple[object, ...]]:
 
 
 def pragma(database: sqlite3.Connection, name: str) -> object:
-    """The value of a pragma."""
+    """Return the value of a pragma."""
     value: object = database.execute(f"PRAGMA {name}").fetchone()[0]
     return value
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Write-ahead logging. SQLite does not wait for others there, so this waits and tries again."""
+    """Turn write-ahead logging on. SQLite does not wait for others there: wait, and try again."""
     for tries_left in reversed(range(_TRIES)):
         try:
             if pragma(database, "journal_mode") != "wal":
@@ -217,9 +217,9 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_own(path: Path, name: str) -> None:
-    """A file, if it is there, is this account's and written by no other. It may be read by others.
+    """Raise LedgerError unless a file, if it is there, is this account's and written by no other.
 
-    Who can write the directory can still replace it. Raises LedgerError, OSError.
+    Others may read it. Who can write the directory can still replace it. Raises OSError.
     """
     try:
         status = path.stat()

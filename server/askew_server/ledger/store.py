@@ -1,36 +1,74 @@
-"""The ledger's file and its mark: an act is committed, then marked, then returned."""
+"""The ledger's file and its mark, and the one way to add to both.
+
+    open -> look -> (stored already: roll on)   nothing is written
+                 -> begin -> insert ... -> commit -> mark -> return
+                             any error: rollback, and nothing was spent
+
+A crash between commit and mark leaves a mark that is one act behind; whoever writes next catches it
+up before anything else.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
 
+from askew.dp.composition import RunningLoss
 from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
 from askew.errors import LedgerError, LedgerRefused
 from askew.noise.randomness import SystemBits
 from askew_server.folders import replace_file
 from askew_server.ledger import reading
-from askew_server.ledger.acts import LedgerEntry
-from askew_server.ledger.records import NOTIONS, loss_of
+from askew_server.ledger.records import NOTIONS, loss_of, sums_of, text_of
 from askew_server.ledger.storage import check_own, connect, storage_errors
 
-_Made = TypeVar("_Made")
+
+class Act:
+    """The rows of one act, under one number and one random id.
+
+    refused: why nothing can be spent, or None. sequence: the number of the act, once it has begun.
+    """
+
+    def __init__(self, database: sqlite3.Connection, refused: str | None = None) -> None:
+        self.database, self.refused = database, refused
+        self.sequence: int | None = None
+
+    def begin(self, after: int | None = None) -> int:
+        """Number the act by the last one of the ledger, or by `after`; return its number.
+
+        Raises LedgerRefused where nothing can be spent.
+        """
+        if self.refused is not None:
+            raise LedgerRefused(self.refused)
+        last = reading.last_acts(self.database)[0][0] if after is None else after
+        self.sequence = last + 1
+        self.insert("acts", SystemBits().read(ID_BYTES).hex())
+        return self.sequence
+
+    def insert(self, table: str, *columns: str | bytes | int | None) -> None:
+        """Add a row of this act."""
+        row = (self.sequence, *columns)
+        places = ", ".join("?" * len(row))
+        self.database.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608
+
+    def add_total(self, dataset: str, spent: RunningLoss) -> None:
+        """Add what a data set has spent after this act."""
+        self.insert("totals", dataset, *map(text_of, sums_of(spent)))
 
 
 class Store:
     """The database and its mark. SQLite's write lock is the lock of both: whoever has it finds the
-    mark at the last act, or one behind after a crash, and catches it up before anything else.
+    mark at the last act, or one behind after a crash.
     """
 
     def __init__(self, path: Path, mark_path: Path, patience: float) -> None:
         # A link leads to another disk: what it names is replaced, not the link.
         self._path, self._mark = path, Path(os.path.realpath(mark_path))
-        self._lock, self._bits = Lock(), SystemBits()
+        self._lock = Lock()
         with storage_errors(path):
             self._database = connect(path, patience)
         try:
@@ -57,24 +95,19 @@ class Store:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
 
-    def append(
-        self,
-        find: Callable[[sqlite3.Connection], _Made | None],
-        act: Callable[[LedgerEntry], _Made],
-    ) -> _Made:
-        """Return what `find` finds, else what `act` makes, once it is committed and marked.
+    @contextmanager
+    def appending(self) -> Iterator[Act]:
+        """Open an act that the caller may begin; at the end it is committed and marked.
 
-        Raises what find and act raise, LedgerRefused where ledger and mark differ, LedgerError.
+        Raises LedgerRefused where ledger and mark differ by then, LedgerError.
         """
         with self.transaction("BEGIN IMMEDIATE") as database:
-            found, refused = find(database), self._catch_up(database)
-            if found is not None:
-                return found
-            if refused is not None:
-                raise LedgerRefused(refused)
-            (last, _), _ = reading.last_acts(database)
-            made = act(self._entry(database, last + 1))
+            act = Act(database, self._catch_up(database))
+            yield act
+            if act.sequence is None:
+                return
             mark = reading.mark_of(database)
+        refused = None
         with self.transaction("BEGIN IMMEDIATE") as database:  # before anything comes of it
             if reading.last_acts(database)[0] == mark.position:
                 replace_file(self._mark, encode(mark))
@@ -82,7 +115,6 @@ class Store:
                 refused = self._catch_up(database)
         if refused is not None:
             raise LedgerRefused(refused)
-        return made
 
     def refused(self) -> str | None:
         """Return why nothing can be spent, or None. Takes the write lock: the two are one state."""
@@ -93,21 +125,19 @@ class Store:
     def accept(self) -> None:
         """Append an acceptance, with the larger losses of ledger and mark. Raises LedgerError."""
         with self.transaction("BEGIN IMMEDIATE") as database:
-            standing, known = self._compare(database)
+            standing, marked = self._compare(database)
             if standing.may_spend:
                 raise LedgerError("the ledger and its mark agree: there is nothing to accept")
             here = reading.mark_of(database)
+            act = Act(database)
             # After the last that either of the two knows: the number of a lost charge, by which its
             # release is known, is not given to another.
-            entry = self._entry(database, max(here.position[0], known.position[0]) + 1)
-            entry.insert("acceptances", standing.name)
-            for name, sums in larger(here.spent, known.spent).items():
-                entry.add_total(name, loss_of(sums))
+            act.begin(max(here.position[0], marked.position[0]))
+            act.insert("acceptances", standing.name)
+            for name, sums in larger(here.spent, marked.spent).items():
+                act.add_total(name, loss_of(sums))
         with self.transaction("BEGIN IMMEDIATE") as database:
-            self._write_mark(database)
-
-    def _entry(self, database: sqlite3.Connection, sequence: int) -> LedgerEntry:
-        return LedgerEntry(database, sequence, self._bits.read(ID_BYTES).hex())
+            replace_file(self._mark, encode(reading.mark_of(database)))
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
         check_own(self._mark, "mark")
@@ -120,16 +150,13 @@ class Store:
         return compare(content, NOTIONS, *reading.last_acts(database))
 
     def _catch_up(self, database: sqlite3.Connection) -> str | None:
-        """Write the mark where it is one act behind. Return why nothing can be spent, or None."""
+        # Returns why nothing can be spent.
         standing, _ = self._compare(database)
         if not standing.may_spend:
             return _refusal(standing)
         if standing is not Standing.OK:
-            self._write_mark(database)
+            replace_file(self._mark, encode(reading.mark_of(database)))
         return None
-
-    def _write_mark(self, database: sqlite3.Connection) -> None:
-        replace_file(self._mark, encode(reading.mark_of(database)))
 
 
 def _refusal(standing: Standing) -> str:

@@ -20,24 +20,25 @@ from askew.protocol.model_card import ModelCard
 def with_popularity(
     card: ModelCard, catalog: Catalog, release: Release
 ) -> tuple[ModelCard, Catalog, int]:
-    """Put the release's items first in the catalog's shared slate; return card, catalog and misses.
+    """Return the catalog with the release's items first in its shared slate, its card, and how many
+    items of the release it does not have.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
     articles, case and accents do not matter (`askew.catalog.titles`). Default items are left out:
-    every device has them. The items of the former slate fill it up to the length that it had. The
-    card's source names the release, so that a device can say what it shows before anything is
-    rated. The misses count items of the release that the catalog does not have.
+    every device has them.
+    The items of the former slate fill it up to the length that it had. The card's source names the
+    release, so that a device can say what it shows before anything is rated.
     """
     index, labels = (
         TitleIndex(catalog.items),
         Counter(title_key(item.label) for item in catalog.items),
     )
     clear = (key for key in map(title_key, release.items) if labels[key] < 2)
-    found = [item for item in map(index.get, clear) if item is not None]
-    popular = dict.fromkeys(item for item in found if item >= card.n_held)
+    matched = [item for item in map(index.get, clear) if item is not None]
+    popular = dict.fromkeys(item for item in matched if item >= card.n_held)
     rest = [item for item in catalog.shared_slate if item not in popular]
     slate = (*popular, *rest)[: len(catalog.shared_slate)]
     popular_first = replace(catalog, shared_slate=slate)
     source = f"{card.source}; newcomers see release {release.charge} of {release.dataset} first"
     served = replace(card, catalog_version=popular_first.version, source=source)
-    return served, popular_first, len(release.items) - len(found)
+    return served, popular_first, len(release.items) - len(matched)

@@ -30,9 +30,7 @@ _STORED = (
 
 
 def part_of_model(payload: bytes) -> str | None:
-    """Return what part of a model a charge paid for, such as a noisy matrix of likes; None for a
-    list.
-    """
+    """Return what of a model a charge paid for, a noisy matrix of likes; None of a list."""
     kind = "noisy matrix of likes"
     return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
 
@@ -55,9 +53,7 @@ class ReleaseReader:
         self._path = path
 
     def check(self) -> None:
-        """Check that the file is there and a ledger, as far as its first page says. Raises
-        LedgerError.
-        """
+        """Raise LedgerError unless the file is a ledger, as far as its first page says."""
         with self._database():
             pass
 
@@ -72,7 +68,7 @@ class ReleaseReader:
         return payload
 
     def named(self, charge: int) -> bytes:
-        """Return `document` for an operator. Raises LedgerError with the releases there are."""
+        """Return `document`. Raises LedgerError, which names the releases that there are."""
         try:
             return self.document(charge)
         except NotFound:
@@ -82,9 +78,7 @@ class ReleaseReader:
         raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
     def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
-        """Return at most `limit` releases after a charge, of one data set or, if it is empty, of
-        all.
-        """
+        """Return at most `limit` releases after a charge, of one data set or, if empty, of all."""
         with self._database() as database:
             rows = database.execute(
                 f"{_STORED} AND charges.sequence > ? AND ? IN ('', charges.dataset)"
@@ -96,8 +90,8 @@ class ReleaseReader:
                 for charge, payload in rows
                 if not part_of_model(payload)
             )
-            page = tuple(islice(summaries, limit + 1))
-        return ReleasePage(page[:limit], len(page) > limit)
+            first = tuple(islice(summaries, limit + 1))
+        return ReleasePage(first[:limit], len(first) > limit)
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -116,7 +110,7 @@ class ReleaseReader:
             ) from None
 
     def _immutable(self) -> str:
-        # A copy in a read-only folder has no log beside it and can get none: read it as it is.
+        """A copy in a read-only folder has no log beside it and can get none: read it as it is."""
         log = self._path.with_name(self._path.name + "-wal")
         alone = not log.exists() and not os.access(self._path.parent, os.W_OK)
         return "&immutable=1" if alone else ""

@@ -63,7 +63,7 @@ def read_ratings(
     bad_share: float = BAD_SHARE,
 ) -> tuple[RatingTable, Omissions]:
     """Return the ratings of a table, and what was left out: bad rows, and what the same person
-    rated again further down. share: is told which part was read.
+    rated again further down. share: is called with the part that was read.
 
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
     times: whether to keep when each rating was made. bad_share: of which rows may be bad.
@@ -84,7 +84,7 @@ def read_ratings(
             chunk.append(column)
         share(batch.share)
     columns = [_unified(chunk) for chunk in chunks]
-    (person, people), (item, items) = (_keys(*each) for each in columns[:2])
+    (person, people), (item, items) = (_keys(*column) for column in columns[:2])
     rating = _looked_up(*columns[2], _rating)
     good = np.ones(len(rating), np.bool_)
     for name, wrong in (("rating", np.isnan(rating)), ("user", person < 0), ("item", item < 0)):
@@ -97,17 +97,16 @@ def read_ratings(
     item, of_items = _ranked(item[good], np.array(by_key, np.int64))
     time = None
     if times:
-        known = _looked_up(*columns[3], _time) if columns[3:] else np.full(len(rating), np.nan)
-        time = known[good]
+        time = _looked_up(*columns[3], _time)[good] if columns[3:] else np.full(len(person), np.nan)
     keys = tuple([items[code] for code in of_items.tolist()])
-    found = RatingTable(person, item, rating[good], len(of_people), keys, time=time)
+    ratings = RatingTable(person, item, rating[good], len(of_people), keys, time=time)
     if counts is not None:
-        return found.likes_of_counts(counts), left_out
+        return ratings.likes_of_counts(counts), left_out
     again = _rated_again(person, item, len(keys))
     if again.size:
         rows.leave_out(np.flatnonzero(good)[again], _AGAIN, left_out)
-        found = found.without(again)
-    return found, left_out
+        ratings = ratings.without(again)
+    return ratings, left_out
 
 
 def read_items(
@@ -142,12 +141,12 @@ def read_items(
 
 
 def chosen_columns(table: Table, choices: Sequence[tuple[str, ...]], what: str) -> tuple[str, ...]:
-    """Return the first of these sets of columns that a table has. Raises DataError, which names the
-    columns that are there where a wanted one is; else the first line may be somebody's.
-    """
+    """Return the first of these sets of columns that a table has. Raises DataError."""
     for names in choices:
         if set(names) <= set(table.columns):
             return names
+    # The message names the columns that a table has only where a wanted one is among them: else its
+    # first line may be somebody's ratings.
     wanted = " or ".join(map(",".join, choices))
     there = {name for names in choices for name in names} & set(table.columns)
     it_has = f"; it has {', '.join(table.columns)}" if there else ""
@@ -174,7 +173,9 @@ class _Origins:
     """From which row of which file each row of a table is."""
 
     def __init__(self) -> None:
-        self._starts, self._runs, self._size = [], [], 0  # type: ignore[var-annotated]
+        self._starts: list[int] = []
+        self._runs: list[tuple[str, int | NDArray[np.int64]]] = []
+        self._size = 0
 
     def add(self, file: str, rows: NDArray[np.int64]) -> None:
         """Note the numbers of the next rows; most follow each other."""
@@ -195,7 +196,8 @@ class _Origins:
     def leave_out(self, rows: NDArray[np.intp], reason: str, left_out: Omissions) -> None:
         """Count rows, in order, and name the first."""
         for row in rows[:SHOWN].tolist():
-            left_out.add(*(self.of(row)[0], reason, self.of(row)[1]))
+            number, file = self.of(row)
+            left_out.add(number, reason, file)
         if len(rows) > SHOWN:
             left_out.add(0, reason, times=len(rows) - SHOWN)
 
@@ -210,15 +212,15 @@ def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
 
 
 def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
-    """Return the same of keys; -1 for what is none."""
-    known: dict[str, int] = {}
+    """Return which key each row has, -1 for what is none, and the keys."""
+    codes_of: dict[str, int] = {}
     of_text = np.empty(len(texts), np.int32)
     for at, text in enumerate(texts):
         try:
-            of_text[at] = known.setdefault(checked_key("key", text), len(known))
+            of_text[at] = codes_of.setdefault(checked_key("key", text), len(codes_of))
         except BadField:
             of_text[at] = -1
-    return of_text[codes], list(known)
+    return of_text[codes], list(codes_of)
 
 
 def _looked_up(
@@ -235,10 +237,9 @@ def _rating(text: str) -> float:
 
 
 def _time(text: str) -> float:
-    """nan for what is no number: a rating is not lost with its time."""
     try:
         return float(text)
-    except ValueError:
+    except ValueError:  # a rating is not lost with its time
         return np.nan
 
 

@@ -11,7 +11,7 @@ from askew.errors import ParameterError
 from askew.spaces.vectors import RatingScale
 
 LIKED_OR_NOT = RatingScale(0.0, 1.0, 1.0)
-"""What counts become: on a device too, everything from 1 on is a like."""
+"""The scale that counts become: on a device too, everything from 1 on is a like."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,8 +20,8 @@ class RatingTable:
 
     Persons are coded 0..n_people-1 in the order of their first row. Items are coded by their
     place in `item_keys`, which is sorted, so the item codes do not depend on the order of rows.
-    scale: the one that they were read on, or None where only their range tells. time: when each was
-    made, in any unit, nan where nobody knows; None where nobody asked.
+    scale: the one that they were read on, or None where only their range tells. time: of every
+    rating, in any unit, nan where the file has none; None where nobody asked.
     """
 
     person: NDArray[np.signedinteger]
@@ -42,60 +42,48 @@ class RatingTable:
         _check_codes("item", self.item, len(self.item_keys))
 
     def __len__(self) -> int:
-        """The number of ratings."""
+        """Return the number of ratings."""
         return len(self.rating)
 
     def only(self, people: NDArray[np.integer]) -> RatingTable:
-        """The ratings of these people, in the order of their codes. Items stay, also those that
-        nobody of them rated.
+        """Return the ratings of these people, in the order of their codes. Items stay, also those
+        that nobody of them rated.
         """
         wanted = np.zeros(self.n_people, dtype=np.bool_)
         wanted[people] = True
-        kept, code = wanted[self.person], np.cumsum(wanted) - 1
-        return replace(
-            self,
-            person=code[self.person[kept]],
-            item=self.item[kept],
-            rating=self.rating[kept],
-            n_people=int(wanted.sum()),
-            time=None if self.time is None else self.time[kept],
-        )
+        table, code = self._at(wanted[self.person]), np.cumsum(wanted) - 1
+        return replace(table, person=code[table.person], n_people=int(wanted.sum()))
 
     def without(self, rows: NDArray[np.intp]) -> RatingTable:
         """Return all but these rows; people and items stay."""
         kept = np.ones(len(self), np.bool_)
         kept[rows] = False
-        return replace(
-            self,
-            person=self.person[kept],
-            item=self.item[kept],
-            rating=self.rating[kept],
-            time=None if self.time is None else self.time[kept],
-        )
+        return self._at(kept)
 
     def likes_of_counts(self, least: float) -> RatingTable:
-        """Counts as ratings, 1 for a like: `least` of a thing or more, 0 for fewer.
-
-        The counts of one thing by one person add up.
+        """Return counts as ratings: 1, a like, for `least` of a thing or more, 0 for fewer. The
+        counts of one thing by one person add up.
         """
         pairs = self.person.astype(np.int64) * len(self.item_keys) + self.item
         _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
         totals = np.bincount(place, weights=self.rating)
         by_row = np.argsort(first)
-        person, item, liked = self.person[first], self.item[first], totals >= least
+        liked = (totals >= least)[by_row].astype(np.float64)
+        return replace(self._at(first[by_row]), rating=liked, scale=LIKED_OR_NOT)
+
+    def _at(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> RatingTable:
         return replace(
             self,
-            person=person[by_row],
-            item=item[by_row],
-            rating=liked[by_row].astype(np.float64),
-            scale=LIKED_OR_NOT,
-            time=None if self.time is None else self.time[first][by_row],
+            person=self.person[rows],
+            item=self.item[rows],
+            rating=self.rating[rows],
+            time=None if self.time is None else self.time[rows],
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """What is known about one item."""
+    """The public words of one item."""
 
     title: str
     year: int | None

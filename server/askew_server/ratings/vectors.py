@@ -40,12 +40,12 @@ class Vectors:
     keys: tuple[str, ...] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        """The number n of vectors."""
+        """Return the number n of vectors."""
         return len(self.numbers)
 
 
 def read_vectors(path: Path) -> Vectors:
-    """The vectors of a file. Raises DataError."""
+    """Read the vectors of a file. Raises DataError."""
     readers = {".npz": _npz, ".safetensors": _safetensors, ".parquet": _parquet}
     reader = readers.get(path.suffix)
     if reader is None:
@@ -93,7 +93,7 @@ def _checked_keys(path: Path, keys: NDArray[Any]) -> tuple[str, ...]:
 def _npz(path: Path) -> _Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_size(path, sum(each.file_size for each in archive.infolist()))
+            _check_size(path, sum(part.file_size for part in archive.infolist()))
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in (_VECTORS, _KEYS) if name in arrays}
     except (
@@ -132,7 +132,7 @@ def _parquet(path: Path) -> _Arrays:
             return {}
         groups = map(file.metadata.row_group, range(file.num_row_groups))
         columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-        own = [each for each in columns if each.path_in_schema.split(".")[0] in names]
+        own = [column for column in columns if column.path_in_schema.split(".")[0] in names]
         # Of repeated values, only their number says how large they are when unpacked.
         _check_size(path, sum(max(8 * c.num_values, c.total_uncompressed_size) for c in own))
         table = file.read(columns=names)
@@ -142,14 +142,14 @@ def _parquet(path: Path) -> _Arrays:
         if not sizes.size or sizes.min() != sizes.max():
             raise DataError(f"{path}: its vectors must be one or more, all of one length")
         flat = compute.list_flatten(lists).cast(pa.float64(), safe=False)
-        found = {_VECTORS: flat.to_numpy(zero_copy_only=False).reshape(len(sizes), -1)}
+        arrays = {_VECTORS: flat.to_numpy(zero_copy_only=False).reshape(len(sizes), -1)}
         if "key" in names:
             keys = table["key"].combine_chunks()
             if keys.null_count:
                 row = keys.is_null().index(True).as_py() + 1
                 raise DataError(f"{path}: the vector in row {row} has no key")
-            found[_KEYS] = np.array(as_texts(keys).to_pylist(), dtype=object)
-        return found
+            arrays[_KEYS] = np.array(as_texts(keys).to_pylist(), dtype=object)
+        return arrays
 
 
 def _check_size(path: Path, size: int) -> None:

@@ -50,7 +50,7 @@ class AnalystPlan:
 
     @property
     def mechanism(self) -> LimitedDomain:
-        """The mechanism."""
+        """Return the mechanism."""
         bound = self.offered.max_items_per_unit or USUAL_BOUND
         return LimitedDomain(
             k=self.question.k,
@@ -63,12 +63,12 @@ class AnalystPlan:
 
     @property
     def task(self) -> CountingTask:
-        """What is counted."""
+        """Return what is counted."""
         bound, kbar = self.mechanism.max_items_per_unit, self.mechanism.kbar
         return replace(self.offered, max_items_per_unit=bound, limit=kbar + 1)
 
     def charge_request(self, principal: str) -> ChargeRequest:
-        """The spend: k outputs reserved, until the answer is stored."""
+        """Return the spend: k outputs reserved, until the answer is stored."""
         return ChargeRequest(
             dataset=self.question.dataset,
             version=self.version,
@@ -126,14 +126,14 @@ class AnalystDesk:
         self._one_at_a_time = one_at_a_time or Lock()
 
     def check(self) -> None:
-        """Raises LedgerError where the budgets that are offered cannot be read."""
+        """Raise LedgerError where the budgets that are offered cannot be read."""
         for dataset in self._offered:
             self._ledger.dataset(dataset)
 
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
-        """What is left. Raises NotFound where nothing was granted: denied by default."""
+        """Return what is left. Raises NotFound where nothing was granted: denied by default."""
         granted = self._ledger.budgets(dataset) if dataset in self._offered else ()
-        own = [each for each in granted if each.principal == principal]
+        own = [grant for grant in granted if grant.principal == principal]
         if not own:
             raise NotFound("budget")
         newest = own[-1]
@@ -141,7 +141,7 @@ class AnalystDesk:
         return BudgetStatus(newest.terms, spent.outputs, spent.calls, newest.closed)
 
     def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
-        """The stored answer, and the budget after it. Raises NotFound and Refused."""
+        """Return the stored answer, and the budget after it. Raises NotFound and Refused."""
         budget = self.budget(principal, question.dataset)
         if budget.closed:
             raise Refused("the operator closed this budget")

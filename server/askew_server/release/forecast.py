@@ -13,18 +13,21 @@ import csv
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from hashlib import sha256
-from math import log, log2
+from math import floor, log, log2, log10
 from pathlib import Path
 
 import numpy as np
 
-from askew.dp.privacy import BoundedRange
+from askew.dp.composition import PrivacyFilter, RunningLoss
+from askew.dp.privacy import ApproximateDP, BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
 from askew.errors import BudgetExceeded, DataError, ParameterError, shown
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
+from askew_server.counting import EventSource
 from askew_server.ledger import Dataset
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import (
@@ -48,7 +51,8 @@ _TOO_MANY = 40.0  # log2 of more users than there are people
 _LONGEST_COUNT = 40  # digits, beyond what is accepted
 _TRIES = 7  # halvings of the range in which the users needed lie
 _DRAWS, _FEWER, _LEAST = 32, 12, 2  # of a mechanism from made-up counts
-_PLANNED = 1000  # releases of one data set
+PLANNED = 1000
+"""Releases of one data set, as far as anybody plans."""
 _WORK = 600_000  # items and places that all draws of a simulation may look at
 
 
@@ -59,7 +63,7 @@ class SimulatedBits(RandomBits):
         self._rng = np.random.default_rng(seed)
 
     def read(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Return the next `count` bytes."""
         return self._rng.bytes(count)
 
 
@@ -76,7 +80,7 @@ class Expectation:
 
     @classmethod
     def of(cls, text: str, k: int) -> Expectation:
-        """A number of users at place k, or a csv file with a column `count`, an item a row.
+        """Read a number of users at place k, or a csv file with a column `count`, an item a row.
 
         Raises DataError for a file that has no k counts, ParameterError for a number below 1.
         """
@@ -100,7 +104,7 @@ class Expectation:
         return cls(counts, f"{counts[k - 1]} users at place {k}, of {name} (sha256 {digest})")
 
     def users(self, k: int) -> int:
-        """At place k."""
+        """Return how many users are expected at place k."""
         return self.counts[0] if len(self.counts) == 1 else self.counts[k - 1]
 
 
@@ -130,12 +134,12 @@ class Forecast:
 
     @property
     def finds_half(self) -> bool:
-        """Whether it is expected to."""
+        """Return True if at least half of the items are expected to be right."""
         k = self.asked.k
         return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """As JSON has it: epsilon, delta and chance are exact rationals, as text."""
+        """Return it as JSON has it: epsilon, delta and chance are exact rationals, as text."""
         asked = self.asked
         return {
             "mechanism": self.mechanism,
@@ -157,7 +161,7 @@ class Forecast:
         }
 
     def row(self) -> Row:
-        """As a table has it: "none" where there is none, or none is known."""
+        """Return it as a table has it: "none" where there is none, or none is known."""
         return {name: _cell(value) for name, value in self.named().items()}
 
 
@@ -169,7 +173,7 @@ def forecast(
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Of a mechanism on a request. Raises ParameterError where the two do not fit together.
+    """Foresee a mechanism on a request. Raises ParameterError where the two do not fit together.
 
     needs: whether the users needed are looked for, which takes as long as the hits.
     """
@@ -205,42 +209,97 @@ def forecasts(
     expectation: Expectation | None = None,
     *,
     needs: bool = True,
+    lists: int = 1,
 ) -> list[Forecast]:
-    """Of every mechanism that domain, delta and neighboring relation allow, the best first.
+    """Forecast every mechanism that domain, delta and neighboring relation allow, the best first.
 
     One that needs no delta is asked without; one that needs a delta only where there is one: a pure
-    epsilon is not traded for a delta that nobody offered.
+    epsilon is not traded for a delta that nobody offered. lists: so many pay with `asked`.
     """
-    found = []
+    allowed = []
     for name, spec in specs().items():
         takes_delta = spec.needs_delta or asked.share
         own = asked if takes_delta else replace(asked, delta=asked.delta * 0)
-        try:
+        with suppress(ParameterError):
             own = with_default_bound(name, own)
-            found.append(forecast(name, own, n_items, expectation, needs=needs))
-        except ParameterError:
-            continue
-    return sorted(found, key=lambda each: _worst_last(each, asked))
+            if lists > 1:
+                own, _, _ = one_of_many(lists, asked, name, n_items)
+            allowed.append(forecast(name, own, n_items, expectation, needs=needs))
+    return sorted(allowed, key=lambda row: _worst_last(row, asked))
 
 
-def best_of(found: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
-    """The one to propose: the most hits; of those that are as good, the one that bears it best
-    if there are fewer users. None without an expectation.
+def one_of_many(
+    lists: int, budget: MechanismRequest, mechanism: str, n_items: int | None
+) -> tuple[MechanismRequest, PrivacyFilter, ApproximateDP]:
+    """Return the request of a list, where a budget pays for so many alike, the cap to open their
+    data set with, and what all of them spend.
+
+    budget: epsilon and delta of all lists together. Bounded-range mechanisms compose by zCDP, for
+    which the delta that the lists do not need is the slack; others add up. The epsilon of a list is
+    the largest of three digits that the cap pays for, by the arithmetic of the ledger.
+    Raises ParameterError.
+    """
+    if not 1 <= lists <= PLANNED:
+        raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
+    spec = specs().get(mechanism)
+    takes_delta = bool(budget.share) or (spec is not None and spec.needs_delta)
+    delta = budget.delta / (2 * lists) if takes_delta else Fraction(0)
+    cap = PrivacyFilter(
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        slack=budget.delta - delta * lists,
+        neighbors=budget.neighbors,
+    )
+    source = EventSource(events="events", catalog=None if n_items is None else "catalog")
+    share = budget.epsilon / lists
+    digit = Fraction(10) ** (floor(log10(share)) - 2)
+
+    def requested(digits: int) -> MechanismRequest:
+        return with_default_bound(mechanism, replace(budget, epsilon=digits * digit, delta=delta))
+
+    def spent(digits: int) -> ApproximateDP | None:
+        plan = ReleasePlan(
+            dataset="lists",
+            version="1",
+            source=source,
+            mechanism=mechanism,
+            asked=requested(digits),
+        )
+        loss, running = plan.charge_request(ranged=cap.slack > 0).loss, RunningLoss()
+        with suppress(BudgetExceeded):
+            for _ in range(lists):
+                running = cap.after(running, loss)
+            return cap.loss(running)
+        return None
+
+    low, high = int(share / digit), int(budget.epsilon / digit) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if spent(middle) else (low, middle)
+    total = spent(low)
+    if total is None:
+        raise ParameterError("lists", lists, "fewer, or a larger delta")
+    return requested(low), cap, total
+
+
+def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
+    """Return the one to propose: the most hits; of those that are as good, the one that bears it
+    best if there are fewer users. None without an expectation.
 
     Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
     """
-    known = [
-        each for each in found if each.expected_hits is not None and not _loses_events(each, asked)
+    likely = [
+        row for row in candidates if row.expected_hits is not None and not _loses_events(row, asked)
     ]
-    if not known:
+    if not likely:
         return None
-    most = max(each.expected_hits or 0 for each in known)
-    near = [each for each in known if (each.expected_hits or 0) >= most - _NEAR * each.asked.k]
-    return max(near, key=lambda each: each.hits_if_half or 0)
+    most = max(row.expected_hits or 0 for row in likely)
+    near = [row for row in likely if (row.expected_hits or 0) >= most - _NEAR * row.asked.k]
+    return max(near, key=lambda row: row.hits_if_half or 0)
 
 
 def with_default_bound(mechanism: str, asked: MechanismRequest) -> MechanismRequest:
-    """A request with the mechanism's usual contribution bound, unless it names one."""
+    """Return a request with the mechanism's usual contribution bound, unless it names one."""
     bound = asked.max_items_per_unit or default_bound(mechanism)
     return replace(asked, max_items_per_unit=bound)
 
@@ -263,18 +322,18 @@ class _Simulation:
         self._rate = float(asked.epsilon)
 
     def hits(self, share: float, draws: int) -> float:
-        """Of the k listed, how many are right where counts are `share` of the expected."""
+        """Count how many of the k listed are right where counts are `share` of the expected."""
         falling = np.minimum(np.round(share * self._shape()), 2.0 ** (_TOO_MANY + 8))
         counts: Integers = falling.astype(np.int64)
         work = len(counts) + 100 * self._k  # long lists need fewer draws, and take longer
         times = min(draws, max(_LEAST, _WORK // work))
         bits = SimulatedBits(7)
         lists = (self._selector.select(counts, bits=bits) for _ in range(times))
-        right = (item < self._k for each in lists for item in each)  # counts fall with the item
+        right = (item < self._k for chosen in lists for item in chosen)  # counts fall with the item
         return sum(right) / times
 
     def users_needed(self) -> int | None:
-        """At place k, rounded to two digits: by bisection of their logarithm."""
+        """Find the users needed at place k, to two digits, by bisection of their logarithm."""
         unit = float(self._shape()[min(self._k, self._n_items) - 1])
         enough = RIGHT * min(self._k, self._n_items)
         if self._n_items <= self._k and self._known:
@@ -291,42 +350,42 @@ class _Simulation:
         return _two_digits(2**high)
 
     def _shape(self) -> Floats:
-        """The expected counts, continued by the law from the last that is known."""
-        known = self._first[: self._n_items]
-        last, steep = (self._k, _STEEP) if len(known) == 1 else (len(known), _steepness(known))
+        """Return the expected counts, continued by the law from the last that is known."""
+        counts = self._first[: self._n_items]
+        last, steep = (self._k, _STEEP) if len(counts) == 1 else (len(counts), _steepness(counts))
         ranks = np.arange(1, self._n_items + 1) / last
-        shape: Floats = known[-1] * np.exp(steep / _BEND * (1 - ranks**_BEND))
-        if len(known) > 1:
-            shape[: len(known)] = known
+        shape: Floats = counts[-1] * np.exp(steep / _BEND * (1 - ranks**_BEND))
+        if len(counts) > 1:
+            shape[: len(counts)] = counts
         return shape
 
 
-def _steepness(known: Floats) -> float:
-    """By how many percent counts fall where the rank grows by one, over the lower half of them."""
-    half = len(known) // 2
-    fall = log(max(known[half - 1], 1) / max(known[-1], 1)) / log(len(known) / half)
+def _steepness(counts: Floats) -> float:
+    """Return by how many percent counts fall where the rank grows by one, over their lower half."""
+    half = len(counts) // 2
+    fall = log(max(counts[half - 1], 1) / max(counts[-1], 1)) / log(len(counts) / half)
     return min(max(fall, _FLATTEST), _STEEPEST)
 
 
-def _loses_events(each: Forecast, asked: MechanismRequest) -> bool:
-    """Whether it has a bound that nobody asked for, where others need none."""
-    unasked = each.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
-    return unasked and each.n_items is not None
+def _loses_events(row: Forecast, asked: MechanismRequest) -> bool:
+    """Return True if it has a bound that nobody asked for, where others need none."""
+    unasked = row.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
+    return unasked and row.n_items is not None
 
 
-def _worst_last(each: Forecast, asked: MechanismRequest) -> tuple[bool, float, float, int]:
-    needed = float("inf") if each.users_needed is None else each.users_needed
-    return _loses_events(each, asked), -(each.expected_hits or 0), needed, each.error_bound
+def _worst_last(row: Forecast, asked: MechanismRequest) -> tuple[bool, float, float, int]:
+    needed = float("inf") if row.users_needed is None else row.users_needed
+    return _loses_events(row, asked), -(row.expected_hits or 0), needed, row.error_bound
 
 
 def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
-    """The column `count` of a csv, falling. Raises DataError."""
+    """Return the column `count` of a csv, falling. Raises DataError."""
     try:
         rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
         counts = [int(row["count"]) for row in rows]
     except (UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError):
         raise DataError(f"{name}: it is no csv with a whole number in a column 'count'") from None
-    if any(not 0 <= each < 1 << int(_TOO_MANY) for each in counts):
+    if any(not 0 <= count < 1 << int(_TOO_MANY) for count in counts):
         raise DataError(f"{name}: a count is below 0 or above {1 << int(_TOO_MANY):,}")
     return tuple(sorted(counts, reverse=True))
 
@@ -343,9 +402,9 @@ def _cell(value: str | float | None) -> str | int:
 
 
 def explained_in_words(
-    asked: MechanismRequest, n_items: int | None, found: Sequence[Forecast]
+    asked: MechanismRequest, n_items: int | None, rows: Sequence[Forecast]
 ) -> list[tuple[str, str]]:
-    """What is asked, the proposal, and what holds whatever the counts are."""
+    """Say what is asked, the proposal, and what holds whatever the counts are."""
     domain = (
         "of an unknown domain" if n_items is None else f"of the {n_items:,} of a public catalog"
     )
@@ -354,13 +413,13 @@ def explained_in_words(
         ("spends", f"{losses(asked.epsilon, asked.delta)}; neighbors: {asked.neighbors.value}"),
     ]
     if asked.share:
-        lines.append(("numbers", counts_in_words(found[0])))
-    best = best_of(found, asked)
+        lines.append(("numbers", counts_in_words(rows[0])))
+    best = best_of(rows, asked)
     if best is not None:
         lines.append(("proposed", proposal_in_words(best)))
-    if len(found) > 1:
+    if len(rows) > 1:
         return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
-    [only] = found
+    [only] = rows
     spec = specs()[only.mechanism]
     selected, _ = parts_of(only.asked, spec)
     noise = spec.noise(spec.build(selected), only.asked.max_items_per_unit)
@@ -368,49 +427,84 @@ def explained_in_words(
     return [*lines, ("noise", noise), ("accuracy", accuracy)]
 
 
-def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
-    """Headings and their text, in the order in which they are shown."""
-    numbers = [("numbers", counts_in_words(foreseen))] if plan.asked.share else []
+def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
+    """Say what each of so many lists may cost, how good it will be, and what is left then."""
+    own, cap, spent = one_of_many(lists, budget, chosen.mechanism, chosen.n_items)
+    opened = " ".join(
+        f"--{name} {number(getattr(cap, name))}" for name in ("epsilon", "delta", "slack")
+    )
+    hits = ""
+    if chosen.expected_hits is not None:
+        hits = f", {chosen.expected_hits} of {own.k} right expected"
     return [
-        ("will spend", _spend(plan, dataset)),
-        ("so far", f"{losses(dataset.spent.epsilon, dataset.spent.delta)} of {_cap(dataset)}"),
-        ("left", f"{_left(plan, dataset)} such releases, with this one"),
+        ("lists", f"{lists}, each by {chosen.mechanism} at {losses(own.epsilon, own.delta)}{hits}"),
+        ("opened by", f"ledger open {opened}, which stay as they are"),
+        ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
+    ]
+
+
+def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
+    """Return headings and their text, in the order in which they are shown."""
+    asked, cap, bound = plan.asked, dataset.cap, plan.asked.max_items_per_unit
+    loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
+    spends = losses(asked.epsilon, asked.delta)
+    if isinstance(loss, BoundedRange):
+        slack = f"which takes delta {number(cap.slack)} once for all"
+        spends = f"at most {spends}, by zCDP with the others, {slack}"
+    running, left = dataset.running, 0
+    with suppress(BudgetExceeded):
+        while left < PLANNED:
+            running, left = cap.after(running, loss), left + 1
+    more = " or more" if left == PLANNED else ""
+    kept = "every item of a person, each once"
+    if bound is not None:
+        kept = f"at most {bound} items of one person, each once, by a keyed hash"
+    if plan.source.catalog is None:
+        domain = "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
+    else:
+        domain = f"public: every item of {Path(plan.source.catalog).name}"
+    form = "best first" if plan.spec.ranked else "as a set, in the order of their names"
+    spent = losses(dataset.spent.epsilon, dataset.spent.delta)
+    return [
+        ("will spend", f"{spends}, once and for good, also if the job then fails"),
+        ("so far", f"{spent} of {losses(cap.epsilon, cap.delta)}"),
+        ("left", f"{left:,}{more} such releases, with this one"),
         ("data set", f"{plan.dataset}, version {plan.version}"),
-        ("protects", f"{PRIVACY_UNIT}; neighbors: {plan.asked.neighbors.value}"),
-        ("counts", _counts(plan)),
-        ("domain", _domain(plan)),
-        ("selects", _selects(plan)),
-        ("noise", plan.spec.noise(plan.selector, plan.asked.max_items_per_unit)),
-        *numbers,
+        ("protects", f"{PRIVACY_UNIT}; neighbors: {asked.neighbors.value}"),
+        ("counts", f"people per item; {kept}"),
+        ("domain", domain),
+        ("selects", f"{asked.k} items, {form}, by {plan.mechanism}"),
+        ("noise", plan.spec.noise(plan.selector, bound)),
+        *([("numbers", counts_in_words(foreseen))] if asked.share else []),
         ("needs", needs_in_words(foreseen)),
-        ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", plan.asked.k)),
+        ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", asked.k)),
     ]
 
 
 def counts_in_words(foreseen: Forecast) -> str:
-    """What the counts beside the items will be worth, whatever they are."""
+    """Say what the counts beside the items will be worth, whatever they are."""
     asked = foreseen.asked
     spent = f"for epsilon {number(asked.epsilon * asked.share)} of the total"
     return f"noisy counts beside the items, {spent}: {within_in_words(foreseen)}"
 
 
 def needs_in_words(foreseen: Forecast) -> str:
-    """How many users it takes for a list worth having."""
+    """Say how many users it takes for a list worth having."""
     if foreseen.users_needed is None:
         return "more users than there are, for 19 of 20 items to be right"
     users = f"about {foreseen.users_needed:,} users at place {foreseen.asked.k}"
     return f"{users} for 19 of 20 items to be right"
 
 
-def expected_in_words(found: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
-    """The expected hits of every mechanism, and which to take."""
-    hits = ", ".join(f"{each.mechanism} {each.expected_hits}" for each in found)
-    lines = [("expected", f"of {found[0].asked.k} right: {hits}")]
+def expected_in_words(rows: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
+    """Say the expected hits of every mechanism, and which to take."""
+    hits = ", ".join(f"{row.mechanism} {row.expected_hits}" for row in rows)
+    lines = [("expected", f"of {rows[0].asked.k} right: {hits}")]
     return lines if best is None else [*lines, ("proposed", proposal_in_words(best))]
 
 
 def proposal_in_words(best: Forecast) -> str:
-    """What is expected of the best, also of a wrong expectation."""
+    """Say what is expected of the best, also of a wrong expectation."""
     if not best.finds_half:
         return "none: no mechanism is expected to find half; take a larger epsilon or a smaller k"
     hits = f"{best.mechanism}: {best.expected_hits} of {best.asked.k} right"
@@ -418,7 +512,7 @@ def proposal_in_words(best: Forecast) -> str:
 
 
 def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> str:
-    """Why a release is refused that would be mostly noise."""
+    """Say why a release is refused that would be mostly noise."""
     instead = ""
     if best is not None and best.finds_half:
         instead = f"--mechanism {best.mechanism} is expected to find {best.expected_hits}; "
@@ -430,47 +524,8 @@ def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> st
 
 
 def accuracy_in_words(people: str, k: int) -> str:
-    """What holds before anybody is counted."""
+    """Say what holds before anybody is counted."""
     return (
         f"at least {number(100 * CHANCE)} % sure, whatever the counts:"
         f" no item listed is more than {people} people below place {k}"
     )
-
-
-def _spend(plan: ReleasePlan, dataset: Dataset) -> str:
-    most, slack = losses(plan.asked.epsilon, plan.asked.delta), number(dataset.cap.slack)
-    if isinstance(plan.charge_request(ranged=dataset.cap.slack > 0).loss, BoundedRange):
-        most = f"at most {most}, by zCDP with the others, which takes delta {slack} once for all"
-    return f"{most}, once and for good, also if the job then fails"
-
-
-def _left(plan: ReleasePlan, dataset: Dataset) -> str:
-    """How many of them the budget pays for, as far as anybody plans."""
-    loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
-    running, number = dataset.running, 0
-    with suppress(BudgetExceeded):
-        while number < _PLANNED:
-            running, number = dataset.cap.after(running, loss), number + 1
-    return f"{number:,}" if number < _PLANNED else f"{_PLANNED:,} or more"
-
-
-def _cap(dataset: Dataset) -> str:
-    return losses(dataset.cap.epsilon, dataset.cap.delta)
-
-
-def _counts(plan: ReleasePlan) -> str:
-    bound = plan.asked.max_items_per_unit
-    if bound is None:
-        return "people per item; every item of a person, each once"
-    return f"people per item; at most {bound} items of one person, each once, by a keyed hash"
-
-
-def _domain(plan: ReleasePlan) -> str:
-    if plan.source.catalog is None:
-        return "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
-    return f"public: every item of {Path(plan.source.catalog).name}"
-
-
-def _selects(plan: ReleasePlan) -> str:
-    form = "best first" if plan.spec.ranked else "as a set, in the order of their names"
-    return f"{plan.asked.k} items, {form}, by {plan.mechanism}"

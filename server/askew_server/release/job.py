@@ -51,7 +51,7 @@ class Beat:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Ends at a public moment, also by an exception."""
+        """End at a public moment, also by an exception."""
         began = self.clock()
         try:
             yield
@@ -67,7 +67,7 @@ class JobPlan(Protocol):
 
     @property
     def task(self) -> CountingTask:
-        """What is counted."""
+        """Return what is counted."""
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
         """Run the mechanism on private counts; what comes back is public."""
@@ -91,7 +91,7 @@ class ReleaseJob:
     look: Callable[[CountingTask], object] | None = None
 
     def publish(self, plan: JobPlan, request: ChargeRequest) -> StoredRelease:
-        """The stored release of this request: made and paid for now, or found from earlier.
+        """Return the stored release of this request: paid and made now, or found from earlier.
 
         Raises what the ledger and the engine raise. Whoever asks for the same at the same time, in
         whatever program, waits and gets the same bytes.

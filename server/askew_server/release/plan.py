@@ -48,38 +48,38 @@ class ReleasePlan:
 
     @cached_property
     def spec(self) -> MechanismSpec:
-        """The mechanism's row in the table of `selectors`."""
-        known, asked = self.source.catalog is not None, self.asked
+        """Return the mechanism's row in the table of `selectors`."""
+        has_catalog, asked = self.source.catalog is not None, self.asked
         with_counts = bool(asked.share)
         return spec_of(
-            self.mechanism, known_domain=known, delta=asked.delta, with_counts=with_counts
+            self.mechanism, known_domain=has_catalog, delta=asked.delta, with_counts=with_counts
         )
 
     @cached_property
     def selector(self) -> Selector:
-        """The mechanism itself."""
+        """Return the mechanism itself."""
         return self.spec.build(parts_of(self.asked, self.spec)[0])
 
     @cached_property
     def noise(self) -> NoisyCounts | None:
-        """That of the counts beside the items, if they are asked for."""
+        """Return that of the counts beside the items, if they are asked for."""
         return parts_of(self.asked, self.spec)[1]
 
     @property
     def least_items(self) -> int:
-        """How many items a catalog must have: k, unless the mechanism may stop before."""
+        """Return how many items a catalog must have: k, unless the mechanism may stop before."""
         return self.asked.k if self.spec.needs_catalog else 1
 
     @property
     def task(self) -> CountingTask:
-        """What is counted: every item of the catalog, or the top kbar + 1."""
+        """Return what is counted: every item of the catalog, or the top kbar + 1."""
         limit = None if self.source.catalog else self.asked.kbar + 1
         bound = self.asked.max_items_per_unit
         return CountingTask(**vars(self.source), max_items_per_unit=bound, limit=limit)
 
     @property
     def loss(self) -> ApproximateDP:
-        """The loss of this release alone: what was asked for, but a delta that nothing needs."""
+        """Return the loss of this release: what was asked for, but a delta that nothing needs."""
         selected, noise = parts_of(self.asked, self.spec)
         delta = selected.delta + (delta_of(noise.privacy_loss()) if noise else 0)
         return ApproximateDP(Fraction(self.asked.epsilon), Fraction(delta), self.asked.neighbors)
@@ -87,7 +87,7 @@ class ReleasePlan:
     def charge_request(
         self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
-        """The spend, whose digest is its key; `Ledger.asked` finds the newest, or makes another.
+        """Return the spend, by its digest; `Ledger.asked` finds the newest, or makes another.
 
         It follows from what the operator says and from nothing that the events hold: whether a
         second release exists must not depend on them.
@@ -111,14 +111,17 @@ class ReleasePlan:
         """Run the mechanism on private counts; what comes back is public."""
         items, stopped, exact = draw(self.selector, counts, bits)
         noisy: dict[str, Any] = {}
+        parameters = parameters_of(self.selector)
+        if self.expected is not None:  # no part of the request, since no answer depends on it
+            parameters["expected"] = self.expected
         if self.noise is not None:
+            law = "geometric" if isinstance(self.noise.privacy_loss(), PureDP) else "Gaussian"
+            parameters["counts"] = f"{self.asked.share} of epsilon, {law} noise"
             noisy = {
                 "counts": self.noise.perturb(exact, bits=bits),
                 "each_within": self.noise.error_bound(),
                 "all_within": self.noise.error_bound(of=self.asked.k),
             }
-        # No part of the request, since no answer depends on it.
-        expected = {} if self.expected is None else {"expected": self.expected}
         return Release(
             charge=charge,
             dataset=self.dataset,
@@ -129,20 +132,13 @@ class ReleasePlan:
             stopped=stopped,
             loss=self.loss,
             max_items_per_unit=self.asked.max_items_per_unit,
-            parameters=parameters_of(self.selector) | expected | self._share,
+            parameters=parameters,
             **noisy,
         )
 
     @property
-    def _share(self) -> dict[str, str]:
-        if self.noise is None:
-            return {}
-        law = "geometric" if isinstance(self.noise.privacy_loss(), PureDP) else "Gaussian"
-        return {"counts": f"{self.asked.share} of epsilon, {law} noise"}
-
-    @property
     def _ranged_loss(self) -> BoundedRange | None:
-        """As bounded-range rounds, unless their sum, which may be charged, is above epsilon."""
+        """Return it as bounded-range rounds, unless their sum, which may be charged, is more."""
         if self.spec.rounds is None or self.noise is not None:
             return None
         loss = self.spec.rounds(self.selector)
@@ -157,8 +153,8 @@ class ReleasePlan:
 def draw(
     selector: Selector, counts: TopCounts, bits: RandomBits
 ) -> tuple[tuple[str, ...], bool, list[int]]:
-    """The names of the items that a mechanism selects, whether a threshold ended the list, and the
-    counts of these items, which are private.
+    """Return the names of the items that a mechanism selects, whether a threshold ended the list,
+    and the counts of these items, which are private.
 
     Counts arrive by falling count. They are put in the order of the items' names first: a set is
     listed in the order of its places, and places by count would tell the true ranking. Ties then
@@ -174,7 +170,7 @@ def draw(
 
 
 def parameters_of(selector: Selector) -> dict[str, str]:
-    """Every public parameter of a mechanism, as text."""
+    """Return every public parameter of a mechanism, as text."""
     named = {name: value for name, value in vars(selector).items() if name != "neighbors"}
     return {name: str(value) for name, value in named.items() if value is not None}
 

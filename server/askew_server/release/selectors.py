@@ -1,15 +1,4 @@
-"""The mechanisms that a release may use, by the names that an operator types.
-
-    name                  domain      returns   epsilon asked   delta   what a unit may change
-    canonical (default)   known       set       total           none    every count, by at most 1
-    one-shot              known       set       total           none    the same
-    joint, pnf-joint      known       ranking   total           none    the same
-    peeling               known       ranking   total           none    the same
-    permute-and-flip      known       ranking   total           none    the same
-    concentrated-peeling  known       ranking   total           > 0     the same
-    laplace-counts        known       ranking   total           none    max_items_per_unit counts
-    limited-domain        any         ranking   split, below    > 0     max_items_per_unit counts
-    laplace-domain        any         ranking   total           > 0     max_items_per_unit counts
+"""The mechanisms that a release may use, by the names of `askew.mechanisms.kinds`.
 
 Where a unit may change every count, the contribution bound does not enter the guarantee, no
 epsilon is scaled by it, and by default there is none: it would lose events and gain nothing.
@@ -26,24 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol
 
-from askew.dp.composition import delta_of, rounds_of
+from askew.dp.composition import delta_of
 from askew.dp.privacy import BoundedRange, NeighboringRelation, PrivacyLoss, positive_rational
 from askew.dp.release import MAX_ITEMS
 from askew.errors import ParameterError
-from askew.mechanisms import (
-    Canonical,
-    ConcentratedPeeling,
-    Joint,
-    LaplaceCounts,
-    LaplaceLimitedDomain,
-    LimitedDomain,
-    OneShot,
-    Peeling,
-    PermuteAndFlip,
-    PNFJoint,
-)
+from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
+from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.parameters import ln, one_way
 from askew.mechanisms.shortfall import Bounded
@@ -51,7 +31,7 @@ from askew.mechanisms.tally import Counts
 from askew.noise.randomness import RandomBits
 from askew_server.release.tables import number
 
-MIN_KBAR = 1000
+MIN_KBAR = LEAST_DEPTH
 USUAL_BOUND = 100
 
 
@@ -59,10 +39,10 @@ class Selector(Bounded, Protocol):
     """A mechanism with its public parameters: safe to print."""
 
     def privacy_loss(self) -> PrivacyLoss:
-        """What one run costs."""
+        """Return what one run costs."""
 
     def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
-        """Places in the vector of counts."""
+        """Return places in the vector of counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +71,7 @@ class MechanismRequest:
 
     @property
     def kbar(self) -> int:
-        """How deep a limited domain looks. Deeper is never worse once it is above the bound."""
+        """Return how deep a limited domain looks: deeper is never worse above the bound."""
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
 
@@ -118,48 +98,37 @@ class MechanismSpec:
 
 
 def specs() -> dict[str, MechanismSpec]:
-    """The table, by name."""
-    return {
-        "canonical": MechanismSpec(
-            lambda w: Canonical(**_pure(w)), rounds=Canonical.ranged_loss, ranked=False
-        ),
-        "one-shot": MechanismSpec(lambda w: OneShot(**_pure(w)), ranked=False),
-        "joint": MechanismSpec(lambda w: Joint(**_pure(w)), rounds=Joint.ranged_loss),
-        "pnf-joint": MechanismSpec(lambda w: PNFJoint(**_pure(w))),
-        "peeling": MechanismSpec(lambda w: Peeling(**_pure(w)), rounds=Peeling.ranged_loss),
-        "permute-and-flip": MechanismSpec(lambda w: PermuteAndFlip(**_pure(w))),
-        "concentrated-peeling": MechanismSpec(
-            lambda w: ConcentratedPeeling(delta=w.delta, **_pure(w)),
-            rounds=ConcentratedPeeling.ranged_loss,
-            needs_delta=True,
-        ),
-        "laplace-counts": MechanismSpec(
-            lambda w: LaplaceCounts(**_pure(w) | {"max_items_per_unit": w.max_items_per_unit}),
-            noise=_of_bounded_counts,
-            needs_bound=True,
-        ),
-        "limited-domain": MechanismSpec(
-            _limited_domain,
-            rounds=LimitedDomain.ranged_loss,
-            noise=_of_rounds,
-            needs_catalog=False,
-            needs_delta=True,
-            needs_bound=True,
-        ),
-        "laplace-domain": MechanismSpec(
-            lambda w: LaplaceLimitedDomain(delta=w.delta, **_bounded(w)),
-            noise=_of_bounded_counts,
-            needs_catalog=False,
-            needs_delta=True,
-            needs_bound=True,
-        ),
+    """Return the table, by name."""
+    noise: dict[str, Callable[[Any, int | None], str]] = {
+        "laplace-counts": _of_bounded_counts,
+        "limited-domain": _of_rounds,
+        "laplace-domain": _of_bounded_counts,
     }
+    return {
+        name: MechanismSpec(
+            partial(_built, kind),
+            rounds=kind.mechanism.ranged_loss if kind.is_ranged else None,
+            noise=noise.get(name, _of_every_count),
+            ranked=kind.ranked,
+            needs_catalog=kind.needs_catalog,
+            needs_delta=kind.needs_delta,
+            needs_bound=kind.needs_bound,
+        )
+        for name, kind in KINDS.items()
+    }
+
+
+def _built(kind: Kind, asked: MechanismRequest) -> Selector:
+    selector: Selector = kind.build(
+        asked.k, asked.epsilon, asked.delta, asked.neighbors, asked.max_items_per_unit
+    )
+    return selector
 
 
 def parts_of(
     asked: MechanismRequest, spec: MechanismSpec
 ) -> tuple[MechanismRequest, NoisyCounts | None]:
-    """What the mechanism gets of a request, and the noise of the counts, if they are asked for.
+    """Return what the mechanism gets of a request, and the noise of the counts, or None.
 
     Counts may spend all of the delta of a mechanism that needs none, and half of the others'; what
     they do not need is the mechanism's, or is not spent. The losses of both parts add up to no more
@@ -180,28 +149,28 @@ def parts_of(
 
 
 def default_bound(name: str) -> int | None:
-    """The contribution bound of a mechanism where nobody names one: none, unless it needs one."""
+    """Return the contribution bound where nobody names one: none, unless it is needed."""
     spec = specs().get(name)
     return USUAL_BOUND if spec and spec.needs_bound else None
 
 
 def default_mechanism(*, known_domain: bool) -> str:
-    """The mechanism where nobody names one."""
+    """Return the mechanism where nobody names one."""
     return "canonical" if known_domain else "limited-domain"
 
 
 def spec_of(
     name: str, *, known_domain: bool, delta: Fraction, with_counts: bool = False
 ) -> MechanismSpec:
-    """The row of a name, if the domain and the delta allow it: where there are counts, they may
-    spend a delta that the mechanism does not need. Raises ParameterError.
+    """Return the row of a name, if the domain and the delta allow it: where there are counts, they
+    may spend a delta that the mechanism does not need. Raises ParameterError.
     """
     table = specs()
     if name not in table:
         raise ParameterError("mechanism", name, "one of " + ", ".join(table))
     spec = table[name]
     if spec.needs_catalog and not known_domain:
-        others = " or ".join(each for each, row in table.items() if not row.needs_catalog)
+        others = " or ".join(other for other, row in table.items() if not row.needs_catalog)
         limit = (
             f"{others} where no --catalog makes the items public: an item "
             "that one person alone brought in would show that this person is in the data"
@@ -212,19 +181,6 @@ def spec_of(
     if not spec.needs_delta and delta and not with_counts:
         raise ParameterError("delta", delta, f"0 for {name}, which needs none")
     return spec
-
-
-def _pure(asked: MechanismRequest) -> dict[str, Any]:
-    return {"k": asked.k, "epsilon": asked.epsilon, "neighbors": asked.neighbors}
-
-
-def _bounded(asked: MechanismRequest) -> dict[str, Any]:
-    return _pure(asked) | {"kbar": asked.kbar, "max_items_per_unit": asked.max_items_per_unit}
-
-
-def _limited_domain(asked: MechanismRequest) -> LimitedDomain:
-    epsilon, delta = rounds_of(asked.epsilon, asked.delta, asked.k)
-    return LimitedDomain(**_bounded(asked) | {"epsilon": epsilon, "delta": delta})
 
 
 def _of_rounds(limited: LimitedDomain, _: int | None) -> str:

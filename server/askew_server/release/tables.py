@@ -12,12 +12,12 @@ Row = Mapping[str, str | int]
 
 
 def number(value: Fraction | int) -> str:
-    """A short decimal; the exact rational stands in the release."""
+    """Return a short decimal; the exact rational stands in the release."""
     return f"{float(value):.6g}"
 
 
 def losses(epsilon: Fraction, delta: Fraction) -> str:
-    """A loss."""
+    """Return a loss in words."""
     return f"epsilon {number(epsilon)}, delta {number(delta)}"
 
 
@@ -26,27 +26,27 @@ class Within(Protocol):
 
     @property
     def each_within(self) -> int | None:
-        """How far each may be from the true one."""
+        """Return how far each may be from the true one."""
 
     @property
     def all_within(self) -> int | None:
-        """How far all of them may be."""
+        """Return how far all of them may be."""
 
 
 def within_in_words(counts: Within) -> str:
-    """How far noisy counts may be from the true ones."""
+    """Say how far noisy counts may be from the true ones."""
     sure = "at least 95 % sure"  # `askew.mechanisms.shortfall.CHANCE`, which would bring numpy
     return f"each within {counts.each_within:,}, all within {counts.all_within:,}, {sure}"
 
 
 def headed(lines: Sequence[tuple[str, str]]) -> str:
-    """Headings and their text, aligned."""
+    """Return headings and their text, aligned."""
     width = max(len(heading) for heading, _ in lines)
     return "\n".join(f"{heading:<{width}}  {plain_name(text)}" for heading, text in lines)
 
 
 def aligned(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """A table for a person: numbers to the right, text to the left."""
+    """Return a table for a person: numbers to the right, text to the left."""
     cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
     numeric = [all(isinstance(row[name], int) for row in rows) for name in columns]

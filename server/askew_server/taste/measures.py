@@ -1,12 +1,11 @@
-"""How well a ranking meets what people liked and did not show, person by person.
+"""How well rankings meet likes that were held out, person by person.
 
     NDCG@10    sum over ranks r = 1..10 of liked_r / log2(r + 1), over that sum of the best order
-    recall@20  how many of the first 20 were liked, over how many there could be: at most 20
+    recall@20  likes among the first 20, over the most that there could be: at most 20
 
-Both are of likes that were held out: neither a model nor a device has seen them. Items that a
-person has seen are not ranked. Where nothing liked was held out, nothing is known of a person: nan.
-A ranking is items, best first, (n, r), and NOTHING where it has no more. It may be shorter than 20:
-then what is missing is missed.
+Neither a model nor a device has seen the held-out likes. Items that a person has seen are not
+ranked. Both are nan for a person without held-out likes. A ranking is items, best first, (n, r),
+and NOTHING where it has no more; one that is shorter than 20 misses what it lacks.
 
 Sources: Jarvelin and Kekalainen 2002 (NDCG), with likes of equal worth; Liang, Krishnan, Hoffman,
 Jebara 2018 (recall@20 so).
@@ -25,7 +24,6 @@ from scipy.special import ndtr, stdtrit
 
 NDCG_DEPTH, RECALL_DEPTH = 10, 20
 NOTHING = -1
-"""In place of an item, where a ranking has no more."""
 
 Gains = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -45,11 +43,11 @@ class Estimate:
 
 
 def mean_of(values: Gains) -> Estimate:
-    """The mean of what is known, and its standard error."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    """Return the mean of the values that are not nan, and its standard error; nan for none."""
+    values = values[~np.isnan(values)]
+    if not len(values):
         return Estimate(float("nan"), float("nan"))
-    return Estimate(float(known.mean()), float(known.std() / np.sqrt(len(known))))
+    return Estimate(float(values.mean()), float(values.std() / np.sqrt(len(values))))
 
 
 def is_clear(gain: Estimate, n: int) -> bool:
@@ -63,41 +61,33 @@ def is_clear(gain: Estimate, n: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
-    """What people got of what they liked, (n,) each; nan where nobody knows."""
+class Accuracy:
+    """NDCG@10 and recall@20 of people, (n,) each; nan for people without held-out likes."""
 
     ndcg: Gains = field(repr=False)
     recall: Gains = field(repr=False)
 
-    @classmethod
-    def by(cls, ranked: Items, liked: csr_array) -> Met:
-        """By rankings (n, r); liked: held out, (n, n_items) of ones."""
-        hits = np.zeros(ranked.shape)
-        for column, items in enumerate(ranked.T):
-            found = liked[np.arange(len(ranked)), np.maximum(items, 0)]
-            hits[:, column] = np.asarray(found).ravel() if len(ranked) else 0
-        hits[ranked == NOTHING] = 0
-        n_liked = np.diff(liked.indptr)
-        known = np.where(n_liked > 0, 1.0, np.nan)
-        recall = hits[:, :RECALL_DEPTH].sum(axis=1) / np.clip(n_liked, 1, RECALL_DEPTH)
-        return cls(ndcg_of(hits[:, :NDCG_DEPTH], n_liked, NDCG_DEPTH) * known, recall * known)
+
+def evaluate_rankings(rankings: Items, held_out: csr_array) -> Accuracy:
+    """Return the accuracy of rankings (n, r) by held-out likes, (n, n_items) of ones."""
+    hits: Gains = np.zeros(rankings.shape)
+    for rank, items in enumerate(rankings.T if len(rankings) else ()):
+        hits[:, rank] = np.ravel(held_out[np.arange(len(rankings)), np.maximum(items, 0)])
+    hits[rankings == NOTHING] = 0
+    n_liked = np.diff(held_out.indptr)
+    unknown = np.where(n_liked > 0, 1.0, np.nan)
+    discounts = 1.0 / np.log2(np.arange(2, NDCG_DEPTH + 2))
+    best = np.concatenate([[1.0], np.cumsum(discounts)])[np.minimum(n_liked, NDCG_DEPTH)]
+    gained: Gains = hits[:, :NDCG_DEPTH] @ discounts[: hits.shape[1]]
+    recall = hits[:, :RECALL_DEPTH].sum(axis=1) / np.clip(n_liked, 1, RECALL_DEPTH)
+    return Accuracy(gained / best * unknown, recall * unknown)
 
 
-def ndcg_of(hits: Gains, n_liked: NDArray[np.integer], depth: int) -> Gains:
-    """NDCG of rankings, of which hits (n, r) says what was liked, against the best order of as many
-    as `depth` of all that was liked.
-    """
-    discounts = 1.0 / np.log2(np.arange(2, depth + 2))
-    ideal = np.concatenate([[1.0], np.cumsum(discounts)])[np.minimum(n_liked, depth)]
-    result: Gains = hits @ discounts[: hits.shape[1]] / ideal
-    return result
+def rank_items(scores: NDArray[np.floating], items: Items, depth: int = RECALL_DEPTH) -> Items:
+    """Return the best items for each person by scores (n, m), ties to the lower item, (n, r).
 
-
-def best_first(scores: NDArray[np.floating], items: Items, depth: int = RECALL_DEPTH) -> Items:
-    """The best of these items for each person by scores (n, m), ties to the lower item, (n, r).
-
-    items: (m,), or (n, m) of each person's own, NOTHING where there is none. A score of -inf is of
-    an item that is not to be ranked.
+    items: (m,), or (n, m) of each person's own, NOTHING where there is none. An item with a score
+    of -inf is not ranked.
     """
     own = np.broadcast_to(items, scores.shape)
     if scores.shape[1] > 4 * depth:  # sorting all of a catalog would take most of the time
@@ -108,32 +98,28 @@ def best_first(scores: NDArray[np.floating], items: Items, depth: int = RECALL_D
             scores = np.take_along_axis(scores, some, axis=1)
             own = np.take_along_axis(own, some, axis=1)
     order = np.lexsort((own, -scores), axis=1)[:, :depth]
-    ranked, reached = np.take_along_axis(own, order, axis=1), np.take_along_axis(scores, order, 1)
-    found: Items = np.where((reached > -np.inf) & (ranked >= 0), ranked, NOTHING)
-    return found
+    best, reached = np.take_along_axis(own, order, axis=1), np.take_along_axis(scores, order, 1)
+    rankings: Items = np.where((reached > -np.inf) & (best >= 0), best, NOTHING)
+    return rankings
 
 
 @dataclass(frozen=True, eq=False)
-class Profiles:
-    """People whom nothing was trained on: what their devices know, and what was held out; sparse
-    (n, n_items) of ones each.
+class HeldOutPeople:
+    """People whom nothing was trained on: what their devices know, likes and seen, and the likes
+    that were held out; sparse (n, n_items) of ones each.
     """
 
     likes: csr_array = field(repr=False)
     seen: csr_array = field(repr=False)
-    liked: csr_array = field(repr=False)
+    held_out: csr_array = field(repr=False)
 
     def __len__(self) -> int:
-        """The number n of people."""
+        """Return the number n of people."""
         return self.seen.shape[0]
 
-    def only(self, rows: NDArray[np.int64]) -> Profiles:
-        """Some of them."""
-        return Profiles(*(csr_array(part[rows]) for part in (self.likes, self.seen, self.liked)))
-
-    def ranked(self, scorer: Scorer, items: Items | None = None) -> Items:
-        """The best unseen of all items, of these (m,), or of each person's own (n, m), NOTHING
-        where there is none, (n, r).
+    def rank(self, scorer: Scorer, items: Items | None = None) -> Items:
+        """Return the best unseen of all items, of these (m,), or of each person's own (n, m),
+        NOTHING where there is none, (n, r).
         """
         n_items = self.seen.shape[1]
         wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)
@@ -145,10 +131,10 @@ class Profiles:
             scores[self.seen[rows].toarray() > 0] = -np.inf
             own = wanted if wanted.ndim == 1 else wanted[rows]
             places = np.broadcast_to(np.maximum(own, 0), (len(scores), wanted.shape[-1]))
-            found = np.take_along_axis(scores, places, axis=1)
-            parts.append(best_first(np.where(own == NOTHING, -np.inf, found), own))
+            of_own = np.take_along_axis(scores, places, axis=1)
+            parts.append(rank_items(np.where(own == NOTHING, -np.inf, of_own), own))
         return np.concatenate(parts)
 
-    def met(self, scorer: Scorer, items: Items | None = None) -> Met:
-        """What they get by these scores, of all items or of these (`ranked`)."""
-        return Met.by(self.ranked(scorer, items), self.liked)
+    def evaluate(self, scorer: Scorer, items: Items | None = None) -> Accuracy:
+        """Return their accuracy by these scores, of all items or of these (`rank`)."""
+        return evaluate_rankings(self.rank(scorer, items), self.held_out)

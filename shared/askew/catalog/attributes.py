@@ -22,19 +22,20 @@ _SIX_DIGITS = 10**6
 
 
 def decimals(stored: NDArray[np.float32]) -> list[float]:
-    """Stored numbers as the decimals that they were: 23.6 again, and not the float32 beside it. Of
-    each the number of fewest digits that is stored alike, as a float64; NaN stays NaN.
+    """Return stored numbers as the decimals that they were: 23.6 again, not the float32 beside it.
+
+    A decimal is the number of fewest digits that is stored alike, as a float64; NaN stays NaN.
     """
     with np.errstate(invalid="ignore"):  # a NaN of any bits
         wide = stored.astype(np.float64)
     hundredths = np.rint(wide * 100)
-    found: NDArray[np.float64] = hundredths / 100
+    rounded: NDArray[np.float64] = hundredths / 100
     # No two decimals of six digits are stored alike, so one of them has the fewest.
     few = bool((np.abs(hundredths) < _SIX_DIGITS).all())
-    if few and np.array_equal(found.astype(np.float32), stored):
-        short: list[float] = found.tolist()
+    if few and np.array_equal(rounded.astype(np.float32), stored):
+        short: list[float] = rounded.tolist()
         return short
-    return [float(str(each)) for each in stored]
+    return [float(str(number)) for number in stored]
 
 
 Rows = NDArray[np.integer[Any]]
@@ -50,14 +51,14 @@ class Titles:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Titles:
-        """The texts of a list, in its order."""
+        """Join the texts of a list, in its order."""
         return cls.of_encoded([text.encode() for text in texts])
 
     @classmethod
     def of_encoded(cls, encoded: Sequence[bytes]) -> Titles:
-        """The same in UTF-8."""
+        """Join texts in UTF-8."""
         blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        return cls(blob, np.cumsum([len(each) for each in encoded], dtype=np.int64))
+        return cls(blob, np.cumsum([*map(len, encoded)], dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -70,21 +71,21 @@ class Titles:
         return (self[item] for item in range(len(self)))
 
     def part(self, rows: Rows) -> Titles:
-        """The same of some rows."""
+        """Return the titles of some rows."""
         return Titles.of_encoded(self.encoded(rows))
 
     def take(self, rows: Rows) -> list[str]:
-        """The texts of some rows, in their order."""
-        return [str(each, "utf-8") for each in self.encoded(rows)]
+        """Return the texts of some rows, in their order."""
+        return [str(text, "utf-8") for text in self.encoded(rows)]
 
     def encoded(self, rows: Rows) -> list[bytes]:
-        """The same in UTF-8."""
+        """Return the texts of some rows in UTF-8."""
         starts = np.where(rows > 0, self.ends[rows - 1], 0).tolist()
         spans, blob = zip(starts, self.ends[rows].tolist(), strict=True), self.blob.data
         return [bytes(blob[start:end]) for start, end in spans]
 
     def check(self, name: str) -> None:
-        """Raises OutOfRange unless each is plain text, as `askew.limits.check_plain` has it."""
+        """Raise OutOfRange unless all are plain text, as `askew.limits.check_plain` has it."""
         limit = OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
         sizes = np.diff(self.ends, prepend=0)
         whole = int(self.ends[-1]) if len(self) else 0
@@ -102,19 +103,16 @@ class Titles:
             raise limit from None
 
     def _check_marks(self, name: str, first: int) -> None:
-        """Raises OutOfRange for a text of a slice with many marks in a row."""
         texts = range(first, min(first + _SLICE, len(self)))
         if not has_few_marks(self._part(first).tobytes().decode()):  # in one, or across two
             for item in texts:
                 check_marks(name, self[item])
 
     def _part(self, first: int) -> NDArray[np.uint8]:
-        """The bytes of a slice of texts."""
         start = int(self.ends[first - 1]) if first else 0
         return self.blob[start : int(self.ends[first : first + _SLICE][-1])]
 
     def _is_plain(self, first: int) -> bool:
-        """Return True if each of a slice of texts is visible."""
         ends = self.ends[first : first + _SLICE]
         start, part = int(self.ends[first - 1]) if first else 0, self._part(first)
         starts = np.concatenate([[start], ends[:-1]]) - start
@@ -144,20 +142,20 @@ class _Values:
 
     @classmethod
     def of_arrays(cls, arrays: Arrays) -> Self:
-        """The column of these arrays."""
+        """Return the column of these arrays."""
         return cls(arrays["values"])
 
     @property
     def arrays(self) -> Arrays:
-        """What it is saved as."""
+        """Return the arrays that it is saved as."""
         return {"values": self.values}
 
     def part(self, rows: Rows) -> Self:
-        """The same of some rows."""
+        """Return the column of some rows."""
         return type(self)(self.values[rows])
 
     def changed(self, rows: Rows, values: Self) -> Self:
-        """The column with other values in these rows."""
+        """Return the column with other values in these rows."""
         return type(self)(_changed(self.values, rows, values.values))
 
     def __len__(self) -> int:
@@ -172,18 +170,17 @@ class Numbers(_Values):
 
     @classmethod
     def unknown(cls, size: int) -> Self:
-        """A column of nothing known."""
+        """Return a column of unknown values."""
         return cls(np.full(size, np.nan, np.float32))
 
     def check(self, name: str) -> None:
-        """Raises OutOfRange for a number that is not finite."""
+        """Raise OutOfRange for a number that is not finite."""
         if np.isinf(self.values).any():
             raise OutOfRange(name, "finite numbers")
 
     def take(self, rows: Rows) -> list[Value]:
-        """The values of some rows, in their order."""
-        found = decimals(self.values[rows])
-        return [None if isnan(value) else value for value in found]
+        """Return the values of some rows, in their order."""
+        return [None if isnan(value) else value for value in decimals(self.values[rows])]
 
 
 class Flags(_Values):
@@ -194,18 +191,18 @@ class Flags(_Values):
 
     @classmethod
     def unknown(cls, size: int) -> Self:
-        """A column of nothing known."""
+        """Return a column of unknown values."""
         return cls(np.full(size, UNKNOWN, np.int8))
 
     def check(self, name: str) -> None:
-        """Raises OutOfRange for anything but 1, 0 and unknown."""
+        """Raise OutOfRange for anything but 1, 0 and unknown."""
         if ((self.values < UNKNOWN) | (self.values > 1)).any():
             raise OutOfRange(name, "flags")
 
     def take(self, rows: Rows) -> list[Value]:
-        """The values of some rows, in their order."""
-        found = self.values[rows].tolist()
-        return [None if value == UNKNOWN else bool(value) for value in found]
+        """Return the values of some rows, in their order."""
+        values = self.values[rows].tolist()
+        return [None if value == UNKNOWN else bool(value) for value in values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,23 +219,23 @@ class Words:
 
     @classmethod
     def of_arrays(cls, arrays: Arrays) -> Self:
-        """The column of these arrays."""
+        """Return the column of these arrays."""
         return cls(arrays["codes"], Titles(arrays["words"], arrays["word_ends"]))
 
     @classmethod
     def unknown(cls, size: int) -> Self:
-        """A column of nothing known."""
+        """Return a column of unknown values."""
         return cls(np.full(size, UNKNOWN, np.int32), ())
 
     @property
     def arrays(self) -> Arrays:
-        """What it is saved as."""
+        """Return the arrays that it is saved as."""
         words = self._texts
         return {"codes": self.codes, "words": words.blob, "word_ends": words.ends}
 
     @property
     def reply_bytes(self) -> float:
-        """What a value takes in a reply, on average."""
+        """Return the bytes of a value in a reply, on average."""
         lengths = np.append(np.diff(self._texts.ends, prepend=0), 0)  # the last is of UNKNOWN
         return 4.0 + float(lengths[self.codes].mean())
 
@@ -248,23 +245,23 @@ class Words:
         return words if isinstance(words, Titles) else Titles.of(words)
 
     def part(self, rows: Rows) -> Words:
-        """The same of some rows."""
+        """Return the column of some rows."""
         return Words(self.codes[rows], self.vocabulary)
 
     def changed(self, rows: Rows, values: Words) -> Words:
-        """The column with other values in these rows; its vocabulary is what is in use then."""
-        known = list(self.vocabulary) + list(values.vocabulary)
+        """Return the column with other values in these rows; its vocabulary is what is in use."""
+        both = list(self.vocabulary) + list(values.vocabulary)
         moved = np.where(values.codes == UNKNOWN, UNKNOWN, values.codes + len(self.vocabulary))
         codes = _changed(self.codes, rows, moved)
         used = np.unique(codes[codes != UNKNOWN]).tolist()
-        words = sorted({known[code] for code in used})
+        words = sorted({both[code] for code in used})
         place = {word: at for at, word in enumerate(words)}
-        new = np.full(len(known) + 1, UNKNOWN, np.int32)  # the last is that of UNKNOWN
-        new[used] = [place[known[code]] for code in used]
+        new = np.full(len(both) + 1, UNKNOWN, np.int32)  # the last is that of UNKNOWN
+        new[used] = [place[both[code]] for code in used]
         return Words(new[codes], tuple(words))
 
     def check(self, name: str) -> None:
-        """Raises OutOfRange for a code without a word, or a word that is no plain text."""
+        """Raise OutOfRange for a code without a word, or a word that is no plain text."""
         if ((self.codes < UNKNOWN) | (self.codes >= len(self.vocabulary))).any():
             raise OutOfRange(name, "codes of its vocabulary")
         self._texts.check(name)
@@ -273,7 +270,7 @@ class Words:
         return len(self.codes)
 
     def take(self, rows: Rows) -> list[Value]:
-        """The values of some rows, in their order; a word that repeats is read once."""
+        """Return the values of some rows, in their order; a word that repeats is read once."""
         codes = self.codes[rows].tolist()
         words: dict[int, Value] = {UNKNOWN: None}
         words.update((code, self.vocabulary[code]) for code in {*codes} - {UNKNOWN})
@@ -288,7 +285,7 @@ COLUMN_OF: dict[AttributeKind, type[Numbers] | type[Flags] | type[Words]] = {
     AttributeKind.CATEGORY: Words,
     AttributeKind.HOURS: Words,
 }
-"""How the values of a kind are held."""
+"""The type of column that holds the values of a kind."""
 
 
 def _changed(old: NDArray[Any], rows: Rows, values: NDArray[Any]) -> NDArray[Any]:
@@ -298,21 +295,21 @@ def _changed(old: NDArray[Any], rows: Rows, values: NDArray[Any]) -> NDArray[Any
 
 
 def is_of_kind(column: Column, kind: AttributeKind) -> bool:
-    """Whether a column holds what an attribute of this kind is."""
+    """Return True if a column holds what an attribute of this kind is."""
     return isinstance(column, COLUMN_OF[kind])
 
 
 def named(prefix: str, arrays: Arrays) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Arrays of one column, named so that several fit into one file."""
+    """Name the arrays of a column so that several fit into one file."""
     return ((f"{prefix}.{name}", array) for name, array in arrays.items())
 
 
 def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
-    """A column that was saved under a prefix."""
-    made = COLUMN_OF[kind]
-    return made.of_arrays({name: arrays[f"{prefix}.{name}"] for name in made.kinds})
+    """Return a column that was saved under a prefix."""
+    column = COLUMN_OF[kind]
+    return column.of_arrays({name: arrays[f"{prefix}.{name}"] for name in column.kinds})
 
 
 def kinds_of(kind: AttributeKind, prefix: str) -> Kinds:
-    """The arrays that a column under a prefix is made of."""
-    return {f"{prefix}.{name}": each for name, each in COLUMN_OF[kind].kinds.items()}
+    """Return types and dimensions of the arrays of a column under a prefix."""
+    return {f"{prefix}.{name}": array for name, array in COLUMN_OF[kind].kinds.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -65,20 +65,20 @@ class Catalog:
 
     @cached_property
     def scoring(self) -> NDArray[np.float32]:
-        """boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
+        """Return boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
         if (self.boosts == 1).all():
             return self.vectors
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 
     def decoded(self) -> Catalog:
-        """With its vectors as numbers, for what looks at all of them again and again."""
+        """Return it with vectors as numbers, for what looks at all of them again and again."""
         return replace(self, vectors=np.asarray(self.vectors))
 
     def first(self, n: int) -> Catalog:
-        """The first n items, as a catalog of their own. Its shared slate is as long as this one, or
-        as there are items: default items come best first, and this slate is of the others. Without
-        neighbors, which are for who holds every item.
+        """Return the first n items, as a catalog of their own, without neighbors, which are for who
+        holds every item. Its shared slate is as long as this one, or as there are items: default
+        items come best first, and this slate is of the others.
         """
         if n == len(self):
             return self
@@ -87,8 +87,8 @@ class Catalog:
         return Catalog(self.items[:n], self.vectors[:n], self.boosts[:n], shared)
 
     def joined(self, more: Catalog) -> Catalog:
-        """These items, and those of another catalog behind them; this one's shared slate. Nothing
-        is checked again. O(n) bytes copied, of columns and codes where this has those.
+        """Return these items, and those of another catalog behind them; this one's shared slate.
+        Nothing is checked again. O(n) bytes copied, of columns and codes where this has those.
         """
         parts = {
             "items": ItemColumns.of(self.items).joined(more.items),
@@ -104,13 +104,15 @@ class Catalog:
 
     @cached_property
     def version(self) -> str:
-        """32 hexadecimal digits: a digest of every item, vector and boost, the shared slate, and
-        neighbors.
+        """Return 32 hexadecimal digits: a digest of every item, vector and boost, the shared slate,
+        and neighbors.
         """
         digest = hashlib.sha256()
         digest.update(repr(self.vectors.shape).encode())  # so that no part can pass for another
-        for part in _lines(self.items):
-            digest.update(part)
+        items = iter(self.items)
+        for start in range(0, len(self), _AT_ONCE):  # all lines at once are larger than the items
+            lines = [repr((i.title, i.year, i.genres)) for i in islice(items, _AT_ONCE)]
+            digest.update(("\n" * (start > 0) + "\n".join(lines)).encode())
         for array in (self.vectors, self.boosts):
             for at in range(0, len(array), _AT_ONCE):
                 digest.update(np.ascontiguousarray(array[at : at + _AT_ONCE], dtype="<f4").data)
@@ -118,11 +120,3 @@ class Catalog:
         for part in self.neighbors.parts if self.neighbors is not None else ():
             digest.update(part)
         return digest.hexdigest()[: 2 * VERSION_BYTES]
-
-
-def _lines(items: Sequence[Item]) -> Iterator[bytes]:
-    """What is said of items, one a line, some at a time: all at once are larger than the items."""
-    every = iter(items)
-    for start in range(0, len(items), _AT_ONCE):
-        lines = [repr((i.title, i.year, i.genres)) for i in islice(every, _AT_ONCE)]
-        yield ("\n" * (start > 0) + "\n".join(lines)).encode()

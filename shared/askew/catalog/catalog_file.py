@@ -38,7 +38,7 @@ class FileHead:
 
     @classmethod
     def of(cls, data: bytes) -> FileHead:
-        """The head of a file, or of its beginning. Raises Malformed."""
+        """Read the head of a file, or of its beginning. Raises Malformed."""
         if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
             raise Malformed("not the beginning of a file that devices hold")
         length = int.from_bytes(data[8:16], "little")
@@ -48,17 +48,17 @@ class FileHead:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole file."""
+        """Return the bytes of the whole file."""
         return HEAD_BYTES + self.length
 
     def check(self, body: bytes) -> None:
-        """Raises Malformed for another body."""
+        """Raise Malformed for another body."""
         if len(body) != self.length or hashlib.sha256(body).digest() != self.digest:
             raise Malformed("what was fetched is not what its head says")
 
 
 def file_of(*parts: bytes | memoryview) -> bytes:
-    """The file of a body, which is these parts one after the other."""
+    """Return the file of a body, which is these parts one after the other."""
     length, digest = sum(map(len, parts)).to_bytes(8, "little"), hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -73,7 +73,7 @@ LAST = 2**31 - 1
 
 
 def catalog_date_of(day: int) -> int:
-    """The Monday on or before a day; the first one of all for a clock that was never set."""
+    """Return the Monday on or before a day; the first of all for a clock that was never set."""
     return max(FIRST, day - (day - FIRST) % PERIOD)
 
 

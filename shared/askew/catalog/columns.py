@@ -39,8 +39,8 @@ class ItemColumns(Sequence[Item]):
         if not titles.count(b"\n") + 1 == len(years) == len(genres):
             raise OutOfRange("the columns of items", "as many titles as years and genres")
         self._lists = tuple(lists)
-        for each in self._lists:
-            Item("any", None, each)
+        for genres_of_an_item in self._lists:
+            Item("any", None, genres_of_an_item)  # checks them
         self._text = titles
         ends = np.flatnonzero(np.frombuffer(titles, np.uint8) == ord("\n"))
         ends = np.append(ends, len(titles))
@@ -52,7 +52,7 @@ class ItemColumns(Sequence[Item]):
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> ItemColumns:
-        """Any items, of which there is at least one."""
+        """Return columns of any items, of which there is at least one."""
         if isinstance(items, ItemColumns):
             return items
         lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
@@ -61,7 +61,7 @@ class ItemColumns(Sequence[Item]):
         return cls(titles.encode(), [item.year or 0 for item in items], genres, [*lists])
 
     def joined(self, more: Sequence[Item]) -> ItemColumns:
-        """These items, and others behind them, which are items already: nothing is checked again.
+        """Return these items, and others behind them. They are items already: nothing is checked.
         O(n) bytes copied.
         """
         if not more:
@@ -86,7 +86,7 @@ class ItemColumns(Sequence[Item]):
 
     def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
         if isinstance(at, slice):
-            return tuple([self[each] for each in range(*at.indices(len(self)))])
+            return tuple([self[place] for place in range(*at.indices(len(self)))])
         at = range(len(self))[at]
         return next(self._some(at, at + 1))
 
@@ -107,9 +107,8 @@ class ItemColumns(Sequence[Item]):
         return (_item(title, year or None, self._lists[at]) for title, year, at in rows)
 
     def _check_titles(self, sizes: NDArray[np.int64]) -> None:
-        """Raises OutOfRange for a title that is none, or long, or no plain text. A character has 1
-        to 4 bytes. Some at a time: as text they may take four times as much memory.
-        """
+        # A character has 1 to 4 bytes. Some at a time: as text they may take four times as much
+        # memory.
         if not sizes.all() or sizes.max() > 4 * MAX_TEXT:
             raise _NO_TITLE
         try:
@@ -130,7 +129,7 @@ class ItemColumns(Sequence[Item]):
 
 
 def _item(title: str, year: int | None, genres: tuple[str, ...]) -> Item:
-    """An item of columns that were checked: looking at its words again takes most of its time."""
+    # Of columns that were checked: looking at the words again would take most of the time.
     item = object.__new__(Item)
     object.__setattr__(item, "title", title)
     object.__setattr__(item, "year", year)

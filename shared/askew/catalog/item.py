@@ -37,7 +37,7 @@ class Item:
 
     @property
     def label(self) -> str:
-        """The title as people write it: "Alien (1979)"."""
+        """Return the title as people write it: "Alien (1979)"."""
         return f"{self.title} ({self.year})" if self.year else self.title
 
 
@@ -81,7 +81,7 @@ class Attribute:
             check_plain("an attribute's unit", self.unit, MAX_NAME)
 
     def check(self, value: Value) -> None:
-        """Raises OutOfRange for a value of another type; None is unknown, and fits every one."""
+        """Raise OutOfRange for a value of another type; None is unknown, and fits every one."""
         match self.kind:
             case AttributeKind.NUMBER:
                 fits = type(value) is float and isfinite(value)

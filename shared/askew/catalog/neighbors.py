@@ -29,8 +29,10 @@ _LARGEST_STEP = 1024.0
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """items, codes: (n, K), uint16 and uint8; a place without a neighbor has item 0 and code 0.
-    Public. Raises OutOfRange outside the limits.
+    """The neighbors of a catalog's items. Public.
+
+    items, codes: (n, K), uint16 and uint8; a place without a neighbor has item 0 and code 0.
+    Raises OutOfRange outside the limits.
     """
 
     items: NDArray[np.uint16] = field(repr=False)
@@ -49,36 +51,36 @@ class Neighbors:
             raise OutOfRange("the step of neighbors", f"positive and at most {_LARGEST_STEP:g}")
 
     def __len__(self) -> int:
-        """The number n of items."""
+        """Return the number n of items."""
         return len(self.items)
 
     @property
     def parts(self) -> Iterator[bytes]:
-        """All that they say."""
+        """Yield all that they say, as bytes."""
         yield self.items.astype("<u2").tobytes()
         yield self.codes.tobytes()
         yield np.float64(self.step).astype("<f8").tobytes()
 
     def by_likes(self, liked: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The sum of N_ij over liked items i, (n,); an item behind the n has no neighbors."""
-        found, known = np.zeros(len(self)), liked[liked < len(self)]
-        np.add.at(found, self.items[known], self.codes[known])
+        """Return the sum of N_ij over liked items i, (n,); items behind the n have no neighbors."""
+        sums, liked = np.zeros(len(self)), liked[liked < len(self)]
+        np.add.at(sums, self.items[liked], self.codes[liked])
         likes = np.zeros(len(self))
-        likes[known] = 1.0
-        found += (likes[self.items] * self.codes).sum(axis=1)
-        return self.step * found
+        likes[liked] = 1.0
+        sums += (likes[self.items] * self.codes).sum(axis=1)
+        return self.step * sums
 
     def moved(self, places: NDArray[np.int64], n: int) -> Neighbors | None:
-        """The neighbors of the same items in another catalog of n: the place there of each (n,), or
-        -1 for one that is gone. None in a catalog that is too large to have any.
+        """Return the neighbors of the same items in another catalog of n; None in a catalog that is
+        too large to have any. places: the items' places there (n,), -1 for one that is gone.
         """
         if n > MOST_ITEMS:
             return None
         items = np.zeros((n, self.items.shape[1]), np.uint16)
         codes = np.zeros(items.shape, np.uint8)
         stay = places >= 0
-        found = places[self.items[stay]]
-        kept = (found >= 0) & (self.codes[stay] > 0)
-        items[places[stay]] = np.where(kept, found, 0)
+        neighbors = places[self.items[stay]]
+        kept = (neighbors >= 0) & (self.codes[stay] > 0)
+        items[places[stay]] = np.where(kept, neighbors, 0)
         codes[places[stay]] = np.where(kept, self.codes[stay], 0)
         return Neighbors(items, codes, self.step)

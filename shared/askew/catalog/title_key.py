@@ -1,4 +1,4 @@
-"""Titles as people write them: what each is found by."""
+"""Keys of titles as people write them: titles with the same key are looked up as one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
 
 
 def title_key(text: str) -> str:
-    """What a title is found by: "Misérables, The (1998)" and "the miserables (1998)" are one."""
+    """Return the key of a title: "Misérables, The (1998)" and "the miserables (1998)" have one."""
     plain = " ".join(plain_text(text).split())
     turned = _ARTICLE_AT_THE_END.fullmatch(plain)
     if turned is None:
@@ -26,18 +26,16 @@ def title_key(text: str) -> str:
 
 
 def without_article(key: str) -> str:
-    """The key without an English article before it."""
+    """Return the key without an English article before it."""
     return _ARTICLE_AT_THE_START.sub("", key)
 
 
 def plain_text(text: str) -> str:
-    """Lower case without accents and joiners, so that "amelie" finds "Amélie". O(length) where few
-    combining marks are in a row, as `askew.limits.check_marks` has it.
+    """Return lower case without accents and joiners, so that "amelie" finds "Amélie". O(length)
+    where few combining marks are in a row, as `askew.limits.check_marks` has it.
     """
     folded = text.casefold()
     if folded.isascii():  # nothing to take apart: most titles, of which there may be a million
         return folded
     decomposed = unicodedata.normalize("NFKD", folded)
-    return "".join(
-        each for each in decomposed if not unicodedata.combining(each) and each not in JOINERS
-    )
+    return "".join(c for c in decomposed if not unicodedata.combining(c) and c not in JOINERS)

@@ -45,8 +45,8 @@ class TitleIndex:
         self._add(items)
 
     def with_more(self, items: Sequence[Item]) -> TitleIndex:
-        """The index of these items with others behind them, the same as if made of all. Looks at
-        the others alone, and moves 24 bytes an item.
+        """Return the index of these items with others behind them, the same as one of all. Looks
+        at the others alone, and moves 24 bytes an item.
         """
         index = object.__new__(TitleIndex)
         index._count, index._titles, index._labels = self._count, self._titles, self._labels
@@ -60,30 +60,30 @@ class TitleIndex:
         self._count += len(items)
 
     def get(self, key: str) -> int | None:
-        """The item of a key, or None; of several with its label, the first. Looks at no item.
-        O(log n_items).
+        """Return the item of a key, or None; of several with its label, the first. Looks at no
+        item. O(log n_items).
         """
         entries, run = _labels(key), self._titles.run
         alike = [run(entry & ~_TAGS, entry | _TAGS) for entry in entries]
-        labels = [run(each, each, every) for each, every in zip(entries, alike, strict=True)]
+        labels = [run(entry, entry, every) for entry, every in zip(entries, alike, strict=True)]
         titles = run(entries[0], entries[0] | _YEARS, alike[0])
         for entry, every in zip(entries[1:], alike[1:], strict=True):  # of one year
             dated = [entry & ~_TAGS | tag << _YEAR_BITS | entry & _YEARS for tag in _ARTICLE_TAGS]
-            alike[1:] = [run(each, each, every) for each in dated]
+            alike[1:] = [run(year, year, every) for year in dated]
         numbers = self._titles.numbers
-        firsts = [numbers[each.start] for each in labels if each]
+        firsts = [numbers[places.start] for places in labels if places]
         if firsts:
             return min(firsts)
         if len(titles) == 1:
             return numbers[titles.start]
-        clear = [each.start for each in alike if each]
+        clear = [places.start for places in alike if places]
         return numbers[clear[0]] if sum(map(len, alike)) == 1 else None
 
     def of_label(self, label: str) -> int | None:
-        """The first item of a label, to the letter, or None. Looks at no item. O(log n_items)."""
+        """Return the first item of a label, to the letter, or None. Looks at no item. O(log n)."""
         key = _of_label(label)
-        found = self._labels.run(key, key)
-        return self._labels.numbers[found.start] if found else None
+        places = self._labels.run(key, key)
+        return self._labels.numbers[places.start] if places else None
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
@@ -96,19 +96,19 @@ class _Sorted:
         self.keys, self.numbers = array("Q"), array("I")
 
     def with_more(self, keys: Iterable[int], numbers: NDArray[np.uint32]) -> _Sorted:
-        """With more numbers, each of which is higher than all before."""
+        """Return it with more numbers, which are higher than all before."""
         new = np.fromiter(keys, np.uint64, len(numbers))
         order = np.argsort(new, kind="stable")
         before = np.frombuffer(self.keys, np.uint64)
         places = np.searchsorted(before, new[order], side="right")
-        found = _Sorted()
-        found.keys.frombytes(np.insert(before, places, new[order]).tobytes())
+        merged = _Sorted()
+        merged.keys.frombytes(np.insert(before, places, new[order]).tobytes())
         every = np.insert(np.frombuffer(self.numbers, np.uint32), places, numbers[order])
-        found.numbers.frombytes(every.tobytes())
-        return found
+        merged.numbers.frombytes(every.tobytes())
+        return merged
 
     def run(self, first: int, last: int, within: range | None = None) -> range:
-        """Where keys from one to another stand."""
+        """Return the places of keys from one to another."""
         start, stop = (0, len(self.keys)) if within is None else (within.start, within.stop)
         start = bisect_left(self.keys, first, start, stop)
         return range(start, bisect_right(self.keys, last, start, stop))
@@ -123,13 +123,13 @@ def _of_item(item: Item) -> int:
 
 
 def _entry(key: str, year: int) -> int:
-    """What is kept of the key of a title."""
+    """Return what the index keeps of the key of a title."""
     bare = without_article(key)
     article = _ARTICLES.index(key.removesuffix(bare))
     return (hash(bare) & _HASHES) << _TAG_BITS | article << _YEAR_BITS | year
 
 
 def _labels(key: str) -> list[int]:
-    """What is kept of titles whose label has this key: of one without a year, and of one with."""
+    """Return what the index keeps of titles whose label has this key: without a year, and with."""
     dated = _YEAR_AT_THE_END.fullmatch(key)
     return [_entry(key, 0), *([] if dated is None else [_entry(dated[1] or "", int(dated[2]))])]

@@ -74,20 +74,20 @@ class PayWhatYouGet:
         check_losses([self.grant()])
 
     def grant(self) -> BoundedRange | ApproximateDP:
-        """What the whole of it costs the data set: k* rounds and l* deltas, or their zCDP."""
+        """Return what it costs the data set in all: k* rounds and l* deltas, or their zCDP."""
         rounds = BoundedRange(self.epsilon, self.k_star, self.l_star * self.delta, self.neighbors)
         return zcdp([rounds], self.slack) if self.slack else rounds
 
     def total_loss(self) -> ApproximateDP:
-        """What the whole of it loses if nothing else is ever released of the data set."""
+        """Return what the whole of it loses if nothing else is ever released of the data set."""
         return basic([self.grant()])
 
     def answer(self, k: int) -> BoundedRange:
-        """The loss of one call for k symbols: what a request must name."""
+        """Return the loss of one call for k symbols: what a request must name."""
         return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
 
     def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:
-        """A call for k symbols, paid in full. Raises BudgetExceeded, ParameterError."""
+        """Return a call for k symbols, paid in full. Raises BudgetExceeded, ParameterError."""
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError("k", k, "an int of at least 1")
         for measure, requested, spent, cap in (
@@ -100,7 +100,7 @@ class PayWhatYouGet:
         return AnalystUsage(answered.outputs + k, answered.calls + 1)
 
     def settle(self, answered: AnalystUsage, k: int, outputs: object) -> AnalystUsage:
-        """What a reservation of k becomes once its answer is stored. Raises ParameterError."""
+        """Return what a reservation of k becomes with its answer. Raises ParameterError."""
         if isinstance(outputs, bool) or not isinstance(outputs, int) or not 1 <= outputs <= k:
             raise ParameterError("outputs", outputs, f"an int from 1 to the {k} reserved")
         return AnalystUsage(answered.outputs - k + outputs, answered.calls)

@@ -49,7 +49,7 @@ Loss = PureDP | ApproximateDP | BoundedRange
 
 
 def basic(losses: Sequence[Loss]) -> ApproximateDP:
-    """(sum of epsilon, sum of delta), exact. A bounded-range selection counts its epsilon a round.
+    """Add up epsilon and delta, exactly. A bounded-range selection counts its epsilon a round.
 
     Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006. Raises ParameterError.
     """
@@ -58,7 +58,7 @@ def basic(losses: Sequence[Loss]) -> ApproximateDP:
 
 
 def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
-    """Sum of rho over all rounds, converted at an extra delta of `slack`; basic epsilon if less.
+    """Add up rho over all rounds, converted at an extra delta of `slack`; or `basic` if less.
 
         rho = epsilon^2 / 8 a round
         (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
@@ -77,7 +77,7 @@ def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
 
 
 def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None = None) -> Fraction:
-    """The epsilon of rho-zCDP at delta = slack, rounded up: at an order a > 1
+    """Return the epsilon of rho-zCDP at delta = slack, rounded up: at an order a > 1
 
         rho a + ln(1 / (a slack)) / (a - 1) + ln(1 - 1/a)
 
@@ -99,12 +99,11 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
 
 @lru_cache(maxsize=64)  # a filter asks again and again for its own
 def _conversion(order: Fraction, slack: Fraction) -> Fraction:
-    """What the conversion at this order adds to rho a."""
     return _log_up(1 / (order * slack)) / (order - 1) + _log_up(1 - 1 / order)
 
 
 def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
-    """What each of `rounds` bounded-range rounds may have so that all are (epsilon, slack)-DP.
+    """Return the epsilon of a bounded-range round, all of which are (epsilon, slack)-DP.
 
     The largest multiple of a 2**-40th of epsilon / rounds, which the sum allows in any case, whose
     rho converts to at most epsilon: rounded down, and with slack 0 exactly epsilon / rounds.
@@ -120,25 +119,25 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
         return basic
 
     def within(steps: int) -> bool:
-        each = basic * Fraction(steps, _UNIT)
-        return concentrated_epsilon(rounds * each**2 / 8, slack) <= epsilon
+        share = basic * Fraction(steps, _UNIT)
+        return concentrated_epsilon(rounds * share**2 / 8, slack) <= epsilon
 
     return basic * Fraction(_largest(within, _UNIT), _UNIT)
 
 
 def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
-    """Epsilon per round and delta of the threshold, so that k rounds cost (epsilon, delta) in all.
+    """Split (epsilon, delta) into epsilon per round and the threshold's delta, for k rounds.
 
     Basic composition takes epsilon / k and leaves delta to the threshold. From about six rounds on,
     half of delta buys a larger epsilon per round by bounded range (`epsilon_per_round`).
     """
     slack = delta / 2
-    each = epsilon_per_round(epsilon, k, slack)
-    return (each, slack) if each > epsilon / k else (each, delta)
+    share = epsilon_per_round(epsilon, k, slack)
+    return (share, slack) if share > epsilon / k else (share, delta)
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho, in multiples of 2**-60, whose conversion at this delta is at most epsilon.
+    """Return the largest rho, by 2**-60, that converts to at most epsilon at this delta.
 
     Raises ParameterError where epsilon or delta is out of range, or no such rho is above 0.
     """
@@ -165,13 +164,13 @@ def _largest(within: Callable[[int], bool], low: int) -> int:
 
 
 def best_order(rho: float, slack: Fraction) -> Fraction:
-    """Where the conversion of rho is least; in floats, because every order is valid."""
+    """Return where the conversion of rho is least; in floats, because every order is valid."""
     target = float(_log_up(1 / slack))
     return _order(lambda x: rho * x * x + log1p(x) < target)
 
 
 def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
-    """The order at which the conversion fits the most rho under a cap of epsilon."""
+    """Return the order at which the conversion fits the most rho under a cap of epsilon."""
     target, cap = float(_log_up(1 / slack)), float(epsilon)
 
     def passes_cap(x: float) -> bool:
@@ -192,23 +191,23 @@ def _order(is_low: Callable[[float], bool]) -> Fraction:
 
 
 def epsilon_of(loss: Loss) -> Fraction:
-    """The pure part: what the loss adds under basic composition."""
+    """Return the pure part: what the loss adds under basic composition."""
     return loss.epsilon * loss.rounds if isinstance(loss, BoundedRange) else loss.epsilon
 
 
 def delta_of(loss: Loss) -> Fraction:
-    """The loss's own delta."""
+    """Return the loss's own delta."""
     return _NOTHING if isinstance(loss, PureDP) else loss.delta
 
 
 def rho_of(selection: BoundedRange) -> Fraction:
-    """rounds * epsilon^2 / 8; see `zcdp`."""
+    """Return rounds * epsilon^2 / 8; see `zcdp`."""
     epsilon = selection.epsilon  # one fraction, in lowest terms once
     return Fraction(selection.rounds * epsilon.numerator**2, 8 * epsilon.denominator**2)
 
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
-    """The relation that all share; their numbers are in range. Raises ParameterError."""
+    """Return the relation that all share; their numbers are in range. Raises ParameterError."""
     for loss in losses:
         check_neighbors(loss.neighbors)
     relations = {loss.neighbors for loss in losses}
@@ -227,7 +226,7 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
 
 
 def check_slack(slack: object) -> Fraction:
-    """A probability strictly between 0 and 1. Raises ParameterError."""
+    """Return a probability strictly between 0 and 1. Raises ParameterError."""
     exact = check_magnitude("slack", positive_rational("slack", slack))
     if exact >= 1:
         raise ParameterError("slack", exact, "below 1")
@@ -245,7 +244,7 @@ def _check_probability(slack: object) -> None:
 
 
 def check_magnitude(name: str, value: Fraction) -> Fraction:
-    """Small enough that sums stay short and floats hold it: below 2**32, denominator <= 2**256."""
+    """Return a value that keeps sums short: below 2**32, denominator <= 2**256."""
     if value >= 2**32 or value.denominator > 2**256:
         limit = "below 2**32 with a denominator of at most 2**256"
         raise ParameterError(name, value, limit)
@@ -290,7 +289,7 @@ class RunningLoss:
         return RunningLoss(**{name: value + sign * theirs[name] for name, value in mine.items()})
 
     def plus(self, loss: Loss) -> RunningLoss:
-        """After one more charge."""
+        """Return the sums after one more charge."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
             return RunningLoss(
@@ -348,7 +347,7 @@ class PrivacyFilter:
             raise ParameterError("order", self.order, "above 1, and None without slack")
 
     def loss(self, spent: RunningLoss) -> ApproximateDP:
-        """What was spent, as one loss; never below a valid bound."""
+        """Return what was spent, as one loss; never below a valid bound."""
         ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
         if self.order and spent.rho:
             concentrated = concentrated_epsilon(spent.rho, self.slack, self.order)
@@ -357,7 +356,7 @@ class PrivacyFilter:
         return ApproximateDP(spent.epsilon + ranged, delta, self.neighbors)
 
     def after(self, spent: RunningLoss, loss: Loss) -> RunningLoss:
-        """What is spent after one more charge. Raises BudgetExceeded, ParameterError."""
+        """Return what is spent after one more charge. Raises BudgetExceeded, ParameterError."""
         if check_losses([loss]) is not self.neighbors:
             limit = f"{self.neighbors.name}, as the cap is: losses of two relations do not add"
             raise ParameterError("neighbors", loss.neighbors.name, limit)

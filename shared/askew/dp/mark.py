@@ -99,7 +99,7 @@ def larger(one: Losses, other: Losses) -> dict[str, tuple[Fraction, ...]]:
 def encode(mark: Mark) -> bytes:
     """Return the content of a mark's file."""
     sequence, name = mark.position
-    spent = {account: [_text(each) for each in sums] for account, sums in mark.spent.items()}
+    spent = {account: [_text(value) for value in sums] for account, sums in mark.spent.items()}
     return json.dumps({"sequence": sequence, "id": name, "spent": spent}).encode()
 
 
@@ -124,7 +124,7 @@ def _text(value: Fraction) -> str:
 
 
 def _number(text: str) -> Fraction:
-    found = _STORED.fullmatch(text)
-    if found is None:
+    parts = _STORED.fullmatch(text)
+    if parts is None:
         raise ValueError
-    return Fraction(int(found[1], 16), int(found[2], 16))
+    return Fraction(int(parts[1], 16), int(parts[2], 16))

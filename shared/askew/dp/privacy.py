@@ -37,7 +37,7 @@ REPLACE_ONE = NeighboringRelation.REPLACE_ONE
 
 
 def check_neighbors(neighbors: object) -> None:
-    """Raises ParameterError unless neighbors is a NeighboringRelation."""
+    """Raise ParameterError unless neighbors is a NeighboringRelation."""
     if not isinstance(neighbors, NeighboringRelation):
         raise ParameterError("neighbors", neighbors, "ADD_OR_REMOVE_ONE or REPLACE_ONE")
 
@@ -132,7 +132,7 @@ class SignalCharge:
 
     @classmethod
     def of_place(cls, epsilon_per_km: Fraction) -> SignalCharge:
-        """What a noisy position costs."""
+        """Return what a noisy position costs."""
         return cls(Fraction(0), epsilon_per_km)
 
     @property
@@ -143,7 +143,7 @@ class SignalCharge:
 
 
 def exact_rational(name: str, value: object) -> Fraction:
-    """A public parameter that is an int or a Fraction, as a Fraction.
+    """Return a public parameter that is an int or a Fraction, as a Fraction.
 
     Raises ParameterError for anything else: a float such as 0.1 is not the number it looks like.
     """
@@ -154,7 +154,7 @@ def exact_rational(name: str, value: object) -> Fraction:
 
 
 def positive_rational(name: str, value: object) -> Fraction:
-    """As `exact_rational`, above zero. Raises ParameterError."""
+    """Return an `exact_rational` above zero. Raises ParameterError."""
     exact = exact_rational(name, value)
     if exact <= 0:
         raise ParameterError(name, exact, "above 0")
@@ -162,7 +162,7 @@ def positive_rational(name: str, value: object) -> Fraction:
 
 
 def rational(text: object) -> Fraction:
-    """An exact rational as the protocol writes it, such as "1/2". Raises Malformed."""
+    """Return an exact rational as the protocol writes it, such as "1/2". Raises Malformed."""
     parts = text.split("/") if isinstance(text, str) and len(text) <= _RATIONAL_DIGITS else []
     if not 1 <= len(parts) <= 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise Malformed("an exact rational must be written as 3 or 1/2")

@@ -67,7 +67,7 @@ class Release:
         if self.counts is None and bounds != (None, None):
             raise OutOfRange("the errors of counts", "None where there are no counts")
         if self.counts is not None:
-            numbers = (*self.counts, *(-1 if each is None else each for each in bounds))
+            numbers = (*self.counts, *(-1 if bound is None else bound for bound in bounds))
             if len(self.counts) != len(self.items) or min(numbers[-2:]) < 0:
                 raise OutOfRange("the counts of a release", "one an item, with their errors")
             if max(map(abs, numbers)) > MAX_CHARGE:
@@ -83,7 +83,7 @@ class Release:
         return ReleaseSummary(*names, len(self.items), self.loss.epsilon, self.loss.delta)
 
     def to_bytes(self) -> bytes:
-        """Canonical JSON: sorted names, no spaces, UTF-8. Equal releases have equal bytes."""
+        """Write canonical JSON: sorted names, no spaces, UTF-8. Equal releases, equal bytes."""
         content = {
             "schema": SCHEMA,
             "charge": self.charge,
@@ -128,7 +128,7 @@ class ReleaseSummary:
 
 
 def release_from_bytes(data: bytes) -> Release:
-    """The release that these bytes are. Raises Malformed or OutOfRange for any other bytes."""
+    """Read what `to_bytes` wrote. Raises Malformed or OutOfRange for any other bytes."""
     if len(data) > MAX_BYTES:
         raise OutOfRange("the size of a release", f"at most {MAX_BYTES} bytes")
     try:
@@ -149,7 +149,7 @@ def check_charge(charge: int) -> None:
 
 
 def plain_name(text: str) -> str:
-    """An item's name as any reader accepts it: other characters written out, a long tail cut."""
+    """Write an item's name as any reader accepts it: escaped, a long tail cut."""
     written = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text[:MAX_TEXT])
     written = written[:MAX_TEXT]
     return written if is_visible(written) else "(no name)"
@@ -158,7 +158,7 @@ def plain_name(text: str) -> str:
 def _release(content: dict[str, Any]) -> Release:
     numbers = [content["charge"], content["k"], content["max_items_per_unit"] or 1]
     counts, bounds = content["counts"], [content["each_within"], content["all_within"]]
-    if any(type(each) is not int for each in (counts or []) + (bounds if counts else [])):
+    if any(type(number) is not int for number in (counts or []) + (bounds if counts else [])):
         raise TypeError
     flags = [content["ranked"], content["stopped"]]
     if [*map(type, numbers + flags)] != [int, int, int, bool, bool]:

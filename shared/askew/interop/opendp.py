@@ -34,14 +34,14 @@ class Selects(Protocol):
     """A mechanism over counts."""
 
     def select(self, counts: Counts) -> tuple[int, ...]:
-        """The selected item ids, by the kernel's randomness."""
+        """Return the selected item ids, by the kernel's randomness."""
 
     def privacy_loss(self) -> PrivacyLoss:
-        """What that costs."""
+        """Return what that costs."""
 
 
 def measurement(mechanism: Selects, items: int | None = None) -> Any:
-    """An `opendp.mod.Measurement` from counts (d,) to what `select` returns.
+    """Return an `opendp.mod.Measurement` from counts (d,) to what `select` returns.
 
     items: the public number d of items; all measurements of one odometer take the same. OpenDP asks
     for `dp.enable_features("contrib", "honest-but-curious")` first, which is the caller's to say.
@@ -69,7 +69,7 @@ def measurement(mechanism: Selects, items: int | None = None) -> Any:
 
 
 def loss_at(loss: PrivacyLoss, d_in: int) -> float | tuple[float, float]:
-    """What it is between inputs at a distance: epsilon, or (epsilon, delta) where there is one."""
+    """Return the loss between inputs at a distance: epsilon, or (epsilon, delta)."""
     delta = delta_of(loss)
     if d_in < 0 or (d_in > 1 and delta):
         raise ParameterError("d_in", d_in, "0 or 1" if delta else "at least 0")

@@ -16,6 +16,7 @@ matter are looked at cell by cell, with one block in memory at a time.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -70,17 +71,17 @@ class RankColumns:
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:
-        """The first and the last column of each block of a row."""
+        """Return the first and the last column of each block of a row."""
         starts = np.arange(0, len(self), self.width)
         return starts, np.append(starts[1:], len(self)) - 1
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """The row, first column and last column of a block."""
+        """Return the row, first column and last column of a block."""
         row, block = divmod(number, -(-len(self) // self.width))
         return row, block * self.width, min((block + 1) * self.width, len(self)) - 1
 
     def cells(self, blocks: Integers) -> tuple[Integers, Integers]:
-        """The rows and columns of all cells in blocks that are given as (row, place in it)."""
+        """Return the rows and columns of all cells in blocks (row, place in it)."""
         columns = (blocks[:, 1, None] * self.width + np.arange(self.width)).ravel()
         rows = np.repeat(blocks[:, 0], self.width)
         real = columns < len(self)
@@ -90,7 +91,7 @@ class RankColumns:
 def columns_of(
     tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]
 ) -> RankColumns:
-    """Each run of equal counts beyond rank k, the count x_k being `edge`.
+    """Return each run of equal counts beyond rank k, the count x_k being `edge`.
 
     `splits` are ranks after which a run ends although its count goes on.
     """
@@ -112,6 +113,7 @@ def columns_of(
 
 TOP = 0  # the key of the class that holds the top k alone
 _RARE = 40.0
+_SMALL = 64  # of whose binomial coefficients several take less time than one draw a rank
 
 
 @dataclass(frozen=True)
@@ -159,20 +161,19 @@ class CanonicalClasses:
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
     def cell(self, key: int) -> SubsetClass:
-        """What the subsets of a class other than the top have in common."""
+        """Return what the subsets of a class other than the top have in common."""
         row, column = divmod(key - 1, len(self.columns))
         h = row if self._seen else None
         return SubsetClass(h, int(self.columns.firsts[column]), int(self.columns.lasts[column]))
 
     def size(self, key: int) -> int:
-        """How many subsets a class holds."""
+        """Return how many subsets a class holds."""
         if key == TOP:
             return 1
         row, column = divmod(key - 1, len(self.columns))
         return self._subsets(row, column, column)
 
     def _subsets(self, row: int, first: int, last: int) -> int:
-        """How many subsets a run of columns holds in one row."""
         offset, r = int(self._offset[row]), int(self._choose[row])
         below = int(self.columns.firsts[first]) - 1 - offset
         return comb(int(self.columns.lasts[last]) - offset, r) - (
@@ -180,7 +181,7 @@ class CanonicalClasses:
         )
 
     def exponent(self, key: int) -> Fraction:
-        """rate * loss, relative to the loss of the top."""
+        """Return rate * loss, relative to the loss of the top."""
         if key == TOP:
             return Fraction(0)
         row, column = divmod(key - 1, len(self.columns))
@@ -188,15 +189,15 @@ class CanonicalClasses:
         return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Integer bounds of size * exp(-exponent)."""
+        """Return integer bounds of size * exp(-exponent)."""
         return enclose(self.size(key), self.exponent(key), shift)
 
     def exact(self, key: int) -> tuple[Fraction, int]:
-        """Score and size of a class."""
+        """Return the score and the size of a class."""
         return -self.exponent(key), self.size(key)
 
     def table(self, depth: float) -> WeightTable:
-        """All classes but some that weigh below exp(-depth) of all, together."""
+        """Return all classes but some that weigh below exp(-depth) of all, together."""
         top = np.array([TOP]), np.zeros(1)
         parts: list[Callable[[], WeightBlock]] = [partial(WeightBlock, *top)]
         if not len(self.columns):
@@ -204,7 +205,7 @@ class CanonicalClasses:
         keep, _, least = self._near(depth)
         pairs, dropped = self._pairs(keep), -inf if keep.all() else least - depth + 2.0**-20
         magnitude = self._magnitude(self._choose[keep.any(axis=1)])
-        parts += [partial(self._block, each) for each in pairs]
+        parts += [partial(self._block, cells) for cells in pairs]
         error = LOG_ERROR * (magnitude + 40) + 2.0**-48 * (magnitude + abs(depth) + 40)
         return WeightTable(parts, error if depth < inf else 2.0**-20, dropped)
 
@@ -237,7 +238,6 @@ class CanonicalClasses:
             contest.enter_groups(ClassGroups(keys, best, sizes, log_error, self._group, opened))
 
     def _group(self, key: int) -> tuple[Fraction, int]:
-        """The best score of a block, and how many subsets it holds."""
         row, first, last = self.columns.block(key)
         best = -self.exponent(1 + row * len(self.columns) + first)
         return best, self._subsets(row, first, last)
@@ -253,17 +253,17 @@ class CanonicalClasses:
         above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
         scores = -above - self._down * self.columns.below[starts]
         at_most = r * (1 - np.log(r) + np.log(self.columns.lasts[ends].astype(np.float64))) + scores
-        keep = at_most > -depth - log(scores.size)
-        rows, blocks = np.nonzero(keep)
-        log_sizes = self._log_blocks(rows, blocks)
-        worst = log_sizes - above[rows, 0] - self._down * self.columns.below[ends[blocks]]
-        least = max(float(worst.max(initial=0.0)), 0.0)
-        best = log_sizes + scores[rows, blocks]
-        keep[rows, blocks] = best > least - depth - log(scores.size)
+        least, keep = 0.0, at_most == at_most.max()
+        for _ in range(2):  # first of the block that may be the heaviest, then of all beside it
+            rows, blocks = np.nonzero(keep)
+            best = self._log_blocks(rows, blocks) + scores[rows, blocks]
+            rest = self._down * (self.columns.below[ends] - self.columns.below[starts])[blocks]
+            least = float((best - rest).max(initial=least))
+            keep = at_most > least - depth - log(scores.size)
+        keep[rows, blocks] &= best > least - depth - log(scores.size)
         return keep, scores, least
 
     def _log_blocks(self, rows: Integers, blocks: Integers) -> Floats:
-        """ln of how many subsets some blocks hold."""
         starts, ends = self.columns.borders()
         first, last = self.columns.firsts[starts[blocks]], self.columns.lasts[ends[blocks]]
         return self._log_runs(self._offset[rows], self._choose[rows], first, last)
@@ -276,7 +276,6 @@ class CanonicalClasses:
         )
 
     def _pairs(self, keep: NDArray[np.bool_]) -> list[Integers]:
-        """The blocks to keep as rows (row, block), in blocks of about BLOCK cells."""
         pairs, step = np.argwhere(keep), max(1, BLOCK // self.columns.width)
         return [pairs[i : i + step] for i in range(0, len(pairs), step)]
 
@@ -300,7 +299,7 @@ class CanonicalClasses:
         return log_runs(high, low, r.astype(np.float64))
 
     def log_inside(self, must: int, within: int) -> float:
-        """ln of the weight of all subsets that hold ranks 1..must and none beyond `within`.
+        """Return ln of the weight of all subsets with ranks 1..must and none beyond `within`.
 
         `within` must be a split. Complexity: all classes.
         """
@@ -385,22 +384,22 @@ class Canonical:
         return Shortfall(formula, self.rate)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon for the whole set."""
+        """Return epsilon for the whole set."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """One bounded-range round, for Gumbel noise. Raises ParameterError for others."""
+        """Return one bounded-range round, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, ascending."""
+        """Return the selected item ids, ascending."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         classes = self._classes(tally)
         if self.noise == "gumbel":
             key = draws.choose(classes)
@@ -416,7 +415,7 @@ class Canonical:
         return CanonicalClasses(tally, Loss(self.k, gamma, self.rate, self.clipped), splits)
 
     def probability_of_top(self, counts: Counts) -> float:
-        """The probability of the k highest ranks, ties to the lower id; error below 1e-9 of it.
+        """Return the probability of the k highest ranks, within 1e-9 of it; ties to the lower id.
 
         Under a tie at rank k it is that of one of several equally good sets. Private: it describes
         the counts. Gumbel noise only; raises ParameterError for others.
@@ -426,7 +425,7 @@ class Canonical:
         return exp(-log_total(classes.table(60.0)))
 
     def probability_of(self, quality: Quality, counts: Counts) -> float:
-        """The probability of TOP, GREAT, GOOD or another `Quality`; as `probability_of_top`."""
+        """Return the probability of TOP, GREAT, GOOD or another; as `probability_of_top`."""
         self._needs_gumbel()
         if not isinstance(quality, Quality):
             raise ParameterError("quality", type(quality), "TOP, GREAT, GOOD or another Quality")
@@ -443,7 +442,6 @@ class Canonical:
 
 
 def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
-    """The ranks, from 0, of a uniform subset of a class."""
     skip = 0 if cell.h is None else cell.h + 1  # ranks 1..h are in, h + 1 is out
     left = k if cell.h is None else k - cell.h
     lowest = _lowest_rank(cell, skip, left, draws)
@@ -453,16 +451,22 @@ def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
 
 
 def _lowest_rank(cell: SubsetClass, skip: int, left: int, draws: Draws) -> int:
-    """t in first..last with probability proportional to C(t - 1 - skip, left - 1)."""
-    if cell.first == cell.last:
+    """Draw t in first..last with probability proportional to C(t - 1 - skip, left - 1)."""
+    size, whole = cell.last - cell.first + 1, cell.last - skip
+    if size == 1:
         return cell.first
-    before = comb(max(cell.first - 1 - skip, 0), left)
-    mark = before + draws.below(comb(cell.last - skip, left) - before)
-    low, high = cell.first, cell.last  # the least t with C(t - skip, left) > mark
-    while low < high:
-        middle = (low + high) // 2
-        if comb(middle - skip, left) > mark:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    if left < _SMALL:
+        before = comb(max(cell.first - 1 - skip, 0), left)
+        mark = before + draws.below(comb(whole, left) - before)
+        ranks = range(cell.first, cell.last)
+        return cell.first + bisect_right(ranks, mark, key=lambda t: comb(t - skip, left))
+    # Of the t - skip ranks up to t, t is the highest that is in with probability left / (t - skip).
+    # So the first hit from the last rank down; where there is none, the subset is of another
+    # class, and all begins again.
+    start, step = 0, 2 * whole // left + 16
+    while True:
+        behind = np.arange(start, start + step) % size
+        hits = np.flatnonzero(np.array(draws.below_each(whole - behind)) < left)
+        if len(hits):
+            return cell.last - int(behind[hits[0]])
+        start += step

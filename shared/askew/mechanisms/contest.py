@@ -57,13 +57,13 @@ _LN2 = float(np.log(2))
 
 
 def check_family(noise: str) -> None:
-    """Raises ParameterError unless `noise` names a family."""
+    """Raise ParameterError unless `noise` names a family."""
     if noise not in FAMILIES:
         raise ParameterError("noise", noise, "one of " + ", ".join(FAMILIES))
 
 
 def quantiles(family: NoiseFamily, log_e: Floats) -> Floats:
-    """Q(e) from ln e, without underflow for ln e far below -700.
+    """Return Q(e) from ln e, without underflow for ln e far below -700.
 
     |dQ / d ln e| is at most max(1, e + 1) in every family, so an error in ln e stays small.
     """
@@ -88,16 +88,16 @@ class LazyUniform:
     """A uniform real in [0, 1), as many bits of it as anybody has asked for."""
 
     word: int
-    known: int = 64
+    length: int = 64
 
     def extend(self, bits: RandomBits) -> None:
         """Read 64 bits more."""
         self.word = (self.word << 64) | int.from_bytes(bits.read(8))
-        self.known += 64
+        self.length += 64
 
     def exponential(self, precision: int) -> tuple[int, int | None]:
-        """Bounds of -ln U; no upper bound while every known bit of U is zero."""
-        whole = 1 << self.known
+        """Return bounds of -ln U; no upper bound while every bit of U is zero."""
+        whole = 1 << self.length
         low = max(0, log_ratio(whole, self.word + 1, precision)[0])
         return low, log_ratio(whole, self.word, precision)[1] if self.word else None
 
@@ -117,8 +117,13 @@ class Noisy:
     slack: float
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
-        """Enclosure of the value times 2**precision; None where it is unbounded."""
-        work = precision + 64 + max(_bits(m) for _, m in self.links)
+        """Enclose the value times 2**precision; None where it is unbounded."""
+        work = (
+            precision
+            + 64
+            + max((m.numerator * m.denominator).bit_length() for _, m in self.links)
+            + 1
+        )
         low: int = 0
         high: int | None = 0
         for uniform, m in self.links:
@@ -138,10 +143,6 @@ class Noisy:
         """Know more of every uniform."""
         for uniform, _ in self.links:
             uniform.extend(bits)
-
-
-def _bits(m: Fraction) -> int:
-    return m.numerator.bit_length() + m.denominator.bit_length()
 
 
 def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | None:
@@ -169,7 +170,7 @@ def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | N
 
 
 def compare(a: Noisy, b: Noisy, bits: RandomBits) -> int:
-    """1 if a is above b, -1 if below; equality has probability zero."""
+    """Return 1 if a is above b, -1 if below; equality has probability zero."""
     difference = a.approximate - b.approximate
     if abs(difference) > a.slack + b.slack:
         return 1 if difference > 0 else -1
@@ -186,7 +187,7 @@ def compare(a: Noisy, b: Noisy, bits: RandomBits) -> int:
 
 
 def descending(noisy: list[Noisy], bits: RandomBits) -> list[Noisy]:
-    """Sorted from the highest to the lowest, exactly."""
+    """Sort from the highest to the lowest, exactly."""
 
     def order(a: Noisy, b: Noisy) -> int:
         return compare(b, a, bits)
@@ -227,7 +228,7 @@ class Contest:
         self.family, self.draws, self.exact, self.winners = family, draws, exact, winners
         nothing = np.zeros(0)
         self._kept = nothing, nothing, nothing.astype(np.int64), nothing.astype(np.uint64)
-        self._made: dict[int, Noisy] = {}  # what was looked at exactly, by its place among the kept
+        self._exact: dict[int, Noisy] = {}  # by its place among the kept
         self._bounds: list[tuple[Noisy, Open]] = []
 
     def enter(
@@ -239,7 +240,7 @@ class Contest:
         """
         words, *noisy = self._draw(scores, log_sizes, log_error)
         values, slack, all_keys, all_words = (
-            np.concatenate(each) for each in zip(self._kept, (*noisy, keys, words), strict=True)
+            np.concatenate(pair) for pair in zip(self._kept, (*noisy, keys, words), strict=True)
         )
         near = values + slack >= _nth_largest(values - slack, self.winners)
         self._kept = values[near], slack[near], all_keys[near], all_words[near]
@@ -271,11 +272,11 @@ class Contest:
         return words, values, slack
 
     def ranked(self) -> list[int]:
-        """The keys of the winners, highest first, and perhaps of some behind them."""
+        """Return the keys of the winners, highest first, and perhaps of some behind them."""
         order = self._order()
         if not self._bounds:
-            found: list[int] = self._kept[2][order].tolist()
-            return found
+            keys: list[int] = self._kept[2][order].tolist()
+            return keys
         ranked = [self._noisy(place) for place in order[: self.winners].tolist()]
         for bound, opened in self._bounds:
             if compare(ranked[self.winners - 1], bound, self.draws.bits) < 0:
@@ -294,13 +295,13 @@ class Contest:
         starts, ends = np.append(0, cuts), np.append(cuts, len(order))
         for run in np.flatnonzero(ends - starts > 1).tolist():
             place = slice(starts[run], ends[run])
-            alike = {id(self._noisy(each)): each for each in order[place].tolist()}
+            alike = {id(self._noisy(spot)): spot for spot in order[place].tolist()}
             noisy = descending([*map(self._noisy, alike.values())], self.draws.bits)
-            order[place] = [alike[id(each)] for each in noisy]
+            order[place] = [alike[id(score)] for score in noisy]
         return order
 
     def members(self, keys: list[int], link: Link) -> list[Noisy]:
-        """The classes of a group that is opened, given the least of its exponentials."""
+        """Return the classes of a group that is opened, given the least of its exponentials."""
         exact = ((key, *self.exact(key)) for key in keys)
         classes = [(key, score, int(size)) for key, score, size in exact]  # none has part of one
         mark, drawn = self.draws.below(sum(size for _, _, size in classes)), []
@@ -315,13 +316,13 @@ class Contest:
 
     def _noisy(self, place: int) -> Noisy:
         """What is kept there; always the same object, since its bits are read as they are asked."""
-        if place not in self._made:
-            values, slack, keys, words = (each[place] for each in self._kept)
+        if place not in self._exact:
+            values, slack, keys, words = (column[place] for column in self._kept)
             score, size = self.exact(int(keys))
             links = [(LazyUniform(int(words)), Fraction(size))]
-            made = Noisy(self.family, int(keys), score, links, float(values), float(slack))
-            self._made[place] = made
-        return self._made[place]
+            noisy = Noisy(self.family, int(keys), score, links, float(values), float(slack))
+            self._exact[place] = noisy
+        return self._exact[place]
 
 
 def _nth_largest(values: Floats, n: int) -> float:

@@ -47,7 +47,8 @@ from askew.errors import ParameterError
 from askew.mechanisms.parameters import check_positive_int
 from askew.mechanisms.tally import integers
 from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian
-from askew.noise.randomness import KERNEL, Parameters, RandomBits
+from askew.noise.parameters import Parameters
+from askew.noise.randomness import KERNEL, RandomBits
 
 Matrix = NDArray[np.int64]
 UNIT = 2**24
@@ -56,7 +57,7 @@ _MOST = 2**62  # of a place of G, so that the noise cannot carry it out of 64 bi
 
 
 def covariance(people: Iterable[Sequence[int]], items: int) -> Matrix:
-    """G of people who are given by the places of their likes in the catalog, (items, items).
+    """Count G of people, by the places of their likes in the catalog, (items, items).
 
     A place that is given twice counts once. Who likes more than 2**24 items counts as 0. Raises
     ParameterError, which repeats no place, for one outside the catalog.
@@ -105,7 +106,7 @@ class NoisyCovariance(Parameters):
         return sqrt(self._variance) / UNIT
 
     def privacy_loss(self) -> ApproximateDP:
-        """What one noisy matrix costs."""
+        """Return what one noisy matrix costs."""
         return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), ADD_OR_REMOVE_ONE)
 
     @cached_property
@@ -117,7 +118,7 @@ class NoisyCovariance(Parameters):
         return DiscreteGaussian.of_variance(2 * self._variance)
 
     def perturb(self, matrix: Matrix, *, bits: RandomBits = KERNEL) -> Matrix:
-        """A noisy copy of a G, symmetric; the only thing of these people to keep.
+        """Return a noisy copy of a G, symmetric; the only thing of these people to keep.
 
         Raises ParameterError, which repeats no number of it, unless it is symmetric, square, of
         64-bit integers, and each below 2**62.

@@ -84,11 +84,11 @@ class Joint:
         return Shortfall(joint, self.rate) if self.truncation is None else None
 
     def privacy_loss(self) -> PureDP:
-        """epsilon for the whole sequence."""
+        """Return epsilon for the whole sequence."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """One bounded-range round: the exponential mechanism over sequences."""
+        """Return one bounded-range round: the exponential mechanism over sequences."""
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
@@ -103,11 +103,11 @@ class Joint:
         return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         losses = SequenceLosses(tally, self.k)
         classes = JointClasses(losses, self.rate, self.truncation)
         key = draws.choose(classes)
@@ -151,15 +151,15 @@ class PNFJoint:
         return Shortfall(joint_flipped, self.rate)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon for the whole sequence."""
+        """Return epsilon for the whole sequence."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         losses = SequenceLosses(tally, self.k)
 
         def exact(e: int) -> tuple[Fraction, int]:

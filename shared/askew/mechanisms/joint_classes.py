@@ -83,11 +83,10 @@ class SequenceLosses:
         self.log_all = _log_product(np.arange(self.items - k + 1, self.items + 1))
 
     def _reached(self, e: int) -> Integers:
-        """For every position, how many of the distinct counts lose at most e there."""
         return len(self._values) - np.searchsorted(self._ascending, self.tops - e, side="left")
 
     def choices(self, e: int) -> Integers:
-        """t_r(e) for every position r, shape (k,)."""
+        """Return t_r(e) for every position r, shape (k,)."""
         return self._choices(self._reached(e))
 
     def _choices(self, reached: Integers) -> Integers:
@@ -95,15 +94,15 @@ class SequenceLosses:
         return choices
 
     def count(self, e: int) -> int:
-        """N(e), exactly; below a loss of 0 the first position has no choice, so it is 0."""
+        """Return N(e), exactly; below a loss of 0 the first position has no choice, so it is 0."""
         return prod((self.choices(e) - self._positions).tolist())
 
     def count_all(self) -> int:
-        """d! / (d - k)!, exactly."""
+        """Return d! / (d - k)!, exactly."""
         return prod(range(self.items - self.k + 1, self.items + 1))
 
     def edge(self, e: int) -> Edge:
-        """What loses less than e >= 0. ln N is off by at most 2**-47 of itself.
+        """Return what loses less than e >= 0. ln N is off by at most 2**-47 of itself.
 
         A draw takes most of its time here: as `_reached` and `_log_product`, in fewer steps.
         """
@@ -116,7 +115,7 @@ class SequenceLosses:
         return Edge(e, float(np.log(factors, out=factors).sum()), pairs)
 
     def next_rise(self, e: int) -> int:
-        """The least loss above e at which N rises; `largest` + 1 if there is none."""
+        """Return the least loss above e at which N rises; `largest` + 1 if there is none."""
         return self._next(self._reached(e))
 
     def _next(self, reached: Integers) -> int:
@@ -127,7 +126,7 @@ class SequenceLosses:
         return int((self.tops[open_still] - self._values[reached[open_still]]).min())
 
     def steps(self, low: int, high: int) -> LossSteps:
-        """The steps that begin in [low, high). Beside `edge`, see `log_error`."""
+        """Return the steps that begin in [low, high). Beside `edge`, see `log_error`."""
         first, last = self._reached(low - 1), self._reached(high - 1)
         if not low:  # nothing is below the first step, so that it has no rise
             base = first = self._reached(0)
@@ -140,7 +139,7 @@ class SequenceLosses:
         return LossSteps(begins, log_base + _running(rises), rises, self._next(last))
 
     def log_error(self, rise: float, pairs: int) -> float:
-        """How wrong ln N may be in steps over which it rises by `rise`, beside that of an edge.
+        """Bound the error of ln N in steps over which it rises by `rise`, beside an edge's.
 
         The rise of each pair is off by 2**-52; at most k of one begin are added up one by one, then
         those of all begins by `_running`.
@@ -222,11 +221,11 @@ class Segment:
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:
-        """ln of an upper bound of its weight."""
+        """Return ln of an upper bound of its weight."""
         return self.high.log_count - rate * self.low.at
 
     def log_size(self) -> tuple[float, float]:
-        """ln of how many sequences lose so much, and how wrong this may be."""
+        """Return ln of how many sequences lose so much, and how wrong this may be."""
         wrong = 2.0**-46 * self.high.log_count  # of `rise`
         if self.rise <= 2 * wrong:
             return self.high.log_count, inf
@@ -247,7 +246,7 @@ class Segments:
 
 
 def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: float) -> Segments:
-    """The steps that begin in [low, end); a far segment weighs below exp(-depth) of all steps.
+    """Cut [low, end) into segments; a far one weighs below exp(-depth) of all steps.
 
     Complexity: O(k log d) for each edge, and few edges more than there are segments in the end.
     """
@@ -259,19 +258,19 @@ def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: 
     near: list[Segment] = []
     least = 0.0  # ln N(0) or more
     while waiting:
-        each = waiting.popleft()
-        least = max(least, each.high.log_count - rate * (each.high.at - 1))
-        if not each.pairs:  # nothing begins in it
+        segment = waiting.popleft()
+        least = max(least, segment.high.log_count - rate * (segment.high.at - 1))
+        if not segment.pairs:  # nothing begins in it
             continue
-        if each.most(rate) < least - depth:
-            far.append(each)
-        elif _is_worth_cutting(each, rate, losses.k):
-            cut = losses.edge(_cut(each, rate, least - depth))
-            waiting += [Segment(each.low, cut), Segment(cut, each.high)]
+        if segment.most(rate) < least - depth:
+            far.append(segment)
+        elif _is_worth_cutting(segment, rate, losses.k):
+            cut = losses.edge(_cut(segment, rate, least - depth))
+            waiting += [Segment(segment.low, cut), Segment(cut, segment.high)]
         else:
-            near.append(each)
-    far += [each for each in near if each.most(rate) < least - depth]
-    near = [each for each in near if each.most(rate) >= least - depth]
+            near.append(segment)
+    far += [segment for segment in near if segment.most(rate) < least - depth]
+    near = [segment for segment in near if segment.most(rate) >= least - depth]
     return Segments(_joined(near), far, least)
 
 
@@ -293,12 +292,12 @@ def _is_worth_cutting(segment: Segment, rate: float, k: int) -> bool:
 def _joined(segments: list[Segment]) -> list[Segment]:
     """In ascending order, with neighbors in one piece where that is not too much."""
     joined: list[Segment] = []
-    for each in sorted(segments, key=lambda segment: segment.low.at):
-        both = Segment(joined[-1].low, each.high) if joined else each
-        if joined and joined[-1].high.at == each.low.at and both.pairs <= _MOST:
+    for segment in sorted(segments, key=lambda part: part.low.at):
+        both = Segment(joined[-1].low, segment.high) if joined else segment
+        if joined and joined[-1].high.at == segment.low.at and both.pairs <= _MOST:
             joined[-1] = both
         else:
-            joined.append(each)
+            joined.append(segment)
     return joined
 
 
@@ -321,23 +320,25 @@ class JointClasses:
         self._kept: dict[int, WeightBlock] = {}
 
     def table(self, depth: float) -> WeightTable:
-        """The steps in ascending order, but those that weigh below exp(-depth) of all."""
-        found = segments_of(self.losses, self._step, 0, self.end, depth)
-        parts: list[Callable[[], WeightBlock]] = [partial(self._block, each) for each in found.near]
+        """Return the steps in ascending order, but those that weigh below exp(-depth) of all."""
+        cut = segments_of(self.losses, self._step, 0, self.end, depth)
+        parts: list[Callable[[], WeightBlock]] = [
+            partial(self._block, segment) for segment in cut.near
+        ]
         every = self.losses.log_all - self._step * self.end
-        left_out = [each.most(self._step) for each in found.far]
-        if every >= found.least - depth:
+        left_out = [segment.most(self._step) for segment in cut.far]
+        if every >= cut.least - depth:
             parts.append(partial(WeightBlock, np.array([ALL]), np.array([every])))
         else:
             left_out.append(every)
         rest = max(left_out, default=-inf) + log(max(len(left_out), 1)) + 2.0**-20
         self._kept = {}
         error = 2.0**-47 * (2 * self.losses.log_all + abs(depth) + 40)
-        error += max((_rounding(each, self.losses) for each in found.near), default=0.0)
+        error += max((_rounding(segment, self.losses) for segment in cut.near), default=0.0)
         return WeightTable(parts, error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Integer bounds of a step's weight."""
+        """Return integer bounds of a step's weight."""
         if key == ALL:
             return enclose(self.losses.count_all(), self.rate * self.end, shift)
         count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
@@ -346,7 +347,6 @@ class JointClasses:
         return max(from_low - to_high, 0) >> 8, -(-(from_high - to_low) >> 8)
 
     def _block(self, segment: Segment) -> WeightBlock:
-        """The steps of a segment; some are kept, as the one that is drawn is asked for again."""
         begin = segment.low.at
         if begin not in self._kept:
             if sum(len(block.keys) for block in self._kept.values()) > _KEPT:
@@ -367,9 +367,9 @@ class JointClasses:
 def _decays(widths: Integers, rate: float) -> Floats:
     """ln(1 - exp(-rate * width)); most widths are among a few."""
     longest = int(widths.max(initial=0))
-    known = widths if longest > len(widths) else np.arange(1, longest + 1)
-    decays: Floats = np.log(-np.expm1(-rate * known))
-    return decays if known is widths else decays[widths - 1]
+    few = longest <= len(widths)
+    decays: Floats = np.log(-np.expm1(-rate * (np.arange(1, longest + 1) if few else widths)))
+    return decays[widths - 1] if few else decays
 
 
 def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> None:
@@ -379,22 +379,22 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
     """
     step = float(rate)
     contest.enter(np.zeros(1, dtype=np.int64), np.zeros(1), np.array([losses.edge(1).log_count]))
-    found = segments_of(losses, step, 1, losses.largest + 1, _RARE)
-    for each in found.near:
-        steps = losses.steps(each.low.at, each.high.at)
+    cut = segments_of(losses, step, 1, losses.largest + 1, _RARE)
+    for segment in cut.near:
+        steps = losses.steps(segment.low.at, segment.high.at)
         log_sizes = steps.log_counts + np.log(-np.expm1(-steps.rises))
-        log_error = 2.0**-46 * (each.high.log_count + 40) + _rounding(each, losses)
+        log_error = 2.0**-46 * (segment.high.log_count + 40) + _rounding(segment, losses)
         log_error += 2.0**-51 * losses.items  # of a rise
         scores = -step * steps.begins.astype(np.float64)
         contest.enter(steps.begins, scores, log_sizes, log_error)
-    if found.far:
-        contest.enter_groups(_groups(found.far, losses, rate, contest))
+    if cut.far:
+        contest.enter_groups(_groups(cut.far, losses, rate, contest))
 
 
 def _groups(
     segments: list[Segment], losses: SequenceLosses, rate: Fraction, contest: Contest
 ) -> ClassGroups:
-    """The sequences whose loss lies in a segment, as one group for each."""
+    """The sequences whose loss lies in a segment, a group for each segment."""
 
     def exact(index: int) -> tuple[Fraction, int]:
         low, high = segments[index].low.at, segments[index].high.at
@@ -404,8 +404,8 @@ def _groups(
         steps = losses.steps(segments[index].low.at, segments[index].high.at)
         return contest.members(steps.begins.tolist(), link)
 
-    sizes = np.array([each.log_size() for each in segments])
-    scores = -float(rate) * np.array([float(each.low.at) for each in segments])
+    sizes = np.array([segment.log_size() for segment in segments])
+    scores = -float(rate) * np.array([float(segment.low.at) for segment in segments])
     return ClassGroups(np.arange(len(segments)), scores, sizes[:, 0], sizes[:, 1], exact, opened)
 
 

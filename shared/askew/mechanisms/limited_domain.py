@@ -86,16 +86,16 @@ class ExponentialClasses:
         return WeightTable(blocks_of(near, self._logs[near]), 2.0**-48 * largest, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Integer bounds of one candidate's weight."""
+        """Return integer bounds of one candidate's weight."""
         score, size = self.exact(key)
         return enclose(size, -score, shift)
 
     def exact(self, key: int) -> tuple[Fraction, Fraction | int]:
-        """A candidate's exact score, relative to the best that is left, and its size."""
+        """Return a candidate's exact score, relative to the best that is left, and its size."""
         return self.epsilon * (int(self.scores[key]) - self._best), self.sizes.get(key, 1)
 
     def peeled(self, k: int, draws: Draws) -> Iterator[int]:
-        """k candidates without replacement, one as it is asked for; at most as many as there are.
+        """Draw up to k candidates without replacement, one as it is asked for.
 
         Where k is large, in one pass: Gumbel noise on ln weight, in descending order, has the same
         law (Durfee, Rogers 2019, Lemma 4.2).
@@ -123,10 +123,10 @@ class Selection(tuple[int, ...]):
     stopped: bool
 
     def __new__(cls, items: Iterable[int], stopped: bool) -> Selection:
-        """The ids in `items`."""
-        made = super().__new__(cls, items)
-        made.stopped = stopped
-        return made
+        """Hold the ids in `items`."""
+        selection = super().__new__(cls, items)
+        selection.stopped = stopped
+        return selection
 
     def __getnewargs__(self) -> tuple[tuple[int, ...], bool]:
         return tuple(self), self.stopped
@@ -193,22 +193,22 @@ class LimitedDomain:
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
     def privacy_loss(self) -> ApproximateDP:
-        """(k * epsilon, delta)."""
+        """Return (k * epsilon, delta)."""
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """k bounded-range rounds."""
+        """Return k bounded-range rounds."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
+        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
     def select_from_top(
         self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
     ) -> Selection:
-        """As `select`, from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
+        """Select from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
 
         Their item ids must break ties as the engine did: lower first.
         """
@@ -216,7 +216,7 @@ class LimitedDomain:
         return self.draw(ids, values, cutoff, Draws(bits))
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """As `select`, from the top kbar items in order, (n,) each, and the next count."""
+        """Select from the top kbar items and counts in order, (n,), and the next count."""
         least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
         kept = int(np.count_nonzero(values >= least))
         scores = np.append(values[:kept], cutoff + 1)
@@ -237,7 +237,7 @@ def spread_of(kbar: int, max_items_per_unit: int | None, domain: Domain) -> int:
 
 
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
-    """Ids and counts of the top kbar by (count, lower id), and the next count or 0."""
+    """Return ids and counts of the top kbar by (count, lower id), and the next count or 0."""
     whole = _whole(counts)
     size = min(len(whole), kbar + 1)
     if not size:  # no error: that nobody is there is as private as any count
@@ -247,7 +247,7 @@ def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
 
 
 def top_of_rows(items: Counts, counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
-    """As `top_of`, from an engine's rows: the item ids and the counts of its top kbar + 1."""
+    """Return what `top_of` does, from the ids and counts of an engine's top kbar + 1."""
     ids, values = integers(items, 0, "items"), _whole(counts)
     by_id = np.argsort(ids)
     if len(ids) != len(values) or not np.diff(ids[by_id]).all():
@@ -268,7 +268,7 @@ def _cut(items: Integers, values: Integers, kbar: int) -> tuple[Integers, Intege
 
 
 def check_domain(domain: object) -> None:
-    """Raises ParameterError unless domain names one of a limited domain."""
+    """Raise ParameterError unless domain names one of a limited domain."""
     if domain not in get_args(Domain):
         raise ParameterError("domain", domain, "one of " + ", ".join(get_args(Domain)))
 
@@ -276,7 +276,7 @@ def check_domain(domain: object) -> None:
 def check_limited(
     k: object, epsilon: object, delta: object, neighbors: object, max_items_per_unit: object
 ) -> None:
-    """The checks that all limited-domain mechanisms share. Raises ParameterError."""
+    """Check what all limited-domain mechanisms share. Raises ParameterError."""
     check_k(k)
     check_positive("epsilon", epsilon)
     check_probability("delta", delta)
@@ -346,23 +346,23 @@ class LaplaceLimitedDomain:
         return Fraction(ceil(high * (1 + 2.0**-44) * 2**20) + 1, 2**20)
 
     def privacy_loss(self) -> ApproximateDP:
-        """(epsilon, delta) for the whole output."""
+        """Return (epsilon, delta) for the whole output."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
+        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
     def select_from_top(
         self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
     ) -> Selection:
-        """As `LimitedDomain.select_from_top`."""
+        """Select as `LimitedDomain.select_from_top` does."""
         ids, values, cutoff = top_of_rows(items, counts, self.kbar)
         return self.draw(ids, values, cutoff, Draws(bits))
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """As `select`, from the top kbar items in order, (n,) each, and the next count."""
+        """Select from the top kbar items and counts in order, (n,), and the next count."""
         kept = values[values >= max(cutoff, 1)].tolist()
         scores = [self.rate * (value - cutoff - 1) for value in kept] + [self.threshold]
         contest = Contest("laplace", draws, lambda key: (scores[key], 1), winners=self.k + 1)
@@ -406,38 +406,37 @@ class OptimalThreshold:
         check_domain(self.domain)
         if self.dbar <= self.k:
             raise ParameterError("dbar", self.dbar, "above k")
-        check_domain(self.domain)
 
     def privacy_loss(self) -> ApproximateDP:
-        """((k + 1) * epsilon, delta)."""
+        """Return ((k + 1) * epsilon, delta)."""
         return ApproximateDP(Fraction(self.epsilon) * (self.k + 1), self.delta, self.neighbors)
 
     def mechanism(self, kbar: int) -> LimitedDomain:
-        """The mechanism that runs once kbar is chosen."""
+        """Return the mechanism that runs once kbar is chosen."""
         shared = {name: value for name, value in vars(self).items() if name != "dbar"}
         return LimitedDomain(kbar=kbar, **shared)
 
     def classes(self, ranked: Integers) -> ExponentialClasses:
-        """Class j is kbar = k + j, from the top dbar counts in order, (dbar,)."""
+        """Weigh class j, kbar = k + j, from the top dbar counts in order, (dbar,)."""
         kbars = range(self.k, self.dbar)
         spreads = [spread_of(kbar, self.max_items_per_unit, self.domain) for kbar in kbars]
         sizes = {place: self.delta / spread for place, spread in enumerate(spreads)}
         return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """The selected item ids, best first; `.stopped` says whether the threshold ended them."""
+        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
         items, values, _ = top_of(counts, self.dbar)
         return self.draw(items, values, Draws(bits))
 
     def select_from_top(
         self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
     ) -> Selection:
-        """As `LimitedDomain.select_from_top`, from the top dbar items of an engine."""
+        """Select from the top dbar items of an engine, as `LimitedDomain` does."""
         ids, values, _ = top_of_rows(items, counts, self.dbar)
         return self.draw(ids, values, Draws(bits))
 
     def draw(self, items: Integers, values: Integers, draws: Draws) -> Selection:
-        """As `select`, from the top dbar items in order, (n,) each."""
+        """Select from the top dbar items and counts in order, (n,)."""
         ranked = np.append(values, np.zeros(self.dbar - len(values), dtype=np.int64))
         kbar = self.k + draws.choose(self.classes(ranked))
         return self.mechanism(kbar).draw(items[:kbar], values[:kbar], int(ranked[kbar]), draws)

@@ -32,11 +32,11 @@ from askew.dp.privacy import (
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest, NoiseFamily, check_family
 from askew.mechanisms.parameters import (
+    Scored,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
-    check_scored,
     one_way,
     rate_of,
     tally_for,
@@ -49,7 +49,7 @@ from askew.noise.randomness import KERNEL, RandomBits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lipschitz:
+class Lipschitz(Scored):
     """The k items with the highest noisy scores, as a sorted tuple of item ids.
 
         noisy score of item i = epsilon * x_i / kappa + Z_i,    Z_i independent, of one family
@@ -60,7 +60,7 @@ class Lipschitz:
     Privacy unit: one person's whole history. A unit changes each count by at most 1, or each score
     by at most `linf_sensitivity`; scores are taken to move both ways unless `monotone` is set.
     Under REPLACE_ONE the neighbor has another unit instead, and scores that move both ways may move
-    by twice what one that comes would move them: state that (see `Scored.linf_sensitivity`).
+    by twice what one that comes would move them: state that (see `Scored`).
     Guarantee: (epsilon * k / kappa)-DP, pure, with no slack; kappa = k unless given.
 
     Proof. Fix the noise of the items outside a set S of size k, let T be the highest of their noisy
@@ -75,16 +75,12 @@ class Lipschitz:
     Source: Shekelyan, Loukides 2022, Definition 2.1 and Theorem 4.1 (the set only, not its order).
     """
 
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     k: int = 1
     noise: NoiseFamily = "gumbel"
     kappa: Fraction | int | None = None
-    linf_sensitivity: Fraction | int | None = None
-    monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        check_scored(self)
+        super().__post_init__()
         check_family(self.noise)
         if self.kappa is not None:
             check_positive("kappa", self.kappa)
@@ -95,16 +91,16 @@ class Lipschitz:
         return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon * k / kappa, which is epsilon unless kappa was given."""
+        """Return epsilon * k / kappa, which is epsilon unless kappa was given."""
         kappa = Fraction(self.k if self.kappa is None else self.kappa)
         return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
 
     def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, ascending; the order of their scores is not released."""
+        """Return the selected item ids, ascending; the order of their scores is not released."""
         return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         if self.noise == "gumbel":
             return tuple(sorted(peeled_gumbel(tally, self.rate, self.k, draws)))
         return tuple(sorted(highest(tally, self.rate, self.noise, self.k, draws)))
@@ -132,7 +128,7 @@ class OneShot(Lipschitz):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Peeling:
+class Peeling(Scored):
     """k rounds, each selecting one of the items left with epsilon / k; item ids in rank order.
 
         round j: argmax over the items left of epsilon * count_i / k + Z_ij
@@ -149,15 +145,10 @@ class Peeling:
     range); Cesar, Rogers 2021 (zCDP).
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     noise: NoiseFamily = "gumbel"
-    linf_sensitivity: Fraction | int | None = None
-    monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        check_scored(self)
+        super().__post_init__()
         check_family(self.noise)
 
     @property
@@ -172,22 +163,22 @@ class Peeling:
         return None if formula is None else Shortfall(formula, self.rate)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon for all k rounds."""
+        """Return epsilon for all k rounds."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
+        """Return k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
 
     def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         if self.noise == "gumbel":
             return peeled_gumbel(tally, self.rate, self.k, draws)
         classes = ValueClasses(tally, self.rate)
@@ -250,15 +241,15 @@ class ConcentratedPeeling:
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
-        """(epsilon, delta)."""
+        """Return (epsilon, delta)."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """k bounded-range rounds of epsilon'."""
+        """Return k bounded-range rounds of epsilon'."""
         return self._peeling().ranged_loss()
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self._peeling().select(counts, bits=bits)
 
     def _peeling(self) -> Peeling:
@@ -304,13 +295,13 @@ class LaplaceCounts:
         return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
 
     def privacy_loss(self) -> PureDP:
-        """epsilon, whatever k."""
+        """Return epsilon, whatever k."""
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """The selected item ids, best first."""
+        """Return the selected item ids, best first."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """As `select`, from a tally and a source of exact draws."""
+        """Select from a tally, by a source of exact draws."""
         return highest(tally, self.rate, "laplace", self.k, draws)

@@ -55,7 +55,8 @@ from askew.mechanisms.shortfall import CHANCE
 from askew.mechanisms.tally import Counts, integers
 from askew.noise.gaussian import DiscreteGaussian
 from askew.noise.lattice import TwoSidedGeometric
-from askew.noise.randomness import KERNEL, Parameters, RandomBits
+from askew.noise.parameters import Parameters
+from askew.noise.randomness import KERNEL, RandomBits
 
 _PARTS = 2**16  # q of the geometric law is a multiple of one of these
 _WIDEST = 2**32  # standard deviations or so: wider noise says nothing of any count
@@ -108,13 +109,14 @@ class NoisyCounts(Parameters):
         return geometric if bounds[0] <= bounds[1] else gaussian
 
     def privacy_loss(self) -> PureDP | ApproximateDP:
-        """(epsilon, delta) where the Gaussian law is used, epsilon where it is not."""
+        """Return (epsilon, delta) where the Gaussian law is used, epsilon where it is not."""
         if isinstance(self.noise, DiscreteGaussian):
             return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), self.neighbors)
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def error_bound(self, chance: Fraction = CHANCE, *, of: int = 1) -> int:
-        """The least M such that, with at least this chance, `of` counts are all within M of theirs.
+        """Return the least M such that, with at least this chance, `of` counts are all within M of
+        theirs.
 
         `of=k` bounds all at once. Reads no count. Raises ParameterError.
         """
@@ -123,8 +125,8 @@ class NoisyCounts(Parameters):
         return _bound(self.noise, float(1 - chance), of)
 
     def perturb(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Noisy copies of at most k counts, in their order; negative ones are left so, since they
-        are right on average. Raises ParameterError, which repeats no count.
+        """Return noisy copies of at most k counts, in their order; negative ones are left so, since
+        they are right on average. Raises ParameterError, which repeats no count.
         """
         exact = integers(counts, 0).tolist()
         if len(exact) > self.k:

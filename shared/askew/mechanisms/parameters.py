@@ -5,9 +5,9 @@ What the mechanisms over scores of a stated sensitivity share; without one, scor
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import log
-from typing import Protocol
 
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
@@ -24,12 +24,12 @@ _SIZE = 2**256
 
 
 def check_k(k: object) -> None:
-    """Raises ParameterError unless k is an int of at least 1."""
+    """Raise ParameterError unless k is an int of at least 1."""
     check_positive_int("k", k)
 
 
 def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
-    """Raises ParameterError unless value is an int from 1 to `most`."""
+    """Raise ParameterError unless value is an int from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ParameterError(name, value, "an int of at least 1")
     if value > most:
@@ -45,68 +45,55 @@ def check_positive(name: str, value: object) -> None:
 
 
 def check_probability(name: str, value: object) -> None:
-    """Raises ParameterError unless value is a Fraction strictly between 0 and 1."""
+    """Raise ParameterError unless value is a Fraction strictly between 0 and 1."""
     if not 0 < exact_rational(name, value) < 1:
         raise ParameterError(name, value, "strictly between 0 and 1")
 
 
 def ln(x: Fraction | int) -> float:
-    """ln x, also where x is beyond float64's range."""
+    """Return ln x, also where x is beyond float64's range."""
     return log(x.numerator) - log(x.denominator)
 
 
 def one_way(neighbors: NeighboringRelation) -> bool:
-    """Whether all counts that change between neighbors move the same way, so a shift is free."""
+    """Return True if all counts that change move the same way, so that a shift is free."""
     return neighbors is ADD_OR_REMOVE_ONE
 
 
 def halved(epsilon: Fraction | int, neighbors: NeighboringRelation) -> Fraction:
-    """epsilon where counts move one way, half of it where they may move both ways."""
+    """Return epsilon where counts move one way, half of it where they may move both ways."""
     return Fraction(epsilon) if one_way(neighbors) else Fraction(epsilon) / 2
 
 
-class Scored(Protocol):
-    """A mechanism over counts, or over scores of a stated sensitivity."""
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """A mechanism over counts, or over scores of a stated sensitivity.
 
-    @property
-    def k(self) -> int:
-        """How many items to select."""
+    linf_sensitivity: how far a score can move; None for counts, which a unit moves by at most 1. Of
+    scores that move both ways: between neighbors, so under REPLACE_ONE when one unit's events
+    become another's, up to twice what a unit moves that comes. Of monotone ones: when a unit comes;
+    under REPLACE_ONE that is as far as a score moves, up or down.
+    monotone: whether a unit that comes moves no score down; None: counts yes, scores no.
+    """
 
-    @property
-    def epsilon(self) -> Fraction | int:
-        """The total."""
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
 
-    @property
-    def neighbors(self) -> NeighboringRelation:
-        """Which data sets must look alike."""
-
-    @property
-    def linf_sensitivity(self) -> Fraction | int | None:
-        """How far a score can move; None for counts, which a unit moves by at most 1.
-
-        Of scores that move both ways: between neighbors, so under REPLACE_ONE when one unit's
-        events become another's, up to twice what a unit moves that comes. Of monotone ones: when a
-        unit comes; under REPLACE_ONE that is as far as a score moves, up or down.
-        """
-
-    @property
-    def monotone(self) -> bool | None:
-        """Whether a unit that comes moves no score down; None: counts yes, scores no."""
-
-
-def check_scored(mechanism: Scored) -> None:
-    """Raises ParameterError unless all parameters are in range."""
-    check_k(mechanism.k)
-    check_positive("epsilon", mechanism.epsilon)
-    check_neighbors(mechanism.neighbors)
-    if mechanism.linf_sensitivity is not None:
-        check_positive("linf_sensitivity", mechanism.linf_sensitivity)
-    if mechanism.monotone is not None and not isinstance(mechanism.monotone, bool):
-        raise ParameterError("monotone", mechanism.monotone, "True, False or None")
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_neighbors(self.neighbors)
+        if self.linf_sensitivity is not None:
+            check_positive("linf_sensitivity", self.linf_sensitivity)
+        if self.monotone is not None and not isinstance(self.monotone, bool):
+            raise ParameterError("monotone", self.monotone, "True, False or None")
 
 
 def rate_of(mechanism: Scored) -> Fraction:
-    """epsilon per unit of score, halved where scores may move both ways."""
+    """Return epsilon per unit of score, halved where scores may move both ways."""
     counts = mechanism.linf_sensitivity is None
     monotone = counts if mechanism.monotone is None else mechanism.monotone
     sensitivity = Fraction(1 if mechanism.linf_sensitivity is None else mechanism.linf_sensitivity)
@@ -115,6 +102,6 @@ def rate_of(mechanism: Scored) -> Fraction:
 
 
 def tally_for(mechanism: Scored, scores: Scores) -> Tally:
-    """A validated view of counts or scores. Raises ParameterError."""
+    """Return a validated view of counts or scores. Raises ParameterError."""
     stated = mechanism.linf_sensitivity is not None
     return tally_of_scores(scores, mechanism.k, stated=stated)

@@ -82,7 +82,7 @@ LOG_ERROR = 2.0**-41  # relative to ln C + 40, of `log_runs`
 
 
 def log_binomials(n: Floats, r: Floats) -> Floats:
-    """ln C(n, r) elementwise, for whole numbers 0 <= r <= n held as float64."""
+    """Return ln C(n, r) elementwise, for whole numbers 0 <= r <= n held as float64."""
     n, r = np.broadcast_arrays(n, r)
     r = np.minimum(r, n - r)  # so that 1 - r / n does not cancel
     s = n - r
@@ -104,7 +104,7 @@ def _remainder(x: Floats) -> Floats:
 
 
 def log_runs(high: Floats, low: Floats, r: Floats) -> Floats:
-    """ln of C(high, r) - C(low, r), which is C(low, r-1) + ... + C(high-1, r-1); r >= 1.
+    """Return ln of C(high, r) - C(low, r), which is C(low, r-1) + ... + C(high-1, r-1); r >= 1.
 
     high > low >= -1 and high >= r, whole numbers held as float64. With R = C(low, r) / C(high, r)
     it is ln C(high, r) + ln(1 - R), and ln R = sum of ln(1 - r / j) over j = low + 1 .. high. Where
@@ -165,13 +165,13 @@ class Shortfall:
 
 
 def peeled(worst: Worst, gap: int) -> float:
-    """Peeling with Gumbel noise: met by the worst vector."""
+    """Bound peeling with Gumbel noise: met by the worst vector."""
     others = worst.m * exp(-worst.rate * gap)
     return -expm1(-float(np.log1p(others / np.arange(1, worst.k + 1)).sum()))
 
 
 def flipped(worst: Worst, gap: int) -> float:
-    """Permute-and-flip, peeled: proved, and larger than necessary where misses are likely."""
+    """Bound permute-and-flip, peeled: proved, and loose where misses are likely."""
     others = worst.m * exp(-worst.rate * gap)
     if others >= 2:
         return 1.0
@@ -179,12 +179,12 @@ def flipped(worst: Worst, gap: int) -> float:
 
 
 def joint(worst: Worst, gap: int) -> float:
-    """The exponential mechanism over sequences: proved, and larger than necessary."""
+    """Bound the exponential mechanism over sequences: proved, and larger than necessary."""
     return _of_odds(_log_sequences(worst, gap))
 
 
 def joint_flipped(worst: Worst, gap: int) -> float:
-    """Permute-and-flip over sequences: proved, and larger than necessary."""
+    """Bound permute-and-flip over sequences: proved, and larger than necessary."""
     return exp(min(_log_sequences(worst, gap), 1.0)) / 2
 
 
@@ -194,7 +194,7 @@ def _log_sequences(worst: Worst, gap: int) -> float:
 
 
 def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
-    """The canonical mechanism with Gumbel noise, gamma above 0: met by the worst vector."""
+    """Bound the canonical mechanism with Gumbel noise, gamma above 0: met by the worst vector."""
     up, down = worst.rate * (1 - gamma), worst.rate * gamma
     odds = _log_subsets(worst, 1) - down * gap - (0.0 if clipped else up * gap)
     if not clipped and worst.m > 1:
@@ -206,7 +206,6 @@ def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
 
 
 def _log_subsets(worst: Worst, left_out: int) -> float:
-    """ln(C(d, k) - left_out)."""
     whole = float(log_binomials(np.array([worst.k + worst.m + 0.0]), np.array([worst.k + 0.0]))[0])
     return whole + log1p(-left_out * exp(-whole))
 
@@ -246,7 +245,7 @@ LAPLACE = NoiseLaw(_laplace_survival, _laplace_quantile)
 
 
 def one_shot(worst: Worst, gap: int, law: NoiseLaw) -> float:
-    """One noise for each item: 1 - E[F(T + a)^m], from above.
+    """Bound one noise for each item: 1 - E[F(T + a)^m], from above.
 
     T is in cells of equal probability, each taken at its lower edge. What is averaged rises with T,
     within 0 and 1, so the error is below 1 / _CELLS.

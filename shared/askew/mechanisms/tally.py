@@ -26,7 +26,8 @@ Counts = Sequence[int] | NDArray[np.integer]
 Scores = Sequence[int | Fraction] | Counts
 _LIMIT = 1 << 61
 _FINEST = 1 << 256  # parts of one: at any epsilon floats hold what one of them is worth
-_LOW = (1 << 16) - 1
+_NARROW = 256  # between the highest and the lowest count, a byte tells counts apart
+_FEW = 16  # values: each is counted in a pass over bytes
 _WHOLE = (int, np.integer)
 _ADVICE = (
     "integers of magnitude below 2**61 (any numpy integer dtype or a list of ints); "
@@ -52,11 +53,12 @@ class Tally:
     the values above a bound, O(d) and a sort of those.
     """
 
-    def __init__(self, counts: Integers, unit: Fraction = Fraction(1)) -> None:
-        self.counts, self.unit = counts, unit
-        self.highest, self.lowest = int(counts.max()), int(counts.min())
+    def __init__(self, counts: Counts, least: int = 1, unit: Fraction = Fraction(1)) -> None:
+        self.counts, self.unit = _whole_numbers("counts", counts, least), unit
+        self.highest, self.lowest = int(self.counts.max()), int(self.counts.min())
+        _check_range("counts", self.lowest, self.highest)
         nothing = np.zeros(0, dtype=np.int64)
-        self._known, self._bound = ValueGroups(nothing, nothing, nothing), self.highest + 1
+        self._seen, self._bound = ValueGroups(nothing, nothing, nothing), self.highest + 1
 
     @property
     def values(self) -> Integers:
@@ -74,100 +76,72 @@ class Tally:
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
-        """The groups of at least this value, and perhaps more; a second bound brings them all."""
+        """Return the groups of at least this value; after a second bound, all of them."""
         if max(low, self.lowest) < self._bound:
             some = low > self.lowest and self._bound > self.highest
             counts = self.counts[self.counts >= low] if some else self.counts
             self._bound = low if some else self.lowest
-            self._known = _distinct(counts, self.highest, self._bound)
-        return self._known
+            self._seen = _distinct(counts, self.highest, self._bound)
+        return self._seen
 
     def down_to_group(self, last: int) -> ValueGroups:
-        """The groups down to one whose index is known; ranks and groups count from the highest."""
-        return self._known if last < len(self._known.values) else self.down_to(self.lowest)
+        """Return the groups down to one by its index; they count from the highest."""
+        return self._seen if last < len(self._seen.values) else self.down_to(self.lowest)
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def value_at(self, rank: int) -> int:
-        """The count of the item at a rank."""
+        """Return the count of the item at a rank."""
         return int(self.values[self.group_of(rank)])
 
     def group_of(self, rank: int) -> int:
-        """The index in `values` of the count of the item at a rank."""
+        """Return the index in `values` of the count of the item at a rank."""
         return int(np.searchsorted(self.ends, rank, side="right"))
 
     def top(self, count: int) -> Integers:
-        """The `count` highest counts, in descending order."""
+        """Return the `count` highest counts, in descending order."""
         ranks = np.arange(count)
         return self.values[np.searchsorted(self.ends, ranks, side="right")]
 
-    def items_at(self, ranks: Sequence[int]) -> tuple[int, ...]:
-        """The item ids at these ranks, in the order given."""
+    def items_at(self, ranks: Sequence[int] | Integers) -> tuple[int, ...]:
+        """Return the item ids at these ranks, in the order given."""
         asked = np.asarray(ranks, dtype=np.int64)
-        known, lowest = self._known, int(asked.max(initial=0))
-        if not len(known.ends) or lowest >= known.ends[-1]:
-            known = self.down_to(self.lowest)
-        last = int(np.searchsorted(known.ends, lowest, side="right"))
-        spread, among = self.highest - int(known.values[last]), int(known.ends[last])
-        few = 4 * among < len(self) and (spread + 1) * among < _LIMIT
-        places = self._ranked(int(known.values[last]))[asked] if few else self._found(known, asked)
-        return tuple(places.tolist())
-
-    def _ranked(self, least: int) -> Integers:
-        """The items with at least this value, by rank."""
-        among = np.flatnonzero(self.counts >= least)
-        keys = (self.highest - self.counts[among]) * len(among) + np.arange(len(among))
-        keys.sort()  # much quicker than a stable sort of the places
-        ranked: Integers = among[keys % len(among)]
-        return ranked
-
-    def _found(self, known: ValueGroups, asked: Integers) -> Integers:
-        """The items at these ranks, of many; only those with the values of these are ordered."""
-        groups = np.searchsorted(known.ends, asked, side="right")
-        wanted = np.unique(groups)
-        holders, which = _marked(self.counts, known.values[wanted])
-        by_value = holders[np.argsort(which, kind="stable")]  # ascending ids, value by value
-        first = np.cumsum(known.sizes[wanted]) - known.sizes[wanted]
-        within = asked - (known.ends - known.sizes)[groups]
-        found: Integers = by_value[first[np.searchsorted(wanted, groups)] + within]
-        return found
-
-
-def _marked(counts: Integers, values: Integers) -> tuple[Integers, NDArray[np.integer]]:
-    """Where counts are one of these values, and which; values in descending order.
-
-    A table of their low bits finds them in one pass, and others that share these bits: each count
-    found is compared, and where it is another than the table names, it is searched for.
-    """
-    if len(values) == 1:
-        only = np.flatnonzero(counts == values[0])
-        return only, np.zeros(len(only), dtype=np.int64)
-    marks = np.zeros(_LOW + 1, dtype=np.min_scalar_type(len(values)))
-    marks[values & _LOW] = np.arange(1, len(values) + 1)
-    found = marks[counts & _LOW]
-    places = np.flatnonzero(found)
-    which = found[places] - 1
-    held = counts[places]
-    others = np.flatnonzero(values[which] != held)
-    if len(others):
-        nearest = np.searchsorted(-values, -held[others])
-        which[others] = np.minimum(nearest, len(values) - 1)
-        real = values[which] == held
-        places, which = places[real], which[real]
-    return places, which
+        groups, deepest = self._seen, int(asked.max(initial=0))
+        if not len(groups.ends) or deepest >= groups.ends[-1]:
+            groups = self.down_to(self.lowest)
+        places = np.searchsorted(groups.ends, asked, side="right")
+        lowest = int(groups.values[places.max(initial=0)])
+        if self.highest - self.lowest < _NARROW:
+            items = asked - (groups.ends - groups.sizes)[places]  # places among the value's holders
+            narrow = self.counts.astype(np.uint8)
+            for place in np.unique(places).tolist():
+                holders = np.flatnonzero(narrow == (int(groups.values[place]) & 255))
+                items[places == place] = holders[items[places == place]]
+            return tuple(items.tolist())
+        some = None if lowest == self.lowest else np.flatnonzero(self.counts >= lowest)
+        below = self.highest - (self.counts if some is None else self.counts[some])
+        size = len(below)
+        if (self.highest - lowest + 1) * size < _LIMIT:
+            below *= size  # with the place behind it, much quicker than a stable sort of places
+            below += np.arange(size)
+            below.sort()
+            chosen = below[asked] % size
+        else:
+            chosen = np.argsort(below, kind="stable")[asked]
+        return tuple((chosen if some is None else some[chosen]).tolist())
 
 
 def tally(counts: Counts, least: int) -> Tally:
-    """A validated count vector with at least `least` items. Raises ParameterError.
+    """Return a validated count vector with at least `least` items. Raises ParameterError.
 
     Complexity: O(d), or one sort of d integers when the counts are spread widely.
     """
-    return Tally(integers(counts, least))
+    return Tally(counts, least)
 
 
 def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
-    """As `tally`, for ints or Fractions: brought to integers over their common denominator.
+    """Tally ints or Fractions, brought to integers over their common denominator.
 
     stated: whether their sensitivity is. Fractions are no counts, so theirs must be.
     """
@@ -183,22 +157,28 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
     if scale > _FINEST:
         limit = "of a common denominator of at most 2**256"
         raise ParameterError("scores", "finer Fractions", limit)
-    return Tally(integers([int(score * scale) for score in exact], least), Fraction(1, scale))
+    return Tally([int(score * scale) for score in exact], least, Fraction(1, scale))
 
 
 def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
-    """Counts, or ids, as int64 (d,). Error messages name types and lengths, never a count.
-
-    Here every mechanism's counts are looked at, and nowhere else. A sequence or an array: a mapping
-    has no ids, a set no order, bytes are rarely counts, and a mask would be lost.
+    """Return counts, or ids, as int64 (d,), d >= least. Raises ParameterError, which names types
+    and lengths, never a count.
     """
+    exact = _whole_numbers(name, counts, least)
+    if len(exact):
+        _check_range(name, int(exact.min()), int(exact.max()))
+    return exact
+
+
+def _whole_numbers(name: str, counts: Counts, least: int) -> Integers:
+    # Here every mechanism's counts are looked at, and nowhere else. A sequence or an array: a
+    # mapping has no ids, a set no order, bytes are rarely counts, and a mask would be lost.
     if not isinstance(counts, np.ndarray):
         kinds = _kinds(name, counts)
         if not all(issubclass(kind, _WHOLE) and kind is not bool for kind in kinds):
             raise ParameterError(name, "other numbers", _ADVICE)
         try:
-            whole = counts if kinds <= {int} else list(map(int, counts))
-            counts = np.array(whole, dtype=np.int64)
+            counts = np.array(counts if kinds <= {int} else [*map(int, counts)], dtype=np.int64)
         except OverflowError:
             raise ParameterError(name, "larger integers", _ADVICE) from None
     if isinstance(counts, np.ma.MaskedArray):
@@ -208,17 +188,17 @@ def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
     if counts.ndim != 1 or len(counts) < least:
         limit = f"one-dimensional with at least {least} items"
         raise ParameterError(name, f"shape {counts.shape}", limit)
-    if (
-        len(counts)
-        and counts.dtype.itemsize == 8
-        and (counts.max() >= _LIMIT or counts.min() <= -_LIMIT)
-    ):
-        raise ParameterError(name, "larger integers", _ADVICE)
+    if counts.dtype == np.uint64:  # before the sign bit of int64 is one of them
+        _check_range(name, 0, int(counts.max(initial=0)))
     return counts.astype(np.int64, copy=False)
 
 
+def _check_range(name: str, lowest: int, highest: int) -> None:
+    if lowest <= -_LIMIT or highest >= _LIMIT:
+        raise ParameterError(name, "larger integers", _ADVICE)
+
+
 def _kinds(name: str, counts: object) -> set[type]:
-    """The types of what a sequence holds."""
     if not isinstance(counts, Sequence) or isinstance(counts, (str, bytes, bytearray, memoryview)):
         raise ParameterError(name, type(counts), _ADVICE)
     return set(map(type, counts))
@@ -227,12 +207,16 @@ def _kinds(name: str, counts: object) -> set[type]:
 def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
     """The groups of counts in [low, high]; without a sort where that is cheaper."""
     if high - low <= len(counts) // 4 + 1024:
-        frequencies = np.bincount(high - counts)
+        if high - low < _FEW:
+            narrow, values = counts.astype(np.uint8), range(high, low - 1, -1)
+            frequencies = np.array([np.count_nonzero(narrow == (value & 255)) for value in values])
+        else:
+            frequencies = np.bincount(high - counts)
         behind = np.flatnonzero(frequencies)
         sizes = frequencies[behind]
         return ValueGroups(high - behind, sizes, np.cumsum(sizes))
-    narrow = max(high, -low) < 1 << 31  # half as wide, they are sorted in half the time
-    ordered = np.sort(counts.astype(np.int32 if narrow else np.int64))
+    is_short = max(high, -low) < 1 << 31  # half as wide, they are sorted in half the time
+    ordered = np.sort(counts.astype(np.int32 if is_short else np.int64))
     firsts = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)[::-1]
     ends = len(ordered) - firsts
     sizes = ends.copy()
@@ -251,11 +235,11 @@ class Quality:
     within_percent: int
 
     def ranks(self, k: int) -> tuple[int, int]:
-        """How many of the best must be selected, and the lowest rank that may be."""
+        """Return how many of the best must be selected, and the lowest rank that may be."""
         return ceil(self.must_percent * k / 100), floor(self.within_percent * k / 100)
 
     def holds(self, selected: Sequence[int], counts: Counts) -> bool:
-        """Whether a selection is of this quality; ties in its favor."""
+        """Return True if a selection is of this quality; ties in its favor."""
         must, within = self.ranks(len(selected))
         values = _values(selected, counts)
         best = tally(counts, 1).top(within)
@@ -268,22 +252,21 @@ GOOD = Quality(1, 150)
 
 
 def linf_error(selected: Sequence[int], counts: Counts) -> int:
-    """max over ranks r of x_r - count of the r-th selected item, in the order given; 0 at best."""
+    """Return max over ranks r of x_r - count of the r-th selected item; 0 at best."""
     return int(_shortfalls(selected, counts).max())
 
 
 def l1_error(selected: Sequence[int], counts: Counts) -> int:
-    """Sum over ranks r of |x_r - count of the r-th selected item|, in the order given."""
+    """Return sum over ranks r of |x_r - count of the r-th selected item|, in the order given."""
     return int(np.abs(_shortfalls(selected, counts)).sum())
 
 
 def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
-    """x_k - the lowest selected count; 0 exactly for a true top k."""
+    """Return x_k - the lowest selected count; 0 exactly for a true top k."""
     return int(tally(counts, 1).value_at(len(selected) - 1) - _values(selected, counts)[-1])
 
 
 def _values(selected: Sequence[int], counts: Counts) -> Integers:
-    """Selected counts in descending order."""
     return np.sort(tally(counts, 1).counts[np.asarray(selected)])[::-1]
 
 

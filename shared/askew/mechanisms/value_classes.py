@@ -41,24 +41,24 @@ class Urn:
         self._taken = 0
 
     def take(self, size: int, draws: Draws) -> int:
-        """A uniform place among those below `size` that are left; takes it out.
+        """Take out a uniform place among those below `size` that are left.
 
         Every place taken so far must have been below `size`: pools may grow, never shrink.
         """
         return self.pick(draws.below(size - self._taken))
 
     def take_each(self, sizes: Sequence[int] | Integers, draws: Draws) -> list[int]:
-        """As `take`, for one size after the other; the draws are read at once."""
+        """Take one place after another, a size each; the draws are read at once."""
         taken = np.arange(self._taken, self._taken + len(sizes))
         limits = np.asarray(sizes, dtype=np.int64) - taken
         return [self.pick(mark) for mark in draws.below_each(limits)]
 
     def take_fresh(self, low: int, high: int, draws: Draws) -> int:
-        """A uniform place in [low, high), where nothing was taken or moved so far."""
+        """Return a uniform place in [low, high), where nothing was taken or moved so far."""
         return self.pick(low - self._taken + draws.below(high - low))
 
     def pick(self, mark: int) -> int:
-        """The place that a mark among those left stands for; takes it out."""
+        """Take out the place that a mark among those left stands for."""
         here, there = self._taken, self._taken + mark
         place = self._moved.pop(there, there)
         if mark:
@@ -68,20 +68,20 @@ class Urn:
 
 
 def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[int, ...]:
-    """One fresh uniform item for each group named; a group named n times gives n of its items."""
+    """Draw a fresh uniform item for each group named, as often as it is."""
     named, urns = [*groups], defaultdict[int, Urn](Urn)
-    known = tally.down_to_group(max(named))
+    held = tally.down_to_group(max(named))
     earlier, limits = defaultdict[int, int](int), []
     for group in named:
-        limits.append(int(known.sizes[group]) - earlier[group])
+        limits.append(int(held.sizes[group]) - earlier[group])
         earlier[group] += 1
     places = [urns[g].pick(mark) for g, mark in zip(named, draws.below_each(limits), strict=True)]
     asked = np.array(named)
-    return tally.items_at(known.ends[asked] - known.sizes[asked] + places)
+    return tally.items_at(held.ends[asked] - held.sizes[asked] + places)
 
 
 def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[int, ...]:
-    """For one size after the other a fresh uniform item of that many highest; sizes never fall.
+    """Draw a fresh uniform item of so many highest for one size after another, none falling.
 
     Where enough are left to choose from, one is found by chance, in at most 1 / _SHARE tries on
     average; else by its rank.
@@ -94,10 +94,10 @@ def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[i
     tries = draws.below_each(np.full(_TRIES * len(lowest), len(tally)))
     items = np.array(tries, dtype=np.int64).reshape(-1, _TRIES)
     fits = tally.counts[items] >= lowest[:, None]
-    for least, some, among in zip(lowest.tolist(), items, fits, strict=True):
-        fresh = [item for item in some[among].tolist() if item not in taken]
-        item = fresh[0] if fresh else draws.below(len(tally))
-        while item in taken or tally.counts[item] < least:
+    for least, some, fit in zip(lowest.tolist(), items.tolist(), fits.tolist(), strict=True):
+        fresh = (item for item, high in zip(some, fit, strict=True) if high and item not in taken)
+        item = next(fresh, -1)
+        while item < 0 or item in taken or tally.counts[item] < least:
             item = draws.below(len(tally))
         taken.add(item)
         chosen.append(item)
@@ -105,12 +105,12 @@ def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[i
 
 
 def subset(size: int, count: int, draws: Draws) -> list[int]:
-    """A uniform subset of `count` of the places below `size`."""
+    """Draw a uniform subset of `count` of the places below `size`."""
     return Urn().take_each([size] * count, draws)
 
 
-# Classes that win with probability below exp(-24) are drawn as one; the law does not depend on it.
-_RARE = 24.0
+# Classes that win with probability below exp(-14) are drawn as one; the law does not depend on it.
+_RARE = 14.0
 
 
 class ValueClasses:
@@ -128,16 +128,16 @@ class ValueClasses:
 
     def _extend(self, low: int) -> None:
         """See the classes of values from `low` on. The tally knows more groups, never others."""
-        known = self._tally.down_to(low)
-        if len(known.values) > len(self.values):
-            sizes = known.sizes
+        seen = self._tally.down_to(low)
+        if len(seen.values) > len(self.values):
+            sizes = seen.sizes
             if self._left < len(self._tally):  # what was taken out stays out
                 sizes = sizes.copy()
                 sizes[: len(self.sizes)] = self.sizes
-            self.values, self.sizes = known.values, sizes
+            self.values, self.sizes = seen.values, sizes
 
     def table(self, depth: float) -> WeightTable:
-        """The classes within depth + ln(items) of the best; the others weigh below exp(-depth)."""
+        """List classes within depth + ln(items) of the best; others weigh below exp(-depth)."""
         low, cut = self._cut(depth)
         lead = self._lead
         gaps = (self.values[lead] - self.values[lead:cut]).astype(np.float64) * self._step
@@ -151,14 +151,14 @@ class ValueClasses:
         return WeightTable(blocks_of(np.arange(lead, cut), logs), log_error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Integer bounds of one class's weight."""
+        """Return integer bounds of one class's weight."""
         return enclose(int(self.sizes[key]), -self._score(key), shift)
 
     def _score(self, key: int) -> Fraction:
         return -self.rate * (int(self.values[self._lead]) - int(self.values[key]))
 
     def exact(self, key: int) -> tuple[Fraction, int]:
-        """A class's exact score, relative to the highest left, and its size."""
+        """Return a class's exact score, relative to the highest left, and its size."""
         return self._score(key), int(self.sizes[key])
 
     def enter(self, contest: Contest) -> None:
@@ -185,7 +185,6 @@ class ValueClasses:
         return ClassGroups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
 
     def _log_sizes(self, keys: slice | Integers) -> Floats:
-        """ln of how many items are left in some classes; -inf where none is."""
         with np.errstate(divide="ignore"):
             logs: Floats = np.log(self.sizes[keys].astype(np.float64))
         return logs
@@ -211,7 +210,7 @@ class ValueClasses:
 
 
 def peel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
-    """The exponential mechanism without replacement, k times."""
+    """Run the exponential mechanism without replacement, k times."""
     classes = ValueClasses(tally, rate)
     groups = []
     for _ in range(k):
@@ -226,7 +225,7 @@ ONE_PASS = 4  # from this k on, one pass is quicker than k choices
 def highest(
     tally: Tally, rate: Fraction, noise: NoiseFamily, k: int, draws: Draws
 ) -> tuple[int, ...]:
-    """The items of the k highest noisy scores, highest first: one draw an item.
+    """Return the items of the k highest noisy scores, highest first: one draw an item.
 
     Those that are so low that one is among the k with probability about exp(-_RARE) are drawn as
     one; the law does not depend on it. Complexity: O(d), O(k log k).
@@ -257,7 +256,7 @@ def highest(
 
 
 def peeled_gumbel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
-    """The exponential mechanism without replacement, k times; item ids, best first.
+    """Run the exponential mechanism without replacement, k times; item ids, best first.
 
     One Gumbel noise an item, in descending order of score, has the same law (Durfee, Rogers 2019,
     Lemma 4.2), and takes one pass instead of k.

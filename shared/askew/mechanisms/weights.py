@@ -23,7 +23,7 @@ probability about 6 * error * (classes that matter), near 1e-9 for a hundred cla
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -71,10 +71,10 @@ class Classes(Protocol):
     """Weighted classes: a float view to decide quickly, integer enclosures to decide surely."""
 
     def table(self, depth: float) -> WeightTable:
-        """All classes but some whose total weight is below about exp(-depth) of all of it."""
+        """List all classes but some that weigh below about exp(-depth) of all, together."""
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Integers low <= weight * 2**shift <= high, with high - low at most about 2**-60 of T."""
+        """Enclose weight * 2**shift by integers, at most about 2**-60 of T apart."""
 
 
 class Draws:
@@ -88,15 +88,15 @@ class Draws:
         self.bits = bits
 
     def below(self, limit: int) -> int:
-        """A uniform integer in [0, limit), exactly."""
+        """Draw a uniform integer in [0, limit), exactly."""
         return self.bits.below(limit)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """`count` uniform 64-bit words, shape (count,)."""
+        """Return `count` uniform 64-bit words, shape (count,)."""
         return np.frombuffer(self.bits.read(8 * count), dtype=">u8").astype(np.uint64)
 
     def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
-        """Independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
+        """Draw independent uniform integers, the i-th in [0, limits[i]), limits >= 1, exactly.
 
         A word modulo the limit. The 2**64 mod limit lowest words would be more than a multiple of
         the limit, and are drawn again.
@@ -112,7 +112,7 @@ class Draws:
         return drawn
 
     def choose(self, classes: Classes) -> int:
-        """The key of one class, with probability exactly proportional to its weight."""
+        """Draw the key of one class, with probability exactly proportional to its weight."""
         word = int.from_bytes(self.bits.read(8))
         for depth in _DEPTHS:
             key = _filtered(classes.table(depth), word)
@@ -122,7 +122,7 @@ class Draws:
 
 
 def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:
-    """Integers low <= multiplicity * exp(-exponent) * 2**shift <= high, within 2**-60 or 1 unit.
+    """Enclose multiplicity * exp(-exponent) * 2**shift by integers, within 2**-60 or 1 unit.
 
     exponent may be negative. exp(-x) = 2**-n exp(-r) with n near x / ln 2 and r in [0, 1).
     """
@@ -150,7 +150,7 @@ def blocks_of(
 
 
 def log_total(table: WeightTable) -> float:
-    """ln of the sum of the weights listed, by float64."""
+    """Return ln of the sum of the weights listed, by float64."""
     top, sums, *_ = _sums(table)
     return top + log(float(sums[-1]))
 
@@ -199,10 +199,10 @@ def _filtered(table: WeightTable, word: int) -> int | None:
 
 def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
     """The same U as `word` began, with as many more bits as it takes."""
-    known, precision = 64, 128
+    length, precision = 64, 128
     while True:
-        word = (word << (precision - known)) | int.from_bytes(bits.read((precision - known) // 8))
-        known = precision
+        word = (word << (precision - length)) | int.from_bytes(bits.read((precision - length) // 8))
+        length = precision
         key = _enclosed(classes, word, precision)
         if key is not None:
             return key
@@ -216,12 +216,15 @@ def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
     shift = precision + 64 - int(top / _LN2)
     floor = -shift * _LN2 - 1.0 - table.log_error
     keys, lows, highs = [], [], []
-    for key, weight in _pairs(table):
-        low, high = (0, 1) if weight < floor else classes.enclose(key, shift)
-        keys.append(key)
-        lows.append(low)
-        highs.append(high)
-    rest = 0 if table.log_rest == -inf else _ceil_exp(table.log_rest + shift * _LN2)
+    for part in table.parts:
+        block = part()
+        for key, weight in zip(block.keys.tolist(), block.logs.tolist(), strict=True):
+            low, high = (0, 1) if weight < floor else classes.enclose(key, shift)
+            keys.append(key)
+            lows.append(low)
+            highs.append(high)
+    # An integer that is at least its share, with room for the error of log_rest.
+    rest = 0 if table.log_rest == -inf else 1 << max(0, int(table.log_rest / _LN2 + shift) + 2)
     low_edges, high_edges = list(accumulate(lows)), list(accumulate(highs))
     total_low, total_high = low_edges[-1], high_edges[-1] + rest
     least, most = word * total_low >> precision, -(-(word + 1) * total_high >> precision)
@@ -229,15 +232,3 @@ def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
     before = high_edges[place - 1] + rest if place else rest
     sure = before <= least and (most <= low_edges[place] or (place == len(keys) - 1 and not rest))
     return keys[place] if sure else None
-
-
-def _pairs(table: WeightTable) -> Iterator[tuple[int, float]]:
-    for part in table.parts:
-        block = part()
-        yield from zip(block.keys.tolist(), block.logs.tolist(), strict=True)
-
-
-def _ceil_exp(x: float) -> int:
-    """An integer at least exp(x), with room for the error of x."""
-    power = max(0, int(x / _LN2) + 2)
-    return 1 << power

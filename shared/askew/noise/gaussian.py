@@ -41,7 +41,8 @@ from numpy.typing import NDArray
 
 from askew.dp.intervals import exp_minus
 from askew.errors import ParameterError
-from askew.noise.randomness import KERNEL, Parameters, RandomBits, check_bits
+from askew.noise.parameters import Parameters
+from askew.noise.randomness import KERNEL, RandomBits, check_bits
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -59,7 +60,7 @@ class ExpOdds:
     exponent: Fraction = field(repr=False)
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Enclosure by integer arithmetic with directed rounding."""
+        """Enclose by integer arithmetic with directed rounding."""
         numerator, denominator = self.exponent.as_integer_ratio()
         scaled = (numerator << precision) // denominator
         return exp_minus(scaled + 1, precision)[0], exp_minus(scaled, precision)[1]
@@ -86,12 +87,12 @@ class DiscreteGaussian(Parameters):
 
     @classmethod
     def of_variance(cls, variance: int) -> DiscreteGaussian:
-        """With as many low bits as leave 16 to 32 values of h to a standard deviation."""
-        known = type(variance) is int and variance >= 1
-        return cls(variance, max(0, isqrt(variance).bit_length() - 5) if known else 0)
+        """Take as many low bits as leave 16 to 32 values of h to a standard deviation."""
+        is_valid = type(variance) is int and variance >= 1
+        return cls(variance, max(0, isqrt(variance).bit_length() - 5) if is_valid else 0)
 
     def draw(self, size: int, bits: RandomBits = KERNEL) -> Integers:
-        """`size` independent draws, (size,)."""
+        """Make `size` independent draws, (size,)."""
         check_bits(bits)
         drawn = np.empty(size, np.int64)
         done = 0
@@ -102,7 +103,6 @@ class DiscreteGaussian(Parameters):
         return drawn
 
     def _tried(self, size: int, bits: RandomBits) -> Integers:
-        """What stays of so many tries."""
         words = np.frombuffer(bits.read(24 * size), "<u8").reshape(3, size)
         high = self._high(words[0] >> np.uint64(64 - _FIRST_BITS), bits)
         low = words[1] & np.uint64((1 << self.low_bits) - 1)
@@ -113,7 +113,6 @@ class DiscreteGaussian(Parameters):
         return drawn
 
     def _high(self, words: Words, bits: RandomBits) -> Integers:
-        """The h of uniform reals whose first 63 bits are these."""
         surely_below, surely_from = self._edges
         high = np.searchsorted(surely_below, words, side="right")
         for place in np.flatnonzero(words < surely_from[high]):

@@ -51,7 +51,8 @@ from typing import Final
 from askew.dp.privacy import exact_rational
 from askew.errors import ParameterError
 from askew.noise.lattice import TwoSidedGeometric, check_lattice, lattice_for
-from askew.noise.randomness import KERNEL, Coins, Parameters, RandomBits, RationalOdds, check_bits
+from askew.noise.parameters import Parameters
+from askew.noise.randomness import KERNEL, Coins, RandomBits, RationalOdds, check_bits
 
 GAUGE: Final = Fraction(11545, 10000)  # steps a straight-line distance of s takes, at most
 RISE: Final = Fraction(13, 15)  # of a row of the lattice over the one below it, in units of s
@@ -61,7 +62,7 @@ Plain = tuple[Fraction, Fraction]
 
 
 def steps(i: int, j: int) -> int:
-    """n(i, j): how many steps (i, j) is from (0, 0)."""
+    """Return n(i, j): how many steps (i, j) is from (0, 0)."""
     return max(abs(i), abs(j), abs(i - j))
 
 
@@ -81,8 +82,8 @@ class HexagonalLattice(Parameters):
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction) -> HexagonalLattice:
-        """The lattice whose epsilon per straight-line kilometer is at most `epsilon`, by under 0.1
-        %.
+        """Return the lattice whose epsilon per straight-line kilometer is at most `epsilon`, by
+        under 0.1 %.
 
         Raises ParameterError outside [1/1024, 1024], and for a float.
         """
@@ -122,22 +123,22 @@ class HexagonalLattice(Parameters):
         return steps_away * (flat + 2 * slanted) / 3 * float(self.step)
 
     def coordinates(self, point: Plain) -> Plain:
-        """The lattice coordinates (i', j') of a point (x, y) in kilometers, exact."""
+        """Return the lattice coordinates (i', j') of a point (x, y) in kilometers, exact."""
         x, y = point
         j = y / (RISE * self.step)
         return x / self.step + j / 2, j
 
     def point(self, i: int, j: int) -> Plain:
-        """Where the lattice point (i, j) lies, in kilometers, exact."""
+        """Return where the lattice point (i, j) lies, in kilometers, exact."""
         return self.step * (i - Fraction(j, 2)), RISE * self.step * j
 
     def perturb(self, point: Plain, bits: RandomBits = KERNEL) -> tuple[int, int]:
-        """A noisy lattice point of a point (x, y), both coordinates rounded to the grain.
+        """Draw a noisy lattice point of a point (x, y), both coordinates rounded to the grain.
 
         Raises ParameterError, which repeats no coordinate, for one that is not exact.
         """
-        if not all(type(each) in {int, Fraction} for each in point):
-            kinds = tuple(type(each).__name__ for each in point)
+        if not all(type(coordinate) in {int, Fraction} for coordinate in point):
+            kinds = tuple(type(coordinate).__name__ for coordinate in point)
             raise ParameterError("point", kinds, "ints or Fractions, such as Fraction('1.5')")
         check_bits(bits)
         near, move = self._round(point, bits), self._draw(bits)
@@ -195,5 +196,4 @@ def _mean_along(start: tuple[float, float], end: tuple[float, float]) -> float:
 
 
 def _area(t: float, height: float) -> float:
-    """The integral of sqrt(height**2 + t**2)."""
     return (t * hypot(t, height) + height**2 * asinh(t / height)) / 2

@@ -50,11 +50,11 @@ from operator import mul
 
 from askew.dp.privacy import SignalCharge, exact_rational, positive_rational
 from askew.errors import ParameterError
+from askew.noise.parameters import Parameters
 from askew.noise.randomness import (
     KERNEL,
     WORD_BITS,
     Coins,
-    Parameters,
     RandomBits,
     RationalOdds,
     check_bits,
@@ -68,7 +68,7 @@ _GUARD_BITS = 64
 
 
 def check_lattice(step_exponent: int, inverse_rate: int) -> None:
-    """Raises ParameterError unless these are numbers of a lattice: its step, 2**-step_exponent, and
+    """Raise ParameterError unless these are numbers of a lattice: its step, 2**-step_exponent, and
     the rate q of its noise.
     """
     if type(step_exponent) is not int or not 0 <= step_exponent <= MAX_STEP_EXPONENT:
@@ -80,9 +80,9 @@ def check_lattice(step_exponent: int, inverse_rate: int) -> None:
 
 
 def lattice_for(reach: Fraction) -> tuple[int, int]:
-    """The coarsest step exponent and the rate q = ceil(2**exponent reach), at least 1024, of noise
-    that reaches so far, in units of distance. The exponent is never 0, which would take no bytes on
-    the wire.
+    """Return the coarsest step exponent and the rate q = ceil(2**exponent reach), at least 1024, of
+    noise that reaches so far, in units of distance. The exponent is never 0, which would take no
+    bytes on the wire.
     """
     exponents = range(1, MAX_STEP_EXPONENT + 1)
     exponent = next(e for e in exponents if (1 << e) * reach >= _LEAST_INVERSE_RATE)
@@ -97,7 +97,7 @@ class Digit:
     level: int
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Enclosure by integer arithmetic with directed rounding."""
+        """Enclose by integer arithmetic with directed rounding."""
         scale = precision + _GUARD_BITS
         low, high = _power_of_ratio(self.inverse_rate, self.level, scale)
         one = 1 << scale
@@ -112,7 +112,7 @@ class Beyond:
     levels: int
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Enclosure by integer arithmetic with directed rounding."""
+        """Enclose by integer arithmetic with directed rounding."""
         low, high = _power_of_ratio(self.inverse_rate, self.levels, precision + _GUARD_BITS)
         return low >> _GUARD_BITS, -(-high >> _GUARD_BITS)
 
@@ -136,7 +136,7 @@ class TwoSidedGeometric(Parameters):
 
     @classmethod
     def with_constant_work(cls, inverse_rate: int | Fraction) -> TwoSidedGeometric:
-        """Enough digits that going beyond them has probability at most 2**-128."""
+        """Take enough digits that going beyond them has probability at most 2**-128."""
         _check_inverse_rate(inverse_rate)
         draws = WORD_BITS * log(2) / log1p(1 / inverse_rate)
         return cls(inverse_rate, ceil(log2(draws)))
@@ -151,12 +151,12 @@ class TwoSidedGeometric(Parameters):
         return Coins([Beyond(self.inverse_rate, self.levels)])
 
     def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
-        """`count` independent draws."""
+        """Make `count` independent draws."""
         one_sided = self.one_sided(2 * count, bits)
         return [up - down for up, down in zip(one_sided[::2], one_sided[1::2], strict=True)]
 
     def one_sided(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
-        """`count` independent draws of the geometric law G."""
+        """Make `count` independent draws of the geometric law G."""
         check_bits(bits)
         faces = bits.throw(self._coins, count)  # each levels + 1
         worth = [1 << level for level in range(self.levels + 1)]
@@ -202,7 +202,7 @@ class LatticeLaplace(Parameters):
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction) -> LatticeLaplace:
-        """The lattice whose epsilon per unit distance is at most `epsilon`, by under 0.1 %.
+        """Return the lattice whose epsilon per unit distance is at most `epsilon`, by under 0.1 %.
 
         Powers of two are met exactly. step_exponent is never 0, which would take no bytes on the
         wire. Raises ParameterError outside [1/1024, 1024], and for a float.
@@ -237,7 +237,8 @@ class LatticeLaplace(Parameters):
     def perturb(
         self, point: Iterable[float | Fraction], bits: RandomBits = KERNEL
     ) -> tuple[int, ...]:
-        """The noisy lattice coordinates of a point (d,), as integers; the only thing to send.
+        """Draw the noisy lattice coordinates of a point (d,), as integers; the only thing to
+        send.
 
         The point is inside its space, which `Profile` has checked. Raises ParameterError, which
         repeats no coordinate, for one that is not finite.
@@ -266,5 +267,5 @@ class LatticeLaplace(Parameters):
 
 
 def clamped(coordinate: int) -> int:
-    """The nearest integer that the wire carries: post-processing."""
+    """Return the nearest integer that the wire carries: post-processing."""
     return max(-COORDINATE_LIMIT, min(COORDINATE_LIMIT, coordinate))

@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from struct import Struct
-from typing import Any, ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 from askew.errors import NoRandomness, ParameterError
 
@@ -30,7 +30,7 @@ class Odds(Protocol):
     """A probability in [0, 1), known as closely as one asks."""
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Integers low <= p * 2**precision <= high; high - low must not grow with precision."""
+        """Enclose p * 2**precision by integers; high - low must not grow with precision."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RationalOdds:
     probability: Fraction = field(repr=False)
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Floor and ceiling of p * 2**precision."""
+        """Return floor and ceiling of p * 2**precision."""
         numerator, denominator = self.probability.as_integer_ratio()
         scaled = numerator << precision
         return scaled // denominator, -(-scaled // denominator)
@@ -51,7 +51,7 @@ class Coins:
 
     def __init__(self, odds: Sequence[Odds]) -> None:
         self.odds = tuple(odds)
-        self.bounds = [each.bounds(WORD_BITS) for each in odds]
+        self.bounds = [coin.bounds(WORD_BITS) for coin in odds]
         self.halves = Struct(">" + f"Q{_WORD_BYTES // 2}x" * len(odds))  # the first of each word
         self.lows = [low >> _HALF for low, _ in self.bounds]
         self.highs = [high >> _HALF for _, high in self.bounds]
@@ -65,10 +65,10 @@ class RandomBits(ABC):
 
     @abstractmethod
     def read(self, count: int) -> bytes:
-        """`count` fresh uniform bytes."""
+        """Read `count` fresh uniform bytes."""
 
     def below(self, limit: int) -> int:
-        """A uniform integer in [0, limit), limit >= 1, exactly, in at most 2 rounds on average.
+        """Draw a uniform integer in [0, limit), limit >= 1, exactly, in 2 rounds on average.
 
         The rounds depend on the limit and on chance, never on the value returned.
         """
@@ -96,7 +96,6 @@ class RandomBits(ABC):
         return rows
 
     def _row(self, coins: Coins, data: bytes) -> list[bool]:
-        """How a row falls, by whole words."""
         words = [
             int.from_bytes(data[i : i + _WORD_BYTES]) for i in range(0, len(data), _WORD_BYTES)
         ]
@@ -122,7 +121,7 @@ class SystemBits(RandomBits):
     """The kernel's CSPRNG, unbuffered, so that a fork or a snapshot cannot repeat a draw."""
 
     def read(self, count: int) -> bytes:
-        """`count` bytes of os.urandom. Raises NoRandomness where it fails; nothing stands in."""
+        """Read `count` bytes of os.urandom. Raises NoRandomness; nothing stands in."""
         try:
             return os.urandom(count)
         except (OSError, NotImplementedError) as error:
@@ -134,19 +133,10 @@ KERNEL: Final = SystemBits()
 
 
 def check_bits(bits: object) -> None:
-    """Raises ParameterError unless bits is a RandomBits."""
+    """Raise ParameterError unless bits is a RandomBits."""
     if not isinstance(bits, RandomBits):
         limit = "RandomBits, such as SystemBits(), or left out: no other generator protects anyone"
         raise ParameterError("bits", type(bits), limit)
-
-
-class Parameters:
-    """A dataclass that is pickled and copied as its fields, without what it made of them."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 class ReplayBits(RandomBits):
@@ -157,7 +147,7 @@ class ReplayBits(RandomBits):
         self._position = 0
 
     def read(self, count: int) -> bytes:
-        """The next `count` bytes of the recording."""
+        """Read the next `count` bytes of the recording."""
         piece = self._data[self._position : self._position + count]
         if len(piece) < count:
             raise EOFError(f"the recording has no {count} bytes left")

@@ -50,7 +50,7 @@ _ENOUGH = 2e-5  # relative fall of the cost in a round below which a run ends
 
 
 def sample(noise: Laplace, count: int, generator: np.random.Generator) -> Points:
-    """`count` draws of the noise at unit epsilon, float32 (count, d).
+    """Draw `count` values of the noise at unit epsilon, float32 (count, d).
 
     For simulation only: a device draws its noise from exact integers instead.
     """
@@ -65,7 +65,7 @@ def sample(noise: Laplace, count: int, generator: np.random.Generator) -> Points
 def assign(
     samples: Points, points: Points, norm: Norm
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The nearest point of every sample and the distance to it; both (n,). O(n k d)."""
+    """Return the nearest point of every sample and the distance to it; both (n,). O(n k d)."""
     labels = np.empty(len(samples), dtype=np.int64)
     # Buffers are reused: fresh pages for every chunk cost four times the arithmetic.
     total, gap = np.empty((2, _CHUNK, len(points)), dtype=np.float32)
@@ -88,7 +88,7 @@ def fit(  # noqa: PLR0913
     rounds: int = 60,
     progress: Progress | None = None,
 ) -> Points:
-    """The best of several starts: each is tried on a part of the samples, the best on all of them.
+    """Fit from the best of several starts, which are tried on a part of the samples.
 
     progress is called with the part of the rounds that is done, from 0 to 1. O(rounds n k d).
     """
@@ -226,7 +226,6 @@ def _length(vectors: Points, norm: Norm) -> NDArray[np.float32]:
 
 
 def _mean_cost(samples: Points, points: Points, norm: Norm, slope: Slope | None) -> float:
-    """The mean distance; with a slope, in the metric that its weights stand for at this point."""
     far = assign(samples, points, norm)[1]
     weights = 1.0 if slope is None else slope(far)
     return float(np.mean(far * weights, dtype=np.float64))
@@ -259,18 +258,18 @@ class Codebook:
 
 
 def shipped(law: Law) -> Codebook | None:
-    """The codebook that came with this package, if there is one."""
+    """Return the codebook that came with this package, if there is one."""
     return _library().get(law)
 
 
 def shipped_sizes(noise: Norm, disutility: Norm, dimension: int) -> tuple[int, ...]:
-    """The sizes k that are shipped for a law, ascending."""
+    """Return the sizes k that are shipped for a law, ascending."""
     laws = _library()
     return tuple(sorted(law.k for law in laws if law[:3] == (noise, disutility, dimension)))
 
 
 def fitted(law: Law, h: Disutility, progress: Progress | None = None) -> Codebook:
-    """A codebook computed now, for any sizes and disutility at unit epsilon; kept afterwards.
+    """Compute a codebook of any size and disutility at unit epsilon, and keep it.
 
     progress is called with the part that is done, from 0 to 1, and not at all for one that is
     kept. Raises ParameterError for k < 1. O(rounds n k d).
@@ -308,14 +307,14 @@ def _fitted(request: _Request) -> Codebook:
     points = fit(
         samples, starts, law.disutility, generator=generator, slope=slope, progress=progress
     )
-    found = points.astype(np.float64)
-    return Codebook(found, *expected_cost(law, found, h), "fitted on demand")
+    exact = points.astype(np.float64)
+    return Codebook(exact, *expected_cost(law, exact, h), "fitted on demand")
 
 
 def expected_cost(
     law: Law, points: NDArray[np.float64], h: Disutility, samples: int = _FRESH
 ) -> tuple[float, float]:
-    """E h(min_i ||X - a_i||) at unit epsilon and its standard error, on fresh draws."""
+    """Return E h(min_i ||X - a_i||) at unit epsilon and its standard error, on fresh draws."""
     noise = Laplace(1.0, law.dimension, law.noise)
     fresh = sample(noise, samples, np.random.default_rng([_SEED + 1, law.dimension]))
     costs = h(assign(fresh, points.astype(np.float32), law.disutility)[1].astype(np.float64))
@@ -324,7 +323,7 @@ def expected_cost(
 
 
 def slope_of(h: Disutility) -> Slope:
-    """The slope h' of float32 distances, as `fit` takes it."""
+    """Return the slope h' of float32 distances, as `fit` takes it."""
 
     def of(far: Points) -> Points:
         # Some h are infinitely steep at 0, where a sample already sits on its point.
@@ -334,7 +333,6 @@ def slope_of(h: Disutility) -> Slope:
 
 
 def _nearest_shipped(law: Law) -> Points | None:
-    """The largest shipped codebook of at most k points for the same law, to start from."""
     sizes = [k for k in shipped_sizes(*law[:3]) if k <= law.k]
     if not sizes:
         return None
@@ -343,13 +341,13 @@ def _nearest_shipped(law: Law) -> Points | None:
 
 @lru_cache(maxsize=1)
 def _library() -> Mapping[Law, Codebook]:
-    found = packaged("codebooks.npz")
-    return MappingProxyType({Law(*_LAWS[law], d, k): book for (law, d, k), book in found.items()})
+    books = packaged("codebooks.npz").items()
+    return MappingProxyType({Law(*_LAWS[law], d, k): book for (law, d, k), book in books})
 
 
 def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
-    """The codebooks of a file of `data`, by the number of their law, d and k."""
-    found: dict[tuple[int, int, int], Codebook] = {}
+    """Return the codebooks of a file of `data`, by the number of their law, d and k."""
+    books: dict[tuple[int, int, int], Codebook] = {}
     resource = files("askew.placement") / "data" / name
     with as_file(resource) as path, np.load(path, allow_pickle=False) as data:
         points = data["points"]
@@ -357,5 +355,5 @@ def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
         for (law, d, k, first), cost, error in rows:
             book = points[first : first + k * d].reshape(k, d).astype(np.float64)
             book.setflags(write=False)
-            found[law, d, k] = Codebook(book, float(cost), float(error), "shipped")
-    return found
+            books[law, d, k] = Codebook(book, float(cost), float(error), "shipped")
+    return books

@@ -64,7 +64,7 @@ def place_on_map(
     *,
     on_demand: bool = False,
 ) -> Placement:
-    """At most k offsets (k, 2) in kilometers of the device's plane, nearest to the signal first.
+    """Place at most k offsets (k, 2) in kilometers of the device's plane, nearest first.
 
     epsilon: per straight-line kilometer. h: of the straight-line distance, default h(t) = t.
     on_demand: fit what is not shipped, another h or k > 64 (seconds); without, the shipped codebook
@@ -89,7 +89,7 @@ def place_on_map(
 
 
 def sample(count: int, generator: np.random.Generator) -> Points:
-    """`count` draws of the law at unit epsilon, float32 (count, 2), for simulation only."""
+    """Draw `count` values of the law at unit epsilon, float32 (count, 2), for simulation only."""
     corners = _corners()
     side = generator.integers(6, size=count)
     along, across = generator.exponential(_GAUGE, size=(2, count, 1))
@@ -98,31 +98,30 @@ def sample(count: int, generator: np.random.Generator) -> Points:
 
 
 def mean_distance() -> float:
-    """E |x| at unit epsilon: what one result at the signal costs."""
+    """Return E |x| at unit epsilon: what one result at the signal costs."""
     corners = _corners()
     edges = zip(corners, np.roll(corners, -1, axis=0), strict=True)
     return 2 * _GAUGE * float(np.mean([_mean_length(a, b) for a, b in edges]))
 
 
 def lower_bound(k: int, h: Disutility) -> float:
-    """No k points cost less, at unit epsilon."""
+    """Return what no k points cost less than, at unit epsilon."""
     return volume_bound(2, math.log(k * math.pi / (_AREA * _GAUGE**2)) / 2, h)
 
 
 def expected_cost(points: Array, h: Disutility, draws: Points) -> tuple[float, float]:
-    """The mean of h(min_i |x - a_i|) over draws, and its standard error."""
+    """Return the mean of h(min_i |x - a_i|) over draws, and its standard error."""
     far = assign(draws, points.astype(np.float32), "l2")[1]
     costs = h(far.astype(np.float64))
     return float(costs.mean()), float(costs.std() / math.sqrt(len(costs)))
 
 
 def nearest_first(points: Points | Array) -> Array:
-    """The points in order of their distance from the signal."""
+    """Return the points in order of their distance from the signal."""
     return np.asarray(points[np.argsort(np.hypot(*points.T), kind="stable")], np.float64)
 
 
 def _book(k: int, h: Disutility, *, on_demand: bool) -> Codebook:
-    """At unit epsilon."""
     plain = isinstance(h, Identity)
     if on_demand and k > 1 and not (plain and k <= LARGEST):
         return _fitted(k, h)

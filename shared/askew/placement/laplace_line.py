@@ -93,7 +93,7 @@ class Recurrence(ABC):
 
     @abstractmethod
     def step(self, cost: float) -> Step:
-        """The step from D = cost."""
+        """Return the step from D = cost."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class SaturatingSteps(Recurrence):
         return 1 / (1 + self.scale)
 
     def step(self, cost: float) -> Step:
-        """Sigma = log(1 + D (c - 1)) c / (c - 1), and D at c = 1."""
+        """Return the step to sigma = log(1 + D (c - 1)) c / (c - 1), or D at c = 1."""
         c = self.scale
         sigma = cost if c == 1 else math.log1p(cost * (c - 1)) * c / (c - 1)
         beyond = -math.expm1(-(1 + 1 / c) * sigma) / (1 + c)
@@ -172,7 +172,7 @@ class PowerSteps(Recurrence):
 
 @lru_cache(maxsize=8)
 def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights of Gauss-Legendre quadrature on [0, 1]."""
+    """Return nodes and weights of Gauss-Legendre quadrature on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
 
@@ -236,7 +236,7 @@ class CallableSteps(Recurrence):
         self._reached = np.maximum.accumulate(reached[kept]).tolist()
 
     def step(self, cost: float) -> Step:
-        """A search in the table, then a bracketed root within one panel."""
+        """Search the table, then bracket the root within one panel."""
         panel = max(bisect_left(self._reached, cost) - 1, 0)
         left = self._edges[panel]
         right = self._edges[min(panel + 1, len(self._edges) - 1)]
@@ -312,7 +312,6 @@ def _panel_integrals(h: Increasing, edges: Array, sign: float) -> Array:
 
 
 def _refined(h: Increasing) -> Array:
-    """Panel edges fine enough for both integrals."""
     edges = _EDGES
     total = abs(float(np.nansum(_panel_integrals(h, edges, -1.0))))
     for _ in range(_SPLITS):
@@ -332,7 +331,7 @@ def _refined(h: Increasing) -> Array:
 
 
 def line_offsets(epsilon: float, k: int) -> NDArray[np.float64]:
-    """The optimal offsets, ascending, shape (k,), in units of distance."""
+    """Return the optimal offsets, ascending, shape (k,), in units of distance."""
     check_k(k)
     half = (k + 1) // 2
     i = np.arange(1, k // 2 + 1, dtype=np.float64)
@@ -345,7 +344,7 @@ def line_offsets(epsilon: float, k: int) -> NDArray[np.float64]:
 
 
 def line_cost(epsilon: float, k: int) -> float:
-    """The expected distance from the person to the nearest of the k results."""
+    """Return the expected distance from the person to the nearest of the k results."""
     check_k(k)
     if k % 2:
         return 2 / ((k + 1) * epsilon)
@@ -357,7 +356,7 @@ _UNIQUE = "exact: the stationary set of a symmetric log-concave law is unique"
 
 
 def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
-    """The optimum. Raises InfiniteCost where E h(|noise|) is infinite, ParameterError for k < 1."""
+    """Place k optimal offsets. Raises InfiniteCost where E h(|noise|) is, ParameterError."""
     check_k(k)
     # The numbers are those of unit epsilon; h reads its distances in units of 1 / epsilon.
     factor, unit = in_units_of_noise(h, epsilon)
@@ -381,7 +380,9 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
 def _by_recurrence(
     steps: Recurrence, epsilon: float, factor: float, k: int, fixed: float
 ) -> Placement:
-    taken = _walk(steps, k // 2)
+    taken: list[Step] = []
+    for _ in range(k // 2):
+        taken.append(steps.step(taken[-1].beyond if taken else steps.total))
     halves = np.array([step.sigma for step in reversed(taken)])
     if k % 2:
         cost = taken[-1].beyond if taken else steps.total
@@ -397,16 +398,6 @@ def _by_recurrence(
     residual = _residual(taken, outward) * factor * epsilon
     certificate = Certificate(total, residual, _UNIQUE)
     return Placement(offsets / epsilon, total, "recurrence of monotone roots, exact", certificate)
-
-
-def _walk(steps: Recurrence, count: int) -> list[Step]:
-    """The first `count` steps of the recurrence."""
-    taken: list[Step] = []
-    cost = steps.total
-    for _ in range(count):
-        taken.append(steps.step(cost))
-        cost = taken[-1].beyond
-    return taken
 
 
 def _residual(taken: list[Step], outward: Array) -> float:

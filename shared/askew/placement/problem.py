@@ -69,13 +69,13 @@ class Placement:
             raise InfiniteCost("disutility", self.cost, "of a cost that floats hold at this scale")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Copies and pickles are as immutable as the original; arrays alone would not be."""
+        """Make copies and pickles as immutable as the original; arrays alone would not be."""
         self.__dict__.update(state)
         self.__post_init__()
 
 
 def frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy that nothing can make writable again."""
+    """Copy into an array that nothing can make writable again."""
     array = np.ascontiguousarray(values, dtype=np.float64)
     return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
 
@@ -85,12 +85,12 @@ _FACTORS = 1e-200, 1e200  # floats hold their products with costs
 
 
 def check_k(k: int) -> None:
-    """Raises ParameterError unless k is an integer from 1 to MAX_PLACED."""
+    """Raise ParameterError unless k is an integer from 1 to MAX_PLACED."""
     check_count("k", k, MAX_PLACED)
 
 
 def check_count(name: str, value: int, most: int) -> None:
-    """Raises ParameterError unless value is an integer from 1 to `most`."""
+    """Raise ParameterError unless value is an integer from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ParameterError(name, value, "an integer of at least 1")
     if value > most:
@@ -98,7 +98,7 @@ def check_count(name: str, value: int, most: int) -> None:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raises ParameterError unless value is a positive number whose scale floats can bear."""
+    """Raise ParameterError unless value is a positive number whose scale floats can bear."""
     number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not number or not 0 < value < inf:
         raise ParameterError(name, value, "positive and finite")
@@ -141,15 +141,15 @@ class Disutility(ABC):
 
     @abstractmethod
     def __call__(self, t: Array) -> Array:
-        """h at distances t >= 0."""
+        """Return h at distances t >= 0."""
 
     @abstractmethod
     def slope(self, t: Array) -> Array:
-        """h'(t), taken from the right where h has a corner."""
+        """Return h'(t), taken from the right where h has a corner."""
 
     @abstractmethod
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """(factor, g) with h(unit * t) = factor * g(t)."""
+        """Return (factor, g) with h(unit * t) = factor * g(t)."""
 
 
 @dataclass(frozen=True)
@@ -157,15 +157,15 @@ class Identity(Disutility):
     """h(t) = t: a result at distance t costs t."""
 
     def __call__(self, t: Array) -> Array:
-        """The distance itself."""
+        """Return the distance itself."""
         return t
 
     def slope(self, t: Array) -> Array:
-        """One."""
+        """Return One."""
         return np.ones_like(t)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """A change of unit only scales it."""
+        """Scale by the unit."""
         return unit, self
 
 
@@ -181,15 +181,15 @@ class Power(Disutility):
             raise ParameterError("exponent", self.exponent, f"at least {LEAST_EXPONENT}")
 
     def __call__(self, t: Array) -> Array:
-        """The power of the distance."""
+        """Return the power of the distance."""
         return np.asarray(t**self.exponent)
 
     def slope(self, t: Array) -> Array:
-        """Infinite at 0 for an exponent below one; callers stay off 0."""
+        """Return infinite at 0 for an exponent below one; callers stay off 0."""
         return np.asarray(self.exponent * t ** (self.exponent - 1))
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """A change of unit only scales it. Raises InfiniteCost where floats do not hold it."""
+        """Scale by its power. Raises InfiniteCost where floats do not hold it."""
         if abs(self.exponent * log10(unit)) > _LARGEST_POWER:
             raise InfiniteCost("exponent", self.exponent, "smaller, or epsilon nearer to 1")
         return unit**self.exponent, self
@@ -205,15 +205,15 @@ class Saturating(Disutility):
         check_positive("scale", self.scale)
 
     def __call__(self, t: Array) -> Array:
-        """1 - exp(-t / scale)."""
+        """Return 1 - exp(-t / scale)."""
         return np.asarray(-np.expm1(-t / self.scale))
 
     def slope(self, t: Array) -> Array:
-        """exp(-t / scale) / scale."""
+        """Return exp(-t / scale) / scale."""
         return np.asarray(np.exp(-t / self.scale) / self.scale)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """The same family with another scale. Raises ParameterError where distances are lost."""
+        """Change the scale. Raises ParameterError where distances are lost."""
         if not _LEAST_RATIO <= self.scale / unit <= MAX_SCALE:
             limit = f"from {_LEAST_RATIO:g} to {MAX_SCALE:g} times 1 / epsilon"
             raise ParameterError("scale", self.scale, limit)
@@ -244,17 +244,17 @@ class Increasing(Disutility):
         object.__setattr__(self, "at_zero", float(values[0]))
 
     def __call__(self, t: Array) -> Array:
-        """function(unit * t) - function(0); where it overflows, infinity."""
+        """Return function(unit * t) - function(0); where it overflows, infinity."""
         with np.errstate(invalid="ignore"):
             return self._evaluate(t) - self.at_zero
 
     def slope(self, t: Array) -> Array:
-        """A central difference: good enough to start from, not to end with."""
+        """Return a central difference: good enough to start from, not to end with."""
         step = 1e-5 * np.maximum(t, 1e-300)
         return np.asarray((self(t + step) - self(t - step)) / (2 * step))
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """The same function read in another unit."""
+        """Return the same function read in another unit."""
         return 1.0, Increasing(self.function, self.unit * unit)
 
     def _evaluate(self, t: Array) -> Array:
@@ -292,7 +292,7 @@ def in_units_of_noise(h: Disutility, epsilon: float) -> tuple[float, Disutility]
 
 
 def disutility_of(h: Disutility | Callable[..., Any]) -> Disutility:
-    """A disutility as it is, a callable as Increasing. Raises ParameterError for anything else."""
+    """Return a disutility as it is, a callable as Increasing. Raises ParameterError."""
     if isinstance(h, Disutility):
         return h
     if callable(h):

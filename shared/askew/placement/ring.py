@@ -42,7 +42,7 @@ class RingPlacement:
 
 
 def place_on_ring(epsilon: float, circumference: float = 2 * math.pi) -> RingPlacement:
-    """The optimal noise and two results on a circle: no mechanism costs less.
+    """Place two results on a circle with the optimal noise: no mechanism costs less.
 
     Raises ParameterError unless epsilon and circumference are positive and finite.
     """
@@ -53,13 +53,13 @@ def place_on_ring(epsilon: float, circumference: float = 2 * math.pi) -> RingPla
 
 
 def laplace_on_ring(epsilon: float, circumference: float = 2 * math.pi) -> RingPlacement:
-    """The baseline: density prop. to exp(-epsilon |t|) on half a circle each way, two results."""
+    """Place two results under the baseline, noise of density prop. to exp(-epsilon |t|)."""
     return RingPlacement(*two_peaked(epsilon, 0.0, circumference / 2), 0.0)
 
 
 def two_peaked(epsilon: float, peak: float, half: float) -> tuple[float, float]:
-    """(result offset, cost) of two results under noise with peaks at +-peak on a circle of length
-    2 half: the median of the folded density, and the mean distance from it.
+    """Return (result offset, cost) of two results under noise with peaks at +-peak on a circle of
+    length 2 half: the median of the folded density, and the mean distance from it.
     """
     left, right = math.exp(-epsilon * peak), math.exp(-epsilon * (half - peak))
     median = peak - math.log1p((right - left) / 2) / epsilon
@@ -85,8 +85,9 @@ def _best_peak(epsilon: float, half: float) -> tuple[float, float, float]:
             high = right
         else:
             low = left
-    found = [float(peaks[i]), (low + high) / 2]
-    best = min(found, key=lambda peak: two_peaked(epsilon, peak, half)[1])
+    best = min(
+        (float(peaks[i]), (low + high) / 2), key=lambda peak: two_peaked(epsilon, peak, half)[1]
+    )
     return best, *two_peaked(epsilon, best, half)
 
 

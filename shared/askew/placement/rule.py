@@ -50,17 +50,17 @@ from askew.placement.problem import (
 
 
 def best_factors(k: int, dimension: int) -> tuple[int, ...]:
-    """Points on each axis, falling, product at most k, of the least expected cost."""
+    """Return points on each axis, falling, product at most k, of the least expected cost."""
     return min(_factorizations(k, dimension, k), key=lambda factors: cost(1.0, factors))
 
 
 def cost(epsilon: float, factors: tuple[int, ...]) -> float:
-    """The expected l1 distance from the person to the nearest grid point."""
+    """Return the expected l1 distance from the person to the nearest grid point."""
     return sum(laplace_line.line_cost(epsilon, count) for count in factors)
 
 
 def offsets(epsilon: float, factors: tuple[int, ...]) -> NDArray[np.float64]:
-    """The grid's points, shape (prod factors, d)."""
+    """Return the grid's points, shape (prod factors, d)."""
     axes = [laplace_line.line_offsets(epsilon, count) for count in factors]
     return np.array(list(itertools.product(*axes)))
 
@@ -79,7 +79,8 @@ def _factorizations(k: int, dimension: int, largest: int) -> Iterator[tuple[int,
 
 
 def arms(dimension: int, k: int) -> NDArray[np.float64]:
-    """The first k points of the cross with arms of length one, (k, d): 0 first where k is odd.
+    """Return the first k points of the cross with arms of length one, (k, d): 0 first where k is
+    odd.
 
     Raises ParameterError for k > 2 d + 1.
     """
@@ -108,7 +109,7 @@ def place_in_space(  # noqa: PLR0913
     on_demand: bool = True,
     progress: Progress | None = None,
 ) -> Placement:
-    """The best placement at hand, at most k points.
+    """Place at most k points, the best at hand.
 
     With on_demand, a codebook that is not shipped is fitted now: exactly k points. Without, the
     largest shipped one of at most k points competes with grid and cross. Raises InfiniteCost for
@@ -120,9 +121,9 @@ def place_in_space(  # noqa: PLR0913
     _refuse_divergence(law, unit)
     bound = lower_bound(law, unit)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
-    found = list(_options(law, unit, on_demand=on_demand, progress=progress))
-    best = min(found, key=lambda placement: placement.cost)
-    others = ", ".join(sorted(f"{p.method} {p.cost:.4g}" for p in found if p is not best))
+    options = list(_options(law, unit, on_demand=on_demand, progress=progress))
+    best = min(options, key=lambda placement: placement.cost)
+    others = ", ".join(sorted(f"{p.method} {p.cost:.4g}" for p in options if p is not best))
     why = f"{best.method}; cheaper than {others} (at unit epsilon)" if others else best.method
     claim = "a volume bound: k balls hold at most the likeliest region of their volume"
     return Placement(
@@ -142,14 +143,14 @@ def _refuse_divergence(law: Law, h: Disutility) -> None:
 
 
 def lower_bound(law: Law, h: Disutility) -> float:
-    """No k points cost less, at unit epsilon."""
+    """Return what no k points cost less than, at unit epsilon."""
     d = law.dimension
     volumes = _ball(law.disutility, d) - _ball(law.noise, d) + math.log(law.k)
     return volume_bound(d, volumes / d, h)
 
 
 def volume_bound(d: int, shrink: float, h: Disutility) -> float:
-    """E h(G exp(-shrink)), G of law Gamma(d, 1)."""
+    """Return E h(G exp(-shrink)), G of law Gamma(d, 1)."""
     if isinstance(h, Identity):
         return d * math.exp(-shrink)
     nodes, weights = legendre(48)
@@ -165,7 +166,6 @@ def volume_bound(d: int, shrink: float, h: Disutility) -> float:
 def _options(
     law: Law, h: Disutility, *, on_demand: bool, progress: Progress | None
 ) -> Iterator[Placement]:
-    """Candidates at unit epsilon, each with its own cost."""
     if law.k == 1:
         yield _measured(law, np.zeros((1, law.dimension)), h, "one point at 0")
         return
@@ -241,7 +241,7 @@ def place(  # noqa: PLR0913
     on_demand: bool = True,
     progress: Progress | None = None,
 ) -> Placement:
-    """The best k offsets known here, of least expected disutility, and how they were found.
+    """Place the best k offsets known here, of least expected disutility, and how they were found.
 
     | noise | how |
     |---|---|

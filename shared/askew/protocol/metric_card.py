@@ -188,7 +188,7 @@ class MetricCard:
                 return collection
         raise NotFound("collection")
 
-    def number_of(self, name: str) -> int:
+    def asked_number(self, name: str) -> int:
         """Return what a question calls a collection, or ALL. Raises NotFound."""
         return ALL_NUMBER if name == ALL else self.collection(name).number
 

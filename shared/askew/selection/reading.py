@@ -74,15 +74,15 @@ def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names
             raise ParameterError("items", None, _PUBLIC)
         return _own(names, values)
     public = in_order(listed, "items")
-    found: dict[_Key | None, int | None] = {_key(name): None for name in public}
+    counted: dict[_Key | None, int | None] = {_key(name): None for name in public}
     for name, value in zip(names, map(_whole, values), strict=True):
         key = _key(name)
-        if key not in found:
+        if key not in counted:
             continue
-        if found[key] is not None:
+        if counted[key] is not None:
             raise ParameterError("the names of counts", "one twice", _DISTINCT)
-        found[key] = value
-    return public, [count or 0 for count in found.values()]
+        counted[key] = value
+    return public, [count or 0 for count in counted.values()]
 
 
 def _own(names: Sequence[Any], values: Sequence[Any]) -> tuple[Names, Counts]:
@@ -159,7 +159,6 @@ def _listed(items: Any) -> list[Any]:
 
 
 def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
-    """Return names, None where places are all there are, and as many counts."""
     if isinstance(counts, Mapping):
         return [*counts.keys()], [*counts.values()]
     if isinstance(counts, np.ndarray):
@@ -176,13 +175,12 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
             return None, list(getattr(counts, read)())
     if not isinstance(counts, Sequence) or isinstance(counts, _NO_SEQUENCES):
         raise ParameterError("counts", type(counts).__name__, _FORMS)
-    if all(isinstance(each, tuple) and len(each) == 2 for each in counts):
+    if all(isinstance(row, tuple) and len(row) == 2 for row in counts):
         return [name for name, _ in counts], [value for _, value in counts]
     return None, list(counts)
 
 
 def _series(series: Any) -> tuple[list[Any], list[Any]]:
-    """Return the index and the values of a pandas Series."""
     if type(series.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
         limit = "a pandas Series with names as its index, as .value_counts() makes it"
         raise ParameterError("counts", "one without names", limit)
@@ -190,7 +188,6 @@ def _series(series: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:
-    """Return the names and the counts of a frame of pandas or polars, or of an arrow table."""
     if frame.shape[1] != 2:
         got = f"{frame.shape[1]} columns"
         limit = "a frame of two columns, names and then counts; .reset_index() makes an index one"
@@ -216,7 +213,6 @@ def _whole(value: object) -> int:
 
 
 def _whole_array(values: Any) -> Counts:
-    """The counts of an array, without a walk through them in Python where numpy can tell."""
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
         return [_whole(value) for value in values]
     if len(values) and (values.min() < 0 or values.max() >= _LIMIT):

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from askew.dp.composition import basic, rounds_of
+from askew.dp.composition import basic
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     ApproximateDP,
@@ -27,18 +27,8 @@ from askew.dp.privacy import (
     check_neighbors,
 )
 from askew.errors import ParameterError
-from askew.mechanisms import (
-    Canonical,
-    ConcentratedPeeling,
-    Joint,
-    LaplaceCounts,
-    LaplaceLimitedDomain,
-    LimitedDomain,
-    OneShot,
-    Peeling,
-    PermuteAndFlip,
-    PNFJoint,
-)
+from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
+from askew.mechanisms.kinds import KINDS, Kind
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.parameters import (
     check_k,
@@ -56,26 +46,7 @@ from askew.selection.result import TopK, loss_in_words
 Number = int | float | Fraction | Decimal
 _SMALL_K: Final = 100  # up to it a ranking is drawn jointly
 _DIGITS: Final = 400  # of a number, at most
-_LEAST_DEPTH: Final = 1000  # of a limited domain: deeper is hardly worse, and loses no candidate
-_MECHANISMS: Final[dict[str, Any]] = {
-    each.__name__: each
-    for each in (
-        Canonical,
-        OneShot,
-        Joint,
-        PNFJoint,
-        Peeling,
-        PermuteAndFlip,
-        ConcentratedPeeling,
-        LaplaceCounts,
-        LimitedDomain,
-        LaplaceLimitedDomain,
-    )
-}
-_SETS: Final = {"Canonical", "OneShot"}
-_LIMITED: Final = {"LimitedDomain", "LaplaceLimitedDomain"}
-_WITH_DELTA: Final = {"ConcentratedPeeling", *_LIMITED}
-_BOUNDED: Final = {"LaplaceCounts", "LaplaceLimitedDomain"}
+_KINDS: Final = {kind.mechanism.__name__: kind for kind in KINDS.values()}
 
 
 def top_k(  # noqa: PLR0913
@@ -118,7 +89,7 @@ def top_k(  # noqa: PLR0913
     """
     names, values = named_counts(counts, items, unknown=unknown)
     plan = _Plan(
-        known=None if unknown else len(names),
+        n_names=None if unknown else len(names),
         k=_plain(k),
         epsilon=exact("epsilon", epsilon),
         delta=_delta(delta, unknown=unknown),
@@ -170,9 +141,9 @@ def explain_top_k(  # noqa: PLR0913
     if unknown == (items is not None):
         limit = "a public list of names, or None with unknown=True; of an array, range(its length)"
         raise ParameterError("items", items, limit)
-    known = None if unknown else len(public_names(items))
+    n_names = None if unknown else len(public_names(items))
     plan = _Plan(
-        known=known,
+        n_names=n_names,
         k=_plain(k),
         epsilon=exact("epsilon", epsilon),
         delta=_delta(delta, unknown=unknown),
@@ -182,11 +153,11 @@ def explain_top_k(  # noqa: PLR0913
         mechanism_name=mechanism,
         share=_share(with_counts),
     )
-    among = "the names of the data" if known is None else f"{known:,} names"
+    among = "the names of the data" if n_names is None else f"{n_names:,} names"
     order = "best first" if ordered else "sorted by name"
     most = max_items_per_person
     reach = "each name" if most is None else f"each name, and at most {most:,} in all"
-    chance, miss = f"with {float(100 * CHANCE):g} %", error_bound(plan.mechanism, known)
+    chance, miss = f"with {float(100 * CHANCE):g} %", error_bound(plan.mechanism, n_names)
     lines = [
         f"selects   {k:,} of {among}, {order}, by {plan.name}",
         f"costs     {loss_in_words(plan.items_loss, plan.counts_loss)}",
@@ -233,11 +204,11 @@ class _Mechanism(Bounded, Protocol):
 class _Plan:
     """What one call was asked, and from that alone its mechanism, its noise and what both cost.
 
-    known: how many names there are, None where they come from the data. share: of epsilon, for the
+    n_names: how many there are, None where they come from the data. share: of epsilon, for the
     counts. Raises ParameterError.
     """
 
-    known: int | None
+    n_names: int | None
     k: int
     epsilon: Fraction
     delta: Fraction
@@ -251,28 +222,35 @@ class _Plan:
         check_k(self.k)
         check_positive("epsilon", self.epsilon)
         check_neighbors(self.neighbors)
-        if self.known is not None and self.k > self.known:
-            raise ParameterError("k", self.k, f"at most {self.known}, the number of names")
+        if self.n_names is not None and self.k > self.n_names:
+            raise ParameterError("k", self.k, f"at most {self.n_names}, the number of names")
         if self.max_items_per_person is not None:
             check_positive_int("max_items_per_person", self.max_items_per_person)
-        if self.delta or self.known is None:
+        if self.delta or self.n_names is None:
             check_probability("delta", self.delta)
-        fitting = [each for each in _MECHANISMS if each in _LIMITED or self.known is not None]
-        fitting = [each for each in fitting if not (self.ordered and each in _SETS)]
+        kinds = {name: kind for name, kind in _KINDS.items() if kind.ranked or not self.ordered}
+        is_known = self.n_names is not None
+        fitting = [name for name, kind in kinds.items() if is_known or not kind.needs_catalog]
         if self.name not in fitting:
             limit = "for these arguments one of " + ", ".join(fitting)
             raise ParameterError("mechanism", self.name, limit)
-        if self.name in _WITH_DELTA and not self.delta:
+        if self.kind.needs_delta and not self.delta:
             raise ParameterError("delta", self.delta, f"above 0 for {self.name}, such as 1e-6")
-        if self.name in _BOUNDED and self.max_items_per_person is None:
+        scaled = self.kind.needs_bound and self.name != "LimitedDomain"
+        if scaled and self.max_items_per_person is None:
             raise ParameterError("max_items_per_person", None, f"given for {self.name}")
+
+    @property
+    def kind(self) -> Kind:
+        """What has to be known of the mechanism."""
+        return _KINDS[self.name]
 
     @property
     def name(self) -> str:
         """The mechanism that was asked for, or else that of the table of docs/selection.md."""
         if self.mechanism_name is not None:
             return self.mechanism_name
-        if self.known is None:
+        if self.n_names is None:
             few = self.max_items_per_person is not None and self.max_items_per_person < self.k
             return "LaplaceLimitedDomain" if few else "LimitedDomain"
         if self.k == 1:
@@ -293,7 +271,7 @@ class _Plan:
             epsilon=self.epsilon * self.share,
             neighbors=self.neighbors,
             max_items_per_unit=self.max_items_per_person,
-            delta=self.delta / 2 if self.name in _WITH_DELTA else self.delta,
+            delta=self.delta / 2 if self.kind.needs_delta else self.delta,
         )
 
     @property
@@ -305,34 +283,24 @@ class _Plan:
     def items_loss(self) -> ApproximateDP:
         """What the names cost: the rest of epsilon, and of delta where the mechanism needs one."""
         spent = Fraction(0) if self.counts_loss is None else self.counts_loss.delta
-        delta = self.delta - spent if self.name in _WITH_DELTA else Fraction(0)
+        delta = self.delta - spent if self.kind.needs_delta else Fraction(0)
         return ApproximateDP(self.epsilon * (1 - self.share), delta, self.neighbors)
 
     @cached_property
     def mechanism(self) -> _Mechanism:
         """The mechanism, of the total that `items_loss` says, also where it counts by round."""
         epsilon, delta = self.items_loss.epsilon, self.items_loss.delta
-        most = self.max_items_per_person
-        chosen: dict[str, Any] = {"k": self.k, "epsilon": epsilon, "neighbors": self.neighbors}
-        if self.name in _WITH_DELTA:
-            chosen["delta"] = delta
-        if self.name in _LIMITED | _BOUNDED:
-            chosen["max_items_per_unit"] = most
-        if self.name in _LIMITED:
-            chosen["kbar"] = max(self.k, most or 0, _LEAST_DEPTH)
-        if self.name == "LimitedDomain":
-            chosen["epsilon"], chosen["delta"] = rounds_of(epsilon, delta, self.k)
-        made: _Mechanism = _MECHANISMS[self.name](**chosen)
-        return made
+        mechanism: _Mechanism = self.kind.build(
+            self.k, epsilon, delta, self.neighbors, self.max_items_per_person
+        )
+        return mechanism
 
 
 def _plain(number: Any) -> Any:
-    """Return an int of Python's for one of numpy's, which pandas gives."""
     return int(number) if isinstance(number, np.integer) else number
 
 
 def _delta(delta: Number | None, *, unknown: bool) -> Fraction:
-    """Return the chance that the guarantee fails. Raises ParameterError."""
     if delta is None and unknown:
         limit = "given with unknown=True: far below one in the number of people, such as 1e-6"
         raise ParameterError("delta", None, limit)
@@ -340,7 +308,6 @@ def _delta(delta: Number | None, *, unknown: bool) -> Fraction:
 
 
 def _share(with_counts: object) -> Fraction:
-    """Which share of epsilon the counts get."""
     if isinstance(with_counts, bool):
         return Fraction(with_counts, 2)
     share = exact("with_counts", with_counts)

@@ -57,18 +57,17 @@ class Axis:
 
     @property
     def size(self) -> Fraction:
-        """From low to high, in units of distance."""
+        """Return the distance from low to high."""
         return (Fraction(self.high) - Fraction(self.low)) / Fraction(self.scale)
 
     def clamped(self, value: float) -> Fraction:
-        """A finite value, or the nearest end where it lies beyond. Exact: the signal would tell a
-        rounding before the noise, and a server that sets the ends could make it as large as it
-        likes.
-        """
+        """Return a finite value, or the nearest end where it lies beyond, exactly."""
+        # The signal would tell a rounding before the noise, and a server that sets the ends could
+        # make it as large as it likes.
         return min(max(Fraction(value), Fraction(self.low)), Fraction(self.high))
 
     def coordinate(self, value: float | Fraction) -> Fraction:
-        """A value in units of distance. Raises PlaceError for one outside, without naming it."""
+        """Return a value in units of distance. Raises PlaceError outside, without naming it."""
         if not (isfinite(value) and self.low <= value <= self.high):
             limit = f"from {self.low:.15g} to {self.high:.15g} {self.unit}"
             raise PlaceError(f"{self.name} must be {limit}")
@@ -91,16 +90,16 @@ class AxisSpace:
 
     @property
     def dimension(self) -> int:
-        """How many axes."""
+        """Return the number of axes."""
         return len(self.axes)
 
     @property
     def diameter(self) -> Fraction:
-        """The largest distance between two points; epsilon * diameter is the plain local DP."""
+        """Return the largest distance of two points; epsilon * diameter is the plain local DP."""
         return sum((axis.size for axis in self.axes), Fraction(0))
 
     def charge(self, lattice: LatticeLaplace) -> SignalCharge:
-        """What one fresh signal costs: epsilon between any two values, by the numbers of the axes.
+        """Return what one fresh signal costs: epsilon between any two points.
 
         Raises OutOfRange, before anything is charged, for a lattice that does not fit the axes.
         """
@@ -109,9 +108,9 @@ class AxisSpace:
 
     @cached_property
     def version(self) -> str:
-        """32 hexadecimal digits: a digest of every field of every axis."""
-        said = [[a.name, a.unit, float(a.low), float(a.high), float(a.scale)] for a in self.axes]
-        digest = hashlib.sha256(json.dumps(["axes", said]).encode())
+        """Return 32 hexadecimal digits: a digest of every field of every axis."""
+        fields = [[a.name, a.unit, float(a.low), float(a.high), float(a.scale)] for a in self.axes]
+        digest = hashlib.sha256(json.dumps(["axes", fields]).encode())
         return digest.hexdigest()[: 2 * VERSION_BYTES]
 
     def perturb(
@@ -120,7 +119,7 @@ class AxisSpace:
         lattice: LatticeLaplace,
         bits: RandomBits = KERNEL,
     ) -> tuple[int, ...]:
-        """The noisy lattice coordinates of a point.
+        """Draw the noisy lattice coordinates of a point.
 
         Raises PlaceError for values outside, or another number of them; OutOfRange for a lattice
         that does not fit the axes.
@@ -132,12 +131,12 @@ class AxisSpace:
         return lattice.perturb(point, bits)
 
     def check_lattice(self, lattice: LatticeLaplace) -> None:
-        """Raises OutOfRange for steps so small that the wire cannot carry the axes in them."""
+        """Raise OutOfRange for steps so small that the wire cannot carry the axes in them."""
         if max(axis.size for axis in self.axes) * (1 << lattice.step_exponent) > COORDINATE_LIMIT:
             raise OutOfRange("an axis's size", f"at most {COORDINATE_LIMIT} lattice steps")
 
     def check_item(self, coordinates: Sequence[float]) -> None:
-        """Raises OutOfRange unless these are one value of each axis."""
+        """Raise OutOfRange unless these are one value an axis."""
         if len(coordinates) != self.dimension:
             raise OutOfRange("the coordinates of an item", f"{self.dimension}, one an axis")
         for axis, value in zip(self.axes, coordinates, strict=True):

@@ -56,7 +56,7 @@ MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 
 
 def check_directions(matrix: NDArray[np.float32], most_columns: int) -> None:
-    """Raises OutOfRange unless it is (D, columns), within the limits, of small finite numbers."""
+    """Raise OutOfRange unless it is (D, columns), within the limits, of small finite numbers."""
     if matrix.ndim != 2 or not 1 <= matrix.shape[0] <= MAX_RANKING_DIMENSION:
         raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
     if not 1 <= matrix.shape[1] <= most_columns:
@@ -66,12 +66,12 @@ def check_directions(matrix: NDArray[np.float32], most_columns: int) -> None:
 
 
 def is_small(values: NDArray[np.float32]) -> bool:
-    """Whether all are finite and at most MAX_SIZE in size."""
+    """Return True if all are finite and at most MAX_SIZE in size."""
     return bool((np.abs(values) <= MAX_SIZE).all())  # NaN is not
 
 
 def frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
-    """A little-endian copy that nothing can make writable again: what a version was made of."""
+    """Return a little-endian copy that nothing can make writable: a version was made of it."""
     array = np.ascontiguousarray(values, dtype=f"<{kind}")
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
@@ -126,12 +126,12 @@ class Encoder:
 
     @property
     def dimension(self) -> int:
-        """The number d of coordinates of a point."""
+        """Return the number d of coordinates of a point."""
         return int(self.directions.shape[1])
 
     @property
     def ranking_dimension(self) -> int:
-        """The number D of coordinates of a taste."""
+        """Return the number D of coordinates of a taste."""
         return int(self.directions.shape[0])
 
     @property
@@ -141,24 +141,24 @@ class Encoder:
 
     @cached_property
     def slopes(self) -> NDArray[np.float64]:
-        """L, the largest slope of each F_j, (d,), rounded up."""
+        """Return L, the largest slope of each F_j, (d,), rounded up."""
         slopes: NDArray[np.float64] = (1 + 2.0**-50) / ((KNOTS - 1) * self._gaps.min(axis=1))
         return slopes
 
     @cached_property
     def diameter(self) -> Fraction:
-        """How far apart two points can be."""
+        """Return how far apart two points can be."""
         return self.dimension * Fraction(self.unit)
 
     @cached_property
     def one_rating(self) -> Fraction:
-        """How far one rating can move a point, rounded up."""
+        """Return how far one rating can move a point, rounded up."""
         moved = self.unit * one_like(self.least_likes) * self.clip
         return min(Fraction(math.ceil(moved * 2**20) + 1, 2**20), self.diameter)
 
     def unit_within(self, diameter: Fraction) -> Fraction:
-        """The unit, within 2**-15 of the largest one, with which one rating moves a point by at
-        most 1, and no two points are farther apart than the diameter.
+        """Return the unit, within 2**-15 of the largest one, with which one rating moves a point
+        by at most 1, and no two points are farther apart than the diameter.
 
         `one_rating` is below unit * g(m) * clip + 2**-19, and never above the diameter.
         """
@@ -167,9 +167,9 @@ class Encoder:
         return min(widest, diameter / self.dimension) // UNIT_STEP * UNIT_STEP
 
     def contributions(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """c for each item (n, D) of a catalog, (n, d): public, at most `clip` in the norm |.|_L.
+        """Return c of the items (n, D) of a catalog, (n, d): at most `clip` in the norm |.|_L.
 
-        Made for a whole catalog at once, so that no rounding depends on which items are liked.
+        Public, and made for a whole catalog at once: no rounding depends on what is liked.
         """
         projected: NDArray[np.float64] = (vectors @ self.directions).astype(np.float64)
         size = np.abs(projected) @ self.slopes
@@ -180,25 +180,25 @@ class Encoder:
         return projected
 
     def encode(self, contributions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The point of a person by the contributions of their likes, (n, d) -> (d,)."""
+        """Return the point of a person by the contributions of their likes, (n, d) -> (d,)."""
         z = contributions.sum(axis=0) / math.sqrt(max(len(contributions), self.least_likes))
         return self.unit * self.ranks(z)
 
     def ranks(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """F of each coordinate, (..., d) -> (..., d) in [0, 1]."""
+        """Return F of each coordinate, (..., d) -> (..., d) in [0, 1]."""
         ranks = [np.interp(z[..., j], row, _RANKS) for j, row in enumerate(self.knots)]
         inside: NDArray[np.float64] = np.clip(np.stack(ranks, axis=-1), 0.0, 1.0)
         return inside
 
     def decode(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The taste nearest the population's mean that has these points, (k, d) -> (k, D).
+        """Return the tastes nearest the population's mean with these points, (k, d) -> (k, D).
 
         Public: it is applied to signals and probes, never to a profile.
         """
         return self.tastes(self.shifts(points))
 
     def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where points are, z, less where the mean taste is, (k, d): within `shift_limits`."""
+        """Return z of points, less that of the mean taste, (k, d): within `shift_limits`."""
         ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
         z = np.empty_like(ranks)
         for j, row in enumerate(self.knots):
@@ -209,12 +209,12 @@ class Encoder:
 
     @property
     def shift_limits(self) -> NDArray[np.float64]:
-        """The least and the largest shift of each coordinate, (2, d)."""
+        """Return the least and the largest shift of each coordinate, (2, d)."""
         limits: NDArray[np.float64] = self.knots[:, [0, -1]].T - self._mean_z
         return limits
 
     def tastes(self, shifts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The tastes of shifts, (k, d) -> (k, D): linear in them."""
+        """Return the tastes of shifts, (k, d) -> (k, D): linear in them."""
         tastes: NDArray[np.float64] = self.origin.astype(np.float64) + shifts @ self.per_shift
         return tastes
 
@@ -225,11 +225,11 @@ class Encoder:
 
     @cached_property
     def per_shift(self) -> NDArray[np.float64]:
-        """What a shift of 1 in each coordinate adds to a taste, (d, D)."""
+        """Return what a shift of 1 in each coordinate adds to a taste, (d, D)."""
         inverse: NDArray[np.float64] = np.linalg.pinv(self.directions.astype(np.float64))
         return inverse
 
 
 def one_like(least_likes: int) -> float:
-    """g(m): how far one like more or less can move z, in units of the clip."""
+    """Return g(m): how far one like more or less can move z, in units of the clip."""
     return math.sqrt(least_likes) - (least_likes - 1) / math.sqrt(least_likes + 1)

@@ -49,21 +49,21 @@ _BOOSTS = np.ldexp(_EIGHTHS[_PLACES % _BOOST_STEPS], _PLACES // _BOOST_STEPS).as
 
 
 def scales_of(vectors: Vectors) -> Vectors:
-    """The scales (D,) that just reach the largest numbers of these vectors (n, D). Finer ones round
-    better on average and cut the vectors of the items that win: on ratings tried, they lost.
-    """
+    """Return the scales (D,) that just reach the largest numbers of these vectors (n, D)."""
+    # Finer ones round better on average and cut the vectors of the items that win: on ratings
+    # tried, they lost.
     largest = np.abs(vectors).max(axis=0) / np.float32(_TOP - _ZERO)
     scales: Vectors = np.clip(largest, 2.0**-40, MAX_SCALE).astype(np.float32)
     return scales
 
 
 def rounded(vectors: Vectors, scales: Vectors) -> Vectors:
-    """The nearest vectors that codes can say."""
+    """Return the nearest vectors that codes can say."""
     return _numbers(_steps(vectors, scales), scales)
 
 
 def encode(vectors: Vectors, scales: Vectors) -> Codes:
-    """The codes (n, W) of vectors (n, D). Raises OutOfRange unless codes can say them exactly."""
+    """Return codes (n, W) of vectors (n, D). Raises OutOfRange unless they say them exactly."""
     packed: Codes = np.empty((len(vectors), (len(scales) + 1) // 2), dtype=np.uint8)
     for start in range(0, len(vectors), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -76,12 +76,12 @@ def encode(vectors: Vectors, scales: Vectors) -> Codes:
 
 
 def decode(data: bytes, scales: Vectors, n: int) -> Vectors:
-    """The vectors (n, D) of codes. Raises Malformed for codes of another size."""
+    """Return the vectors (n, D) of codes. Raises Malformed for codes of another size."""
     return numbers_of(check_codes(data, len(scales), n), scales)
 
 
 def check_codes(data: bytes, D: int, n: int) -> Codes:  # noqa: N803 - as in the formulas
-    """The codes (n, W) of vectors (n, D), two a byte. Raises Malformed for any other."""
+    """Return the codes (n, W) of vectors (n, D), two a byte. Raises Malformed for any other."""
     width = (D + 1) // 2
     if len(data) != n * width:
         raise Malformed(f"expected 4-bit codes of {n} items in {D} dimensions")
@@ -92,26 +92,26 @@ def check_codes(data: bytes, D: int, n: int) -> Codes:  # noqa: N803 - as in the
 
 
 def numbers_of(codes: Codes, scales: Vectors) -> Vectors:
-    """The vectors (..., D) of checked codes (..., W)."""
+    """Return the vectors (..., D) of checked codes (..., W)."""
     pairs = np.stack([codes & 15, codes >> 4], axis=-1)
     every = pairs.reshape(*codes.shape[:-1], 2 * codes.shape[-1])
     return _numbers(every[..., : len(scales)], scales)
 
 
 def check_scales(scales: Vectors) -> None:
-    """Raises OutOfRange for scales that no device should use."""
+    """Raise OutOfRange for scales that no device should use."""
     if not ((scales > 0) & (scales <= MAX_SCALE)).all():  # NaN is not
         raise OutOfRange("a scale of item vectors", f"positive and at most {MAX_SCALE:g}")
 
 
 def rounded_boosts(boosts: Vectors) -> Vectors:
-    """The nearest boosts that codes can say, by their logarithms."""
+    """Return the nearest boosts that codes can say, by their logarithms."""
     nearest: Vectors = _BOOSTS[_boost_codes(boosts)]
     return nearest
 
 
 def encode_boosts(boosts: Vectors) -> bytes:
-    """A byte a boost. Raises OutOfRange unless codes can say them exactly."""
+    """Return a byte a boost. Raises OutOfRange unless codes can say them exactly."""
     codes = _boost_codes(boosts)
     if not (_BOOSTS[codes] == boosts).all():
         raise OutOfRange("a boost", "an eighth root of a power of two")
@@ -119,7 +119,7 @@ def encode_boosts(boosts: Vectors) -> bytes:
 
 
 def decode_boosts(data: bytes) -> Vectors:
-    """The boosts of any bytes."""
+    """Return the boosts of any bytes."""
     boosts: Vectors = _BOOSTS[np.frombuffer(data, dtype=np.uint8)]
     return boosts
 
@@ -159,46 +159,46 @@ class CodedVectors:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, D)."""
+        """Return (n, D)."""
         return len(self._codes), len(self._scales)
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def __getitem__(self, rows: int | slice | Sequence[int] | NDArray[np.integer]) -> Vectors:
-        """These rows, as an array."""
-        found = numbers_of(self._codes[rows], self._scales)
+        """Return these rows, as an array."""
+        numbers = numbers_of(self._codes[rows], self._scales)
         if self._boosts is not None:
-            found *= self._boosts[rows, None]
-        return found
+            numbers *= self._boosts[rows, None]
+        return numbers
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """All of them, of which no copy is kept."""
+        """Return all of them; no copy is kept."""
         return np.asarray(self[:], dtype)
 
     def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
-        """(n, D) times (D,) or (D, d), some rows at a time."""
+        """Multiply by (D,) or (D, d), some rows at a time."""
         return np.concatenate([part @ other for part in self._parts()])
 
     def __mul__(self, boosts: Vectors) -> CodedVectors:
-        """Each vector times its boost, (n, 1)."""
+        """Return the vectors times their boosts, (n, 1)."""
         before = np.float32(1) if self._boosts is None else self._boosts
         return CodedVectors(self._codes, self._scales, before * boosts[:, 0])
 
     def joined(self, vectors: Vectors) -> CodedVectors:
-        """These vectors, and others (m, D) behind them. Raises OutOfRange unless codes can say them
-        exactly.
+        """Return these vectors, and others (m, D) behind them. Raises OutOfRange unless codes can
+        say them exactly.
         """
         return CodedVectors(
             np.concatenate([self._codes, encode(vectors, self._scales)]), self._scales
         )
 
     def min(self, initial: float) -> np.float32:
-        """The least of all numbers and `initial`."""
+        """Return the least of all numbers and `initial`."""
         return np.float32(min(part.min(initial=initial) for part in self._parts()))
 
     def max(self, initial: float) -> np.float32:
-        """The largest of all numbers and `initial`."""
+        """Return the largest of all numbers and `initial`."""
         return np.float32(max(part.max(initial=initial) for part in self._parts()))
 
     def _parts(self) -> Iterator[Vectors]:
@@ -206,12 +206,12 @@ class CodedVectors:
 
 
 def coded_vectors(data: bytes, scales: Vectors, n: int) -> Vectors:
-    """The vectors (n, D) of codes, for a catalog. Raises Malformed for codes of another size."""
+    """Return coded vectors (n, D), for a catalog. Raises Malformed for codes of another size."""
     return cast("Vectors", CodedVectors(check_codes(data, len(scales), n), scales))
 
 
 def joined_vectors(before: Vectors, more: Vectors) -> Vectors:
-    """Vectors (n, D), and others (m, D) behind them; as codes where the first are."""
+    """Return vectors (n, D), and others (m, D) behind them; as codes where the first are."""
     if isinstance(before, CodedVectors):
         return cast("Vectors", before.joined(more))
     return np.concatenate([before, more])

@@ -70,12 +70,12 @@ class Position:
 
     @classmethod
     def of_microdegrees(cls, latitude: int, longitude: int) -> Position:
-        """The position that two integers on the wire name."""
+        """Return the position that two integers on the wire name."""
         return cls(latitude / MICRODEGREES, longitude / MICRODEGREES)
 
 
 def microdegrees(latitude: Fraction, longitude: Fraction) -> tuple[int, int]:
-    """The nearest integers that go on the wire: clamped at the poles, wrapped at 180 degrees."""
+    """Return the nearest integers for the wire: clamped at the poles, wrapped at 180 degrees."""
     north = max(-90 * MICRODEGREES, min(90 * MICRODEGREES, round(latitude * MICRODEGREES)))
     turn = 360 * MICRODEGREES
     return north, (round(longitude * MICRODEGREES) + turn // 2) % turn - turn // 2
@@ -107,24 +107,24 @@ class Area:
 
     @property
     def goes_around(self) -> bool:
-        """Whether it has every longitude."""
+        """Return True if it has every longitude."""
         return self.east - self.west == 360
 
     @property
     def width(self) -> Fraction:
-        """Degrees of longitude from the west edge to the east edge."""
+        """Return degrees of longitude from the west edge to the east edge."""
         if self.goes_around:
             return Fraction(360)
         return (Fraction(self.east) - Fraction(self.west)) % 360
 
     @property
     def words(self) -> str:
-        """The edges, as a person would type them, to the last digit."""
+        """Return the edges, as a person would type them, to the last digit."""
         edges = (self.south, self.west, self.north, self.east)
         return "/".join([repr(float(edge)).removesuffix(".0") for edge in edges])
 
     def contains(self, position: Position) -> bool:
-        """Whether a position lies in it."""
+        """Return True if a position lies in it."""
         return self._has(position.latitude, position.longitude)
 
     def _has(self, latitude: float, longitude: float) -> bool:
@@ -164,7 +164,7 @@ class Region(Area):
 
     @property
     def apex(self) -> float:
-        """A latitude, north or south, that no shortest path between two of its points passes."""
+        """Return a latitude, north or south, that no shortest path of two of its points passes."""
         half = _BULGE * float(self.width) / 2
         if half > _MAX_HALF:
             return 90.0
@@ -173,11 +173,11 @@ class Region(Area):
 
     @cached_property
     def cosine(self) -> int:
-        """c in parts of 1/65536."""
+        """Return c in parts of 1/65536."""
         return floor(cos(radians(self.apex)) * (1 - _SLACK) * COSINE_PARTS)
 
     def kilometers(self, position: Position) -> tuple[Fraction, Fraction]:
-        """The position in the plane, exact. Raises PlaceError for one outside, without naming it.
+        """Project a position, exactly. Raises PlaceError outside, without naming it.
 
         Longitudes count from the west edge, so no two near points are torn apart at 180 degrees.
         """
@@ -195,7 +195,7 @@ class Region(Area):
         return KM_OF_LONGITUDE * c * east, KM_OF_LATITUDE * north
 
     def degrees(self, x: Fraction, y: Fraction) -> tuple[Fraction, Fraction]:
-        """The latitude and the longitude of a point of the plane, which may lie outside."""
+        """Return the latitude and longitude of a point of the plane, which may lie outside."""
         c = Fraction(self.cosine, COSINE_PARTS)
         return Fraction(self.south) + y / KM_OF_LATITUDE, Fraction(self.west) + x / (
             KM_OF_LONGITUDE * c
@@ -219,20 +219,18 @@ class MapNoise:
 
     @classmethod
     def in_region(cls, epsilon: Fraction, region: Region) -> MapNoise:
-        """The noise of at most this epsilon per straight-line kilometer in the plane of a
-        region.
-        """
+        """Choose noise of at most this epsilon per straight-line kilometer in a region's plane."""
         return cls(HexagonalLattice.for_epsilon(epsilon), region.cosine)
 
     @property
     def epsilon(self) -> Fraction:
-        """Exact epsilon per straight-line kilometer."""
+        """Return the exact epsilon per straight-line kilometer."""
         return self.lattice.epsilon
 
     def perturb(
         self, position: Position, region: Region, bits: RandomBits = KERNEL
     ) -> tuple[int, int]:
-        """The noisy latitude and longitude in microdegrees; the only thing to send.
+        """Draw the noisy latitude and longitude in microdegrees; the only thing to send.
 
         Never redrawn, wherever it lands. Raises PlaceError for a position outside the region, and
         ParameterError for a region with another plane.
@@ -253,18 +251,18 @@ class MapSpace:
 
     @property
     def dimension(self) -> int:
-        """Latitude and longitude."""
+        """Return 2, for latitude and longitude."""
         return 2
 
     @cached_property
     def version(self) -> str:
-        """32 hexadecimal digits: a digest of the area."""
+        """Return 32 hexadecimal digits: a digest of the area."""
         a = self.area
-        said = ["map", *map(float, (a.south, a.west, a.north, a.east))]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[: 2 * VERSION_BYTES]
+        fields = ["map", *map(float, (a.south, a.west, a.north, a.east))]
+        return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[: 2 * VERSION_BYTES]
 
     def check_item(self, coordinates: Sequence[float]) -> None:
-        """Raises OutOfRange unless these are a latitude and a longitude."""
+        """Raise OutOfRange unless these are a latitude and a longitude."""
         match coordinates:
             case (latitude, longitude) if abs(latitude) <= 90 and abs(longitude) <= 180:
                 return

@@ -40,11 +40,13 @@ class RatingScale:
 
     @classmethod
     def between(cls, lowest: float, highest: float) -> RatingScale:
-        """The scale on which the upper quarter is a like: 4 and 5 of 1 to 5."""
+        """Return the scale on which the upper quarter is a like: 4 and 5 of 1 to 5."""
         return cls(lowest, highest, lowest + 0.75 * (highest - lowest))
 
     def is_like(self, rating: float) -> bool:
-        """Whether a rating is a like; others only mark a thing as seen. Raises ProfileError."""
+        """Return True if a rating is a like; others only mark a thing as seen. Raises ProfileError
+        for a rating off the scale.
+        """
         if not self.lowest <= rating <= self.highest:
             raise ProfileError(f"a rating must be between {self.lowest:g} and {self.highest:g}")
         return rating >= self.like_from
@@ -66,7 +68,7 @@ class FeatureSpace:
     metric: Metric = "l1"
 
     def __post_init__(self) -> None:
-        """Raises OutOfRange when the scales are of other tastes than the encoder's."""
+        """Raise OutOfRange when the scales are of other tastes than the encoder's."""
         D = self.encoder.ranking_dimension  # noqa: N806 - as in the formulas
         if self.scales.shape != (D,) or self.scales.dtype != np.float32:
             raise OutOfRange("the scales of item vectors", f"float32, {D} of them")
@@ -74,22 +76,22 @@ class FeatureSpace:
 
     @property
     def dimension(self) -> int:
-        """The number d of coordinates of a point."""
+        """Return the number d of coordinates of a point."""
         return self.encoder.dimension
 
     @property
     def ranking_dimension(self) -> int:
-        """The number D of coordinates of a taste."""
+        """Return the number D of coordinates of a taste."""
         return self.encoder.ranking_dimension
 
     @property
     def diameter(self) -> Fraction:
-        """The largest distance between two points; epsilon * diameter is the plain local DP."""
+        """Return the largest distance of two points; epsilon * diameter is the plain local DP."""
         return self.encoder.diameter
 
     @cached_property
     def version(self) -> str:
-        """32 hexadecimal digits that no other space shares: a digest of every field."""
+        """Return 32 hexadecimal digits that no other space shares: a digest of every field."""
         encoder, scale = self.encoder, self.scale
         scalars = (encoder.clip, encoder.least_likes, encoder.unit)
         limits = (scale.lowest, scale.highest, scale.like_from)
@@ -141,7 +143,7 @@ class Profile:
 
     @property
     def divisor(self) -> float:
-        """By which sums over likes are divided: sqrt(max(n_liked, least_likes))."""
+        """Return what sums over likes are divided by: sqrt(max(n_liked, least_likes))."""
         return math.sqrt(max(len(self.liked), self.space.encoder.least_likes))
 
 
@@ -152,14 +154,14 @@ def fold_in(
     *,
     contributions: NDArray[np.float64] | None = None,
 ) -> Profile:
-    """The profile of one person, from their own ratings {item: rating} and public vectors (n, D).
+    """Fold a person in, from their own ratings {item: rating} and public vectors (n, D).
 
         taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 
     The point is the encoder's, of the same likes (`askew.spaces.encoder`). The square root lets
     more likes say more, and the floor keeps a few from saying too much. Who likes nothing has a
     profile like anybody else: a taste of zeros. contributions: the encoder's, of all vectors, if
-    they are made already; they take the longest and do not depend on the person. Raises
+    they are there already; they take the longest and do not depend on the person. Raises
     ProfileError for a rating off the scale.
     """
     liked = [item for item, rating in ratings.items() if space.scale.is_like(rating)]

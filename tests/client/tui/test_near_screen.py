@@ -70,7 +70,7 @@ class Town(Network):
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:  # type: ignore[override]  # places too
         """What is near, or what the films' server does."""
-        if not query.collection or self.silent or self.failure is not None:
+        if query.collection is None or self.silent or self.failure is not None:
             return await super().retrieve(query, card)
         self.asked.append(query)
         return await self.places.retrieve(query, card)

@@ -89,7 +89,7 @@ def test_an_import_says_so_and_leaves_no_model(
     vectors, items = tmp_path / "vectors.npz", tmp_path / "items.csv"
     np.savez(vectors, vectors=np.eye(4))
     items.write_text("item,title\n" + "\n".join(f"{at},title {at}" for at in range(4)))
-    monkeypatch.setattr(given_vectors, "made_up", too_large)
+    monkeypatch.setattr(given_vectors, "simulate_likes", too_large)
     out = tmp_path / "model"
     assert run("import", vectors, "--items", items, "--out", out) == 1
     assert told() == f"askew-server: import, import: simulated histories{END}"

@@ -206,13 +206,6 @@ class CountingContract(LikesContract):
         assert counted == reference_counts(events, 3, limit=40, key=key)
         assert counted != reference_counts(events, 3, limit=40)
 
-    def test_every_item_comes_back_where_there_are_fewer_than_the_limit(self, bench: Bench) -> None:
-        events = [("p", "b"), ("q", "b"), ("p", "a"), ("p", "a")]
-        assert bench.count(task(bench.events(events))) == [
-            ("b", 2),
-            ("a", 1),
-        ]
-
     def test_no_events_make_no_rows(self, bench: Bench) -> None:
         assert len(bench.count(task(bench.events([])))) == 0
 
@@ -258,10 +251,6 @@ class CountingContract(LikesContract):
         asked = task(source, limit=None if catalog else 40, catalog=catalog)
         require_countable(bench.engine, asked)
         assert bench.count(asked) == [("a", 2), ("b", 1)]
-
-    def test_a_log_of_holes_makes_no_rows(self, bench: Bench) -> None:
-        source = bench.load(bench.new_name(), {"unit": [None, "p"], "item": ["a", None]})
-        assert bench.count(task(source)) == []
 
     def test_ids_of_any_length_and_content_are_counted(self, bench: Bench) -> None:
         items = ["x" * 1_000_000, "x" * 1_000_001, "\x1b[2J", "\u202e", "\u2028"]

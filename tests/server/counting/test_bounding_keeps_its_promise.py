@@ -108,12 +108,6 @@ def test_a_repeated_event_counts_once(
     assert count(events * again, max_items) == count(events, max_items)
 
 
-def test_a_bound_that_nobody_reaches_changes_nothing(count: Count) -> None:
-    events = varied_events()
-    bare = {item: len({u for u, i in events if i == item}) for item in {i for _, i in events}}
-    assert count(events, 1000) == bare
-
-
 def test_the_choice_is_spread_evenly_over_items(count: Count) -> None:
     """4,000 units with the same 8 items, 2 counted each: every item 1,000 times, but for chance.
 

@@ -138,22 +138,6 @@ class TestPublicAddresses:
 
 
 class TestDuckDBFiles:
-    def test_a_pattern_reads_every_file_it_matches(self, tmp_path: Path) -> None:
-        for n in range(3):
-            (tmp_path / f"day{n}.csv").write_text(f"unit,item\np{n},a\n")
-        assert self.events(tmp_path / "day*.csv") == [("p0", "a"), ("p1", "a"), ("p2", "a")]
-
-    @pytest.mark.parametrize("name", ["log.csv", "LOG.CSV"])
-    def test_a_first_line_that_is_no_header_is_not_shown(
-        self, engine: DuckDBEngine, tmp_path: Path, name: str
-    ) -> None:
-        """Planted bug: the columns listed beside the missing one: here they are an event."""
-        path = tmp_path / name
-        path.write_text("alice,secret\nbob,other\n")
-        with pytest.raises(DataError, match="no column 'unit'") as refused:
-            require_countable(engine, task(str(path)))
-        assert not {"alice", "secret"} & set(re.findall(r"\w+", str(refused.value)))
-
     @pytest.mark.parametrize(
         ("line", "shown"),
         [
@@ -175,14 +159,6 @@ class TestDuckDBFiles:
         columns = ", ".join(map(repr, line.split(",")))
         assert (f"it has {columns}" in str(refused.value)) == shown
         assert ("its first line must name the columns" in str(refused.value)) != shown
-
-    def test_a_csv_is_text_as_it_is_written(self, tmp_path: Path) -> None:
-        """Nothing is guessed from the first lines: no number, no comment, no space cut off."""
-        path = tmp_path / "log.csv"
-        path.write_text('unit,item\n01,1.0\n#a, b\n"x,""y""","one line"\nNULL,true\n')
-        assert self.events(path) == sorted(
-            [("01", "1.0"), ("#a", " b"), ('x,"y"', "one line"), ("NULL", "true")]
-        )
 
     def test_folders_do_not_become_columns(self, tmp_path: Path) -> None:
         path = tmp_path / "unit=7" / "log.csv"

@@ -413,6 +413,26 @@ def test_a_log_that_could_not_be_read_once_is_read_when_it_can_be(
     assert count_top(engine, asked, KEY) == COUNTED
 
 
+def test_what_stands_behind_a_packed_log_is_refused_and_not_shown(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    """Planted bug: gzip's own words, which quote two bytes of it before the charge."""
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress(LOG) + b"ZQ,secret")
+    with pytest.raises(DataError, match="damaged, or more stands behind its end") as refused:
+        require_countable(engine, task(str(path)))
+    assert "ZQ" not in str(refused.value)
+
+
+def test_a_parquet_file_that_is_called_a_text_is_refused(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    """Planted bug: read as text, so that numbers with fractions are ids."""
+    write_parquet(tmp_path / "log.csv", {"unit": [1.5], "item": ["a"]})
+    with pytest.raises(DataError, match=r"it is parquet, and is called a text; call it \.parquet"):
+        require_countable(engine, task(str(tmp_path / "log.csv")))
+
+
 def test_an_engine_that_is_closed_reads_no_log_to_its_end(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,12 +27,12 @@ def strangers(demo: ItemModel) -> list[dict[int, float]]:
     catalog, ratings = films(), simulate(films(), n_people=PEOPLE, seed=7)
     ids = {key: item for item, key in enumerate(demo.keys)}
     shown = np.random.default_rng(1).random(ratings.person.size) < 0.8
-    found: list[dict[int, float]] = [{} for _ in range(PEOPLE)]
+    people: list[dict[int, float]] = [{} for _ in range(PEOPLE)]
     for row in np.flatnonzero(shown):
         key = catalog[ratings.item[row]].title
         if key in ids:
-            found[ratings.person[row]][ids[key]] = float(ratings.rating[row])
-    return found
+            people[ratings.person[row]][ids[key]] = float(ratings.rating[row])
+    return people
 
 
 def relative_scores(
@@ -40,8 +40,8 @@ def relative_scores(
 ) -> list[float]:
     """The best unseen of Askew's results, of one result, and of the shared slate."""
     profile = fold_in(own, demo.catalog.vectors, demo.card.space)
-    found = scores(profile.taste, demo.catalog.scoring)
-    found[list(own)] = 0.0
+    worth = scores(profile.taste, demo.catalog.scoring)
+    worth[list(own)] = 0.0
     lattice = LatticeLaplace.for_epsilon(DEVICE_EPSILON)
     rule = OffsetRule(demo.card.space.encoder, demo.catalog.scoring)
     many, one = [], []
@@ -50,10 +50,10 @@ def relative_scores(
         noisy = profile.point + noise
         values = tuple(int(z) for z in np.rint(noisy / lattice.step))
         signal = Signal(demo.card.space.version, lattice, values)
-        many.append(found[list(rule.answer(signal, K))].max())
-        one.append(found[list(rule.answer(signal, 1))].max())
-    shared = found[list(demo.catalog.shared_slate[:K])].max()
-    return [float(each / found.max()) for each in (np.mean(many), np.mean(one), shared)]
+        many.append(worth[list(rule.answer(signal, K))].max())
+        one.append(worth[list(rule.answer(signal, 1))].max())
+    shared = worth[list(demo.catalog.shared_slate[:K])].max()
+    return [float(best / worth.max()) for best in (np.mean(many), np.mean(one), shared)]
 
 
 def test_a_signal_is_worth_more_than_none_on_average_over_people(demo: ItemModel) -> None:
@@ -61,9 +61,9 @@ def test_a_signal_is_worth_more_than_none_on_average_over_people(demo: ItemModel
     without one, paired difference .030 with a standard error of .005.
     """
     rng = np.random.default_rng(0)
-    found = np.array([relative_scores(demo, own, rng) for own in strangers(demo)])
-    many, one, shared = found.mean(axis=0)
-    gain = found[:, 0] - found[:, 2]
+    reached = np.array([relative_scores(demo, own, rng) for own in strangers(demo)])
+    many, one, shared = reached.mean(axis=0)
+    gain = reached[:, 0] - reached[:, 2]
     assert gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
     assert many > shared > one
 

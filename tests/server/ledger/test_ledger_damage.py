@@ -3,31 +3,19 @@ spend is lost or gained."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import sqlite3
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from mounts import mounted
 from server.ledger.scenes import (
-    ENVIRONMENT,
     TERMS,
     answer,
     charged,
-    epsilon_spent,
     files,
     new_ledger,
     open_ledger,
-    pure,
-    releases_of,
     request,
 )
 
@@ -49,139 +37,6 @@ def run(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         for statement in statements:
             database.execute(statement)
-
-
-def child(program: str, *arguments: object) -> list[object]:
-    """What a program of its own process says, as JSON."""
-    made = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
-    found: list[object] = json.loads(made.stdout)
-    return found
-
-
-def check_full_disk(folder: Path, granted: int, stored: int, text: str, late: int = 0) -> None:
-    """With room again, every charge that was granted is there. late: of them, those that nothing
-    was stored for. An act that was committed and not marked, as the disk was full by then, was an
-    error and stays: one at most until the disk was full, and one after it.
-    """
-    assert "full" in text or "disk" in text or "File too large" in text or "No space" in text
-    assert stored in {granted, granted - 1}
-    with open_ledger(folder) as ledger:
-        more = len([c for c in ledger.charges() if c.request.key.startswith("more")])
-        kept = len([r for r in releases_of(ledger) if r.request.key.startswith("more")])
-        assert (more - granted, kept - stored) in {(0, 0), (1, 0), (0, 1)}
-        after = len([c for c in ledger.charges() if c.request.key.startswith("late")])
-        assert after - late in {0, 1}
-        assert epsilon_spent(ledger) == 3 + (more + after) * Fraction(1, 10**6)
-        charged(ledger, request("there is room again"))
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of half a megabyte."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    with mounted(place, "-t", "tmpfs", "-o", "size=512k", "tmpfs"):
-        yield place
-
-
-def spend_until_full(ledger: Ledger, size: int) -> tuple[int, int, str]:
-    granted = stored = 0
-    try:
-        for number in range(10**4):
-            charge = ledger.charge(request(f"more {number}", pure(Fraction(1, 10**6))))
-            granted += 1
-            ledger.fulfill(charge.id, bytes(size))
-            stored += 1
-    except LedgerError as error:
-        return granted, stored, str(error)
-    pytest.fail("the disk was never full")
-
-
-def charge_until_full(ledger: Ledger) -> int:
-    for number in range(100):
-        try:
-            ledger.charge(request(f"late {number}", pure(Fraction(1, 10**6))))
-        except LedgerError:
-            return number
-    pytest.fail("the disk was never full")
-
-
-@pytest.mark.parametrize("size", [3000, 20_000])
-def test_a_full_file_system_stops_spending_and_loses_nothing(small_disk: Path, size: int) -> None:
-    with new_ledger(small_disk) as ledger:
-        charged(ledger, request("before", pure(3)))
-        granted, stored, text = spend_until_full(ledger, size)
-        rest = os.statvfs(small_disk)
-        filler = small_disk / "filler"
-        filler.write_bytes(bytes(rest.f_bavail * rest.f_frsize))
-        late = charge_until_full(ledger)  # in the room that its own files have left
-        filler.unlink()
-    for old in ("ledger.sqlite", "mark"):
-        assert (small_disk / old).stat().st_size > 0
-    check_full_disk(elsewhere(small_disk), granted, stored, text, late)
-
-
-def elsewhere(folder: Path) -> Path:
-    """The files on a disk with room."""
-    roomy = folder.parent / "roomy"
-    roomy.mkdir()
-    for path in folder.iterdir():
-        (roomy / path.name).write_bytes(path.read_bytes())
-    return roomy
-
-
-READ_ONLY = """
-import json, os, sys
-from pathlib import Path
-from askew.errors import LedgerError
-from askew_server.ledger import Ledger
-from server.ledger.scenes import request
-
-folder, nobody = Path(sys.argv[1]), 65534
-if os.getuid() == 0:
-    os.setgid(nobody)
-    os.setuid(nobody)
-os.chdir(folder)
-said = []
-for name in ("ledger.sqlite", "new.sqlite"):
-    try:
-        with Ledger(Path(name), Path("mark"), patience=0.1) as ledger:
-            ledger.charge(request("one more"))
-        said.append("spent")
-    except LedgerError as error:
-        said.append(str(error))
-print(json.dumps(said))
-"""
-
-
-@pytest.fixture
-def reachable(folder: Path) -> Iterator[Path]:
-    """A copy where any account can go. pytest closes its own folders, which its workers share."""
-    with tempfile.TemporaryDirectory() as name:
-        for path in folder.iterdir():
-            shutil.copy(path, name)
-        yield Path(name)
-        Path(name).chmod(0o700)
-
-
-@pytest.mark.parametrize("mode", [0o555, 0o755])
-def test_a_read_only_directory_is_a_clear_error(reachable: Path, mode: int) -> None:
-    """As an ordinary account, whoever runs the tests."""
-    content = {path.name: path.read_bytes() for path in reachable.iterdir()}
-    for path in reachable.iterdir():
-        path.chmod(0o444)
-    reachable.chmod(mode if os.getuid() == 0 else 0o555)
-    said = child(READ_ONLY, reachable)
-    assert all("cannot be used" in str(text) for text in said), said
-    assert content == {path.name: path.read_bytes() for path in reachable.iterdir()}
 
 
 def test_a_missing_directory_is_a_clear_error(tmp_path: Path) -> None:

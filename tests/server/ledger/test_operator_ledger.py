@@ -82,15 +82,6 @@ class TestOperatorLedger(LedgerContract):
                     ledger.charge(request(str(number)))
 
 
-def test_a_charge_that_died_before_its_release_is_spent_for_good(tmp_path: Path) -> None:
-    with new_ledger(tmp_path) as ledger:
-        charged(ledger, request("monday"))
-    with open_ledger(tmp_path) as ledger:
-        with pytest.raises(ChargePending):
-            ledger.charge(request("monday"))
-        assert epsilon_spent(ledger) == 1
-
-
 def test_analysts_start_again_where_answers_may_be_lost(tmp_path: Path) -> None:
     """Their answers are known, and the ledger does not count them. Planted bug: budgets go on."""
     path, _ = files(tmp_path)

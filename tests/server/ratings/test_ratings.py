@@ -191,7 +191,10 @@ REFUSED = {
     "empty gzip": (gzip.compress(b""), "the file is empty"),
     "gzip cut in the first line": (gzip.compress(MANY)[:15], "what is packed in it is cut short"),
     "gzip cut at the end": (gzip.compress(MANY)[:-4], "what is packed in it is cut short"),
-    "gzip with a wrong sum": (gzip.compress(MANY)[:-8] + bytes(8), "it cannot be read: CRC"),
+    "gzip with a wrong sum": (
+        gzip.compress(MANY)[:-8] + bytes(8),
+        "it cannot be read: what is packed in it is damaged",
+    ),
     "zstd cut at the end": (zstd(MANY)[:-9], "what is packed in it is cut short"),
     "gzip twice": (gzip.compress(gzip.compress(MANY)), "it is packed twice"),
     "header only": (HEADER.encode(), "no row of it is usable: it has no rows"),

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
+from server.ratings.rating_files import write_parquet
 
 from askew.errors import DataError
 from askew_server.ratings import vectors as vector_files
@@ -33,9 +33,7 @@ def safetensors(path: Path, **arrays: NDArray[Any]) -> Path:
 
 
 def parquet(path: Path, select: str) -> Path:
-    with duckdb.connect() as connection:
-        connection.execute(f"COPY ({select}) TO '{path / 'v.parquet'}' (FORMAT parquet)")
-    return path / "v.parquet"
+    return write_parquet(path / "v.parquet", select)
 
 
 LISTS = ", ".join(f"('{key}', {row})" for key, row in zip(KEYS, NUMBERS.tolist(), strict=True))

@@ -76,11 +76,6 @@ def test_an_answer_costs_its_length_and_the_stop(desk: AnalystDesk) -> None:
     assert (budget.outputs, budget.calls) == (4, 1)
 
 
-def test_an_answer_without_a_stop_costs_its_items(desk: AnalystDesk) -> None:
-    document, budget = desk.top_k("ada", ask(3, "a"))
-    assert (len(release_from_bytes(document).items), budget.outputs) == (3, 3)
-
-
 def test_a_question_that_could_cost_more_than_is_left_is_refused_with_nothing_read(
     desk: AnalystDesk, counting: Counting
 ) -> None:
@@ -93,14 +88,6 @@ def test_a_question_that_could_cost_more_than_is_left_is_refused_with_nothing_re
     assert desk.top_k("ada", ask(4, "d"))[1].outputs == 12
     with pytest.raises(Refused):
         desk.top_k("ada", ask(1, "e"))
-
-
-def test_the_same_key_gets_the_stored_bytes_at_no_cost(
-    desk: AnalystDesk, counting: Counting
-) -> None:
-    first, after = desk.top_k("ada", ask(5, "a"))
-    again, later = desk.top_k("ada", ask(5, "a"))
-    assert (first, after, len(counting.tasks)) == (again, later, 1)
 
 
 def test_the_same_key_under_another_bound_is_refused(ledger: Ledger, desk: AnalystDesk) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mounts import read_only
 from server.ledger.scenes import releases_of
 from server.release import doomed_release
 from server.release.typed import Captured, Run
@@ -208,7 +207,6 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
 from askew_server.cli.main import main
 main()
 """
-Damage = Callable[[Path], None]
 Released = Callable[[], tuple[int, str, str]]
 
 
@@ -280,56 +278,3 @@ def test_a_full_disk_is_one_line_and_charges_nothing(folder: Path, released: Rel
     assert standing(folder) == (1, 1, ONE)
     assert released()[0] == 0
     assert standing(folder) == (2, 2, 2 * ONE)
-
-
-def test_a_read_only_folder_is_one_line(folder: Path, released: Released) -> None:
-    with read_only(folder):
-        line = refusal(*released())
-    assert "read-only" in line.lower()
-
-
-def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def overwrite(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[4096:8192] = b"\xa5" * 4096
-    path.write_bytes(data)
-
-
-def garble(path: Path) -> None:
-    """Its end, in which it remembers what was spent."""
-    path.write_bytes(path.read_bytes()[:-20] + b"\xa5" * 20)
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def text(path: Path) -> None:
-    path.write_bytes(b"this is no ledger\n" * 100)
-
-
-def directory(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-@pytest.mark.parametrize("damage", [cut_short, overwrite, empty, text, directory])
-def test_a_damaged_ledger_is_one_line_and_no_release(
-    folder: Path, released: Released, damage: Damage
-) -> None:
-    damage(folder / "ledger.sqlite")
-    assert "ledger" in refusal(*released())
-    assert not (folder / "shown").exists()
-
-
-@pytest.mark.parametrize("damage", [garble, empty, text, directory, Path.unlink])
-def test_a_damaged_mark_stops_spending(folder: Path, released: Released, damage: Damage) -> None:
-    damage(folder / "ledger.sqlite.mark")
-    refusal(*released())
-    with Ledger(*ledger_of(folder)) as book:
-        assert book.refused is not None
-        assert book.dataset("films").spent.epsilon == ONE
-        assert len(releases_of(book)) == 1

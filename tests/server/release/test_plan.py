@@ -3,8 +3,7 @@ job charges, counts, selects and stores, in this order, once. Whatever fails cos
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +13,6 @@ from server.ledger.scenes import releases_of
 from server.release.small_log import COUNTS
 from server.release.typed import Captured, Run, release_in
 
-import askew.mechanisms
 from askew.dp.composition import basic, delta_of, epsilon_of, rounds_of, zcdp
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.dp.release import release_from_bytes
@@ -25,7 +23,7 @@ from askew.errors import (
     LedgerError,
     ParameterError,
 )
-from askew.mechanisms import Canonical, Peeling, PermuteAndFlip
+from askew.mechanisms import PermuteAndFlip
 from askew.mechanisms.limited_domain import LimitedDomain
 from askew.mechanisms.shortfall import Shortfall, Worst, error_bound
 from askew.mechanisms.tally import Counts
@@ -267,7 +265,6 @@ def test_an_empty_log_of_an_unknown_domain_releases_an_empty_list(plan_of: MakeP
     assert (release.items, release.stopped) == ((), True)
 
 
-ROOT = Path(__file__).parents[3]
 EPSILON, K = Fraction(2), 4
 # (epsilon of a round, rounds) of epsilon 2 for four items; the others are charged by addition.
 ROUNDS = {
@@ -289,16 +286,6 @@ def test_a_loss_is_rounds_only_where_the_mechanism_is_bounded_range(
     loss = plan.charge_request(ranged=True).loss
     rounds = (loss.epsilon, loss.rounds) if isinstance(loss, BoundedRange) else None
     assert rounds == ROUNDS.get(mechanism)
-
-
-@pytest.mark.parametrize("make", [Canonical, Peeling])
-@pytest.mark.parametrize("noise", ["exponential", "laplace"])
-def test_noise_that_is_not_bounded_range_has_no_rounds(
-    make: type[Canonical | Peeling], noise: str
-) -> None:
-    mechanism = make(k=2, epsilon=1, neighbors=ADD_OR_REMOVE_ONE, noise=noise)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="not bounded-range"):
-        mechanism.ranged_loss()
 
 
 # -- one more mechanism ---------------------------------------------------------------------------
@@ -376,44 +363,6 @@ def test_a_row_is_all_that_an_operator_is_told_from(
 
 
 # The table itself, and the answers to analysts, which are always of one mechanism.
-KNOWING = {f"server/askew_server/release/{name}.py" for name in ("selectors", "analysts")}
-JUDGES = [
-    *(ROOT / "server").rglob("*.py"),
-    *(ROOT / "shared/askew/wire").glob("*.py"),
-    ROOT / "shared/askew/dp/release.py",
-    ROOT / "shared/askew/mechanisms/shortfall.py",
-    ROOT / "shared/askew/mechanisms/shortfall.py",
-]
-
-
-def mechanisms_named(source: str) -> Iterator[str]:
-    """Every class of a mechanism, and every name of one in a string of its own."""
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.alias(name=name) if name in askew.mechanisms.__all__:
-                yield name
-            case ast.Constant(value=str(name)) if name in specs():
-                yield name
-
-
-@pytest.mark.parametrize(
-    "planted",
-    ["from askew.mechanisms.joint import Joint", "slow = plan.mechanism == 'joint'"],
-)
-def test_a_mechanism_that_is_named_is_seen(planted: str) -> None:
-    assert list(mechanisms_named(planted)) != []
-
-
-def test_nothing_but_the_table_names_a_mechanism() -> None:
-    """So that one more is a module and a row."""
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for path in JUDGES
-        if list(mechanisms_named(path.read_text(encoding="utf-8")))
-    }
-    assert found == KNOWING
-
-
 class Watched:
     """A ledger, an engine and a source of bits that write down in which order they are used."""
 

@@ -104,15 +104,6 @@ def test_events_may_be_parquet_or_tables_of_an_engine(
     assert release_in(capsys.readouterr().out)["items"] == ["film 0", "film 1", "film 2"]
 
 
-def test_a_log_of_a_release_has_a_line_for_each_step(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*KNOWN) == 0
-    lines = capsys.readouterr().err.splitlines()
-    steps = [line.partition(" s  ")[2] for line in lines if " s  " in line]
-    assert steps == ["charging", "counting", "selecting", "storing"]
-
-
 # -- what it spends -------------------------------------------------------------------------------
 
 
@@ -200,32 +191,6 @@ def test_a_ledger_that_a_variable_names_in_vain_is_named_with_it(
     shown = capsys.readouterr().err
     assert "neither.sqlite" in shown
     assert "ASKEW_LEDGER" not in shown
-
-
-HOLES = [
-    f"{CANARY}\n",
-    f"person 1,{CANARY},{CANARY}\n",
-    f"{CANARY},\n",
-    f",{CANARY}\n",
-    f"person 1,{CANARY}\xff\n",
-    f"person 1,{CANARY}",
-]
-
-
-@pytest.mark.thin
-@pytest.mark.parametrize("asked", [KNOWN, UNKNOWN], ids=["known", "unknown"])
-@pytest.mark.parametrize("hole", HOLES)
-def test_a_hole_in_the_log_fails_no_release_and_is_told_to_nobody(
-    opened: Path, run: Run, capsys: Captured, hole: str, asked: tuple[object, ...]
-) -> None:
-    """Planted bugs: an error after the charge; a number of lines; an id of the log in a warning."""
-    with (opened / "log.csv").open("ab") as file:
-        file.write(hole.encode("latin-1"))
-    assert run(*asked, "--json") == 0
-    shown = capsys.readouterr()
-    assert CANARY not in shown.out + shown.err
-    assert "warning" not in shown.err
-    release_from_bytes(document_in(shown.out))
 
 
 GUESSED = {
@@ -339,33 +304,6 @@ def test_releases_are_listed_for_people_and_programs(
     assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == mechanisms
 
 
-def test_the_ledger_shows_charges_and_budgets(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*KNOWN) == 0
-    assert run(*GRANT) == 0
-    content = ledger_shown(run, capsys)
-    assert [row["principal"] for row in content["budgets"]] == ["ada"]
-    assert [(row["epsilon"], row["rule"]) for row in content["charges"]] == [("20", "basic")]
-    assert run("ledger", "show") == 0
-    shown = capsys.readouterr().out
-    assert "spent" in shown
-    assert "ada" in shown
-
-
-def test_nothing_is_spent_of_a_restored_backup_until_the_operator_accepts_it(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    """What the backup forgot stays spent."""
-    backup = (opened / "askew-ledger.sqlite").read_bytes()
-    assert run(*KNOWN) == 0
-    (opened / "askew-ledger.sqlite").write_bytes(backup)
-    assert run(*KNOWN) == FAILED
-    assert run("ledger", "show") == 0
-    assert capsys.readouterr().out.count("older than its mark") == 1
-    assert run("ledger", "accept") == 0
-    assert spent(run, capsys) == "20"
-    assert run(*KNOWN, "--epsilon", 21) == BUDGET
-
-
 # -- the rest -------------------------------------------------------------------------------------
 
 
@@ -472,11 +410,6 @@ def test_a_refused_release_says_what_is_left_of_the_data_sets_budget(
     assert spent(run, capsys) == "20"
 
 
-def test_a_refused_grant_says_the_same(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*GRANT, "--outputs", 40_000, "--epsilon", 4_000) == BUDGET
-    assert "of the data set's budget of 40 is spent, 40 is left" in capsys.readouterr().err
-
-
 def test_a_refused_delta_is_called_delta(opened: Path, run: Run, capsys: Captured) -> None:
     unknown = ("release", "--events", "log.csv", "--epsilon", 20, "--delta", "1e-5", "-k", 5)
     assert run(*unknown) == BUDGET
@@ -521,20 +454,6 @@ def test_a_release_of_other_items_orders_no_cold_start(
 
 
 # -- engines --------------------------------------------------------------------------------------
-
-
-def test_a_request_is_of_the_engine_that_was_asked(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    """The same table names and parameters, of another database: another request."""
-    for name in ("one", "two"):
-        with duckdb.connect(str(opened / f"{name}.duckdb")) as database:
-            database.execute("CREATE TABLE events AS FROM 'log.csv'")
-    source = ("--events", "events", "--catalog", "films.csv")
-    asked = ("release", *source, "--epsilon", 20, "-k", 3)
-    for name, charges in (("one", 1), ("two", 2), ("one", 2)):
-        assert run(*asked, "--engine", f"duckdb:{name}.duckdb") == 0
-        assert len(ledger_shown(run, capsys)["charges"]) == charges
 
 
 PASSWORDS = [
@@ -716,13 +635,6 @@ def test_a_dry_run_that_the_budget_would_refuse_is_exit_code_3(
     assert contents(opened) == before
     if form:
         assert json.loads(shown.out)["epsilon"] == "41"
-
-
-def test_a_dry_run_counts_what_is_spent_already(opened: Path, run: Run, capsys: Captured) -> None:
-    assert run(*KNOWN, "--epsilon", 25) == 0
-    assert run(*KNOWN, "--epsilon", 15, "--dry-run") == 0
-    assert "A dry run: the budget allows it;" in capsys.readouterr().out
-    assert run(*KNOWN, "--epsilon", 16, "--dry-run") == BUDGET
 
 
 def test_a_dry_run_of_what_was_released_says_that_it_costs_nothing(

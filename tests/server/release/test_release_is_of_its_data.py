@@ -19,7 +19,6 @@ from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
-from askew.errors import DataError
 from askew.noise.randomness import ReplayBits
 from askew.wire.releases import answer_from_bytes, answer_to_bytes
 from askew_server.counting import CountingTask, EventCounter
@@ -53,16 +52,6 @@ def test_another_data_set_over_the_same_events_is_told_before_it_is_paid(
     assert run(*KNOWN, "--dataset", "more", "--events", log) == 0
     shown = capsys.readouterr().err
     assert shown.index(warned) < shown.index("charging")
-
-
-def test_another_data_set_over_other_events_is_no_matter(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    (opened / "other.csv").write_text("unit,item\nann,film 1\n")
-    assert run("ledger", "open", "--dataset", "more", "--epsilon", 40) == 0
-    assert run(*KNOWN, "--dataset", "films") == 0
-    assert run(*KNOWN, "--dataset", "more", "--events", "other.csv") == 0
-    assert "warning" not in capsys.readouterr().err
 
 
 TERMS = PayWhatYouGet(
@@ -127,16 +116,6 @@ def test_the_coins_do_decide(tmp_path: Path) -> None:
     assert len(answers) > 3
 
 
-@pytest.mark.parametrize("line", [b"somebody\n", b"somebody,\xff\n", b",film 0\n"])
-def test_a_line_of_a_csv_that_is_no_row_changes_no_answer(tmp_path: Path, line: bytes) -> None:
-    log = tmp_path / "log.csv"
-    rows = "".join(f"{unit},{item}\n" for unit, item in EVENTS).encode()
-    log.write_bytes(b"unit,item\n" + rows)
-    whole = answer(tmp_path / "whole", str(log), 1)
-    log.write_bytes(b"unit,item\n" + line + rows)
-    assert answer(tmp_path / "holed", str(log), 1) == whole
-
-
 @pytest.mark.thin
 @pytest.mark.parametrize("rows", [[], [("p", "a")], [(None, None)], NULS, LONG])
 def test_no_events_of_few_people_end_in_an_error(tmp_path: Path, rows: list[Row]) -> None:
@@ -147,22 +126,3 @@ def test_no_events_of_few_people_end_in_an_error(tmp_path: Path, rows: list[Row]
     assert release.stopped
     assert len(release.items) == (len(rows) == 300)
     assert all(len(item) <= 500 and item.isprintable() for item in release.items)
-
-
-def test_a_counter_that_refuses_holes_would_tell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The former behavior, planted: the same question is answered or fails by one event."""
-    inner = EventCounter.__call__
-
-    def refusing(counter: EventCounter, task: CountingTask) -> object:
-        [table] = counter.engine.table(task.events)
-        [[missing]] = counter.engine.execute(f"SELECT COUNT(*) FROM {table} WHERE item IS NULL")
-        if missing:
-            raise DataError("rows have no value in column 'item'")
-        return inner(counter, task)
-
-    monkeypatch.setattr(EventCounter, "__call__", refusing)
-    answer(tmp_path / "whole", parquet(tmp_path, [*EVENTS]), 1)
-    with pytest.raises(DataError):
-        answer(tmp_path / "holed", parquet(tmp_path, [*EVENTS, *HOLES["no item"]]), 1)

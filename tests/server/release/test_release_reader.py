@@ -265,15 +265,6 @@ def test_the_catalog_gets_a_version_and_the_space_keeps_its_own() -> None:
     card, catalog, _ = with_popularity(CARD, CATALOG, release("Heat"))
     assert card.catalog_version == catalog.version != CATALOG.version
     assert card.space.version == CARD.space.version
-
-
-def test_the_card_says_which_release_newcomers_see() -> None:
-    card, _, _ = with_popularity(CARD, CATALOG, release("Heat"))
     assert card.source == f"{CARD.source}; newcomers see release 1 of films first"
-
-
-def test_items_and_vectors_stay() -> None:
-    _, catalog, _ = with_popularity(CARD, CATALOG, release("Heat"))
     assert catalog.items == CATALOG.items
     assert catalog.vectors is CATALOG.vectors
-    assert catalog.boosts is CATALOG.boosts

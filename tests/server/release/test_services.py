@@ -3,7 +3,6 @@ analyst's client says of every refusal."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
 import logging
@@ -148,20 +147,6 @@ async def test_everybody_may_list_what_is_public(wired: Wired) -> None:
     assert not page.more
 
 
-async def test_no_call_of_popularity_spends(wired: Wired) -> None:
-    """Whatever is asked, in any number: the ledger's file is the same before and after."""
-    before = wired.ledger.dataset("films").spent, wired.ledger.charges()
-    for charge in range(1, 12):
-        await asyncio.gather(
-            wired.call("Popularity/GetRelease", release_request(charge)),
-            wired.call(
-                "Popularity/ListReleases", pb.ListReleasesRequest(after=charge).SerializeToString()
-            ),
-            return_exceptions=True,
-        )
-    assert before == (wired.ledger.dataset("films").spent, wired.ledger.charges())
-
-
 def test_the_public_service_holds_a_reader_and_nothing_else(paths: tuple[Path, Path]) -> None:
     """By construction: no ledger, no engine, no key is within its reach."""
     service = PopularityService(ReleaseReader(paths[0]))
@@ -193,15 +178,6 @@ async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None
     budget = budget_from_bytes(reply)
     assert (budget.outputs, budget.calls, budget.outputs_left) == (8, 2, 1)
     assert budget.terms.total_loss() == TERMS.total_loss()
-
-
-async def test_questions_at_once_never_pass_the_budget(wired: Wired) -> None:
-    """Nine outputs left, eight questions of up to five: at most two can be paid."""
-    calls = [wired.call("Analyst/TopK", ask(5, f"key{n}"), bearer()) for n in range(8)]
-    replies = await asyncio.gather(*calls, return_exceptions=True)
-    answered = [each for each in replies if isinstance(each, bytes)]
-    assert len(answered) == 2
-    assert budget_of(wired.ledger, "ada", "films").answered.outputs == 8
 
 
 CREDENTIALS: dict[str, Callable[[], Metadata]] = {
@@ -267,19 +243,6 @@ async def test_one_analyst_cannot_spend_or_see_the_budget_of_another(wired: Wire
 async def test_a_question_that_is_none_is_refused_by_its_border(wired: Wired, data: bytes) -> None:
     code, _ = await wired.refusal("Analyst/TopK", data, bearer())
     assert code in {Code.INVALID_ARGUMENT, Code.OUT_OF_RANGE}
-
-
-async def test_a_budget_that_was_revoked_answers_nothing_more(wired: Wired) -> None:
-    await wired.call("Analyst/TopK", ask(2, "a"), bearer())
-    wired.ledger.revoke("films", "ada")
-    for key in ("a", "b"):  # not even what was answered
-        assert await wired.refusal("Analyst/TopK", ask(2, key), bearer()) == (
-            Code.FAILED_PRECONDITION,
-            "the operator closed this budget",
-        )
-    request = budget_request_to_bytes("films")
-    budget = budget_from_bytes(await wired.call("Analyst/GetBudget", request, bearer()))
-    assert (budget.closed, budget.outputs_left) == (True, 0)
 
 
 async def test_a_failure_tells_callers_and_logs_nothing_of_itself(

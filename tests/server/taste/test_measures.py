@@ -10,8 +10,13 @@ from benchmarks.baselines.recommenders import ease, item_knn, popularity, tuned_
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from askew.errors import DataError
-from askew_server.taste.measures import NOTHING, Met, Profiles, best_first, mean_of
+from askew_server.taste.measures import (
+    NOTHING,
+    HeldOutPeople,
+    evaluate_rankings,
+    mean_of,
+    rank_items,
+)
 from askew_server.taste.training.ease import gram_of
 
 
@@ -27,45 +32,45 @@ def test_ndcg_counts_a_like_by_its_rank_and_against_the_best_order() -> None:
     ranked = np.array([[5, 0, 1, 2]])
     # Liked at ranks 2 and 4 of two: (1 / log2(3) + 1 / log2(5)) / (1 + 1 / log2(3)).
     expected = (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))
-    assert_allclose(Met.by(ranked, matrix([0, 2])).ndcg, [expected])
+    assert_allclose(evaluate_rankings(ranked, matrix([0, 2])).ndcg, [expected])
 
 
 def test_ndcg_ends_at_ten_and_recall_at_twenty() -> None:
     ranked = np.arange(30)[None]
-    met = Met.by(ranked, matrix([10, 19, 20, 29], n_items=30))
+    met = evaluate_rankings(ranked, matrix([10, 19, 20, 29], n_items=30))
     assert_allclose(met.ndcg, [0.0])
     assert_allclose(met.recall, [2 / 4])
 
 
 def test_recall_is_whole_where_all_of_twenty_were_liked() -> None:
-    met = Met.by(np.arange(20)[None], matrix(list(range(25)), n_items=30))
+    met = evaluate_rankings(np.arange(20)[None], matrix(list(range(25)), n_items=30))
     assert_allclose(met.recall, [1.0])
     assert_allclose(met.ndcg, [1.0])
 
 
 def test_of_somebody_without_anything_held_out_nothing_is_known() -> None:
-    met = Met.by(np.array([[0, 1], [0, 1]]), matrix([0, 1], []))
+    met = evaluate_rankings(np.array([[0, 1], [0, 1]]), matrix([0, 1], []))
     assert_allclose(met.ndcg, [1.0, math.nan])
     assert mean_of(met.ndcg).mean == 1.0
 
 
 def test_what_a_short_ranking_lacks_is_missed() -> None:
     ranked = np.array([[3, NOTHING, NOTHING]])
-    assert_allclose(Met.by(ranked, matrix([0, 3])).recall, [1 / 2])
+    assert_allclose(evaluate_rankings(ranked, matrix([0, 3])).recall, [1 / 2])
 
 
 def test_the_best_come_first_and_ties_go_to_the_lower_item() -> None:
     scores = np.array([[1.0, 2.0, 2.0, -np.inf, 0.5]])
-    found = best_first(scores, np.array([4, 3, 1, 0, 2]), depth=4)
+    found = rank_items(scores, np.array([4, 3, 1, 0, 2]), depth=4)
     assert_array_equal(found, [[1, 3, 4, 2]])
-    assert_array_equal(best_first(scores, np.array([4, 3, 1, 0, 2]))[0, 4:], [NOTHING])
+    assert_array_equal(rank_items(scores, np.array([4, 3, 1, 0, 2]))[0, 4:], [NOTHING])
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
 def test_the_best_of_many_are_those_of_a_full_sort(levels: int) -> None:
     scores = np.random.default_rng(levels).integers(levels, size=(40, 300)).astype(np.float64)
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :7]
-    assert_array_equal(best_first(scores, np.arange(300), depth=7), expected)
+    assert_array_equal(rank_items(scores, np.arange(300), depth=7), expected)
 
 
 def test_ease_has_the_weights_of_its_formula_and_no_item_recommends_itself() -> None:
@@ -74,11 +79,6 @@ def test_ease_has_the_weights_of_its_formula_and_no_item_recommends_itself() -> 
     weights = np.eye(6) - inverse / np.diag(inverse)
     assert_allclose(ease(gram_of(likes), 2.5)(matrix([0, 4])), weights[[0]] + weights[[4]])
     assert_allclose(np.diag(ease(gram_of(likes), 2.5)(csr_array(np.eye(6)))), 0, atol=1e-12)
-
-
-def test_ease_of_a_matrix_that_has_no_inverse_is_an_error_of_the_data() -> None:
-    with pytest.raises(DataError, match="no structure"):
-        ease(-np.eye(3), 0.5)
 
 
 def test_nearest_items_are_by_the_cosine_of_those_who_like_them() -> None:
@@ -91,17 +91,12 @@ def test_nearest_items_are_by_the_cosine_of_those_who_like_them() -> None:
     )
 
 
-def test_popularity_knows_nothing_of_the_person() -> None:
-    likes = matrix([0, 1], [1], [1, 2])
-    assert_allclose(popularity(likes)(matrix([], [5])), [[1, 3, 1, 0, 0, 0]] * 2)
-
-
-def checkerboard(n_people: int, n_items: int, rng: np.random.Generator) -> Profiles:
+def checkerboard(n_people: int, n_items: int, rng: np.random.Generator) -> HeldOutPeople:
     """People like every second item; a fifth of that is held out."""
     liked = (np.add.outer(rng.integers(2, size=n_people), np.arange(n_items)) % 2).astype(bool)
     shown = rng.random(liked.shape) < 0.8
     likes = csr_array((liked & shown).astype(np.float64))
-    return Profiles(likes, likes, csr_array((liked & ~shown).astype(np.float64)))
+    return HeldOutPeople(likes, likes, csr_array((liked & ~shown).astype(np.float64)))
 
 
 def test_both_find_every_second_square_and_popularity_does_not() -> None:
@@ -113,20 +108,20 @@ def test_both_find_every_second_square_and_popularity_does_not() -> None:
     assert penalty > 0
     assert neighbors >= 10
     for scorer in (by_ease, by_knn):
-        assert mean_of(told.met(scorer).ndcg).mean == 1.0
-        assert mean_of(told.met(scorer).recall).mean == 1.0
-    assert mean_of(told.met(popularity(trained.likes)).ndcg).mean < 0.8
+        assert mean_of(told.evaluate(scorer).ndcg).mean == 1.0
+        assert mean_of(told.evaluate(scorer).recall).mean == 1.0
+    assert mean_of(told.evaluate(popularity(trained.likes)).ndcg).mean < 0.8
 
 
 def test_items_that_a_person_has_seen_are_not_ranked() -> None:
     seen = matrix([0, 1, 2], [])
-    told = Profiles(matrix([0], []), seen, matrix([3], [0]))
-    ranked = told.ranked(popularity(matrix([0, 1, 2, 3])))
+    told = HeldOutPeople(matrix([0], []), seen, matrix([3], [0]))
+    ranked = told.rank(popularity(matrix([0, 1, 2, 3])))
     assert set(ranked[0].tolist()) == {3, 4, 5, NOTHING}
     assert ranked[1, 0] == 0
 
 
 def test_some_items_alone_are_ranked_where_only_they_are_held() -> None:
-    told = Profiles(matrix([0]), matrix([0]), matrix([1, 4]))
-    ranked = told.ranked(popularity(matrix([1], [1, 2], [2, 3, 4])), np.array([2, 4]))
+    told = HeldOutPeople(matrix([0]), matrix([0]), matrix([1, 4]))
+    ranked = told.rank(popularity(matrix([1], [1, 2], [2, 3, 4])), np.array([2, 4]))
     assert_array_equal(ranked, [[2, 4]])

@@ -24,7 +24,7 @@ def open_engine(
     progress: Progress | None = None,
     encoding: str = "utf-8",
 ) -> Engine:
-    """The engine at an address; memory_limit, progress and encoding are DuckDB's alone.
+    """Open the engine at an address; memory_limit, progress and encoding are DuckDB's alone.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -58,7 +58,7 @@ def open_engine(
 
 
 def public_address(address: str) -> str:
-    """An engine's address without name, password and options: one text for what is one place.
+    """Return an address without name, password and options: one text for what is one place.
 
     duckdb:FILE            as it is
     spark:MASTER           without the number of threads, which counts nothing differently
@@ -72,11 +72,11 @@ def public_address(address: str) -> str:
         return "spark:" + ("local" if master.startswith("local[") else _without_name(master))
     if scheme == "duckdb":
         return address
-    found = _SERVER.fullmatch(rest)
-    if found is None:
+    parts = _SERVER.fullmatch(rest)
+    if parts is None:
         return f"{scheme}:"
     scheme = "postgresql" if scheme == "postgres" else scheme
-    host, base, options = found.groups()
+    host, base, options = parts.groups()
     host = host.lower().removesuffix(_USUAL_PORT)
     asked = sorted(pair for pair in parse_qsl(options) if pair[0] in _PLACES)
     query = "?" + "&".join(f"{name}={value}" for name, value in asked) if asked else ""

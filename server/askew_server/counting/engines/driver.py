@@ -42,17 +42,16 @@ def is_text_file(name: str) -> bool:
 
 
 def _is_folder(name: str) -> bool:
-    """A folder may be called as a table is."""
     return "/" in name and Path(name).is_dir()
 
 
 def is_pattern(name: str) -> bool:
-    """Whether a source is read from files that are looked for, such as log/*.parquet."""
+    """Return True for a source of files that are looked for, such as log/*.parquet."""
     return is_file(name) and not Path(name).is_file()
 
 
 def table_parts(name: str) -> tuple[str, ...]:
-    """The identifiers in "table", "schema.table" or "catalog.schema.table", as they are written."""
+    """Return the identifiers in "table", "schema.table" or "catalog.schema.table", as written."""
     parts = tuple(name.split("."))
     if not all(parts) or len(parts) > 3:
         raise DataError(
@@ -62,12 +61,12 @@ def table_parts(name: str) -> tuple[str, ...]:
 
 
 def no_rows(table: tuple[str, ...], dialect: str) -> str:
-    """A statement that gives all columns of a table and none of its rows."""
+    """Return a statement that gives all columns of a table and none of its rows."""
     return carried(NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)
 
 
 def driver(module: str, extra: str) -> ModuleType:
-    """The driver of an optional engine, or the command that installs it."""
+    """Import the driver of an optional engine. Raises DataError, which says how to install it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -85,7 +84,7 @@ def failures_named(
     failure: type[Exception] | tuple[type[Exception], ...],
     reason: Callable[[Exception], str],
 ) -> Iterator[None]:
-    """An engine's failure as a DataError; its own words may quote a row, `reason` knows which."""
+    """Raise an engine's failure as a DataError; its words may quote a row, `reason` knows which."""
     try:
         yield
     except failure as error:
@@ -93,9 +92,9 @@ def failures_named(
 
 
 def no_connection(error: Exception) -> str:
-    """Why there is no connection, in words of our own. A driver's words quote what it took for the
-    host, and that is half of the password where one has an unescaped "@".
+    """Say why there is no connection, in words of our own. A driver's words quote what it took for
+    the host, and that is half of the password where one has an unescaped "@".
     """
     words = str(error).lower()
-    found = [why for why in _WHY if why in words] or [type(error).__name__]
-    return f"no connection ({', '.join(found)})"
+    reasons = [why for why in _WHY if why in words] or [type(error).__name__]
+    return f"no connection ({', '.join(reasons)})"

@@ -36,7 +36,7 @@ from askew_server.tables import (
 
 
 def duckdb_failures(where: str) -> AbstractContextManager[None]:
-    """DuckDB's failure as a DataError that quotes no row."""
+    """Raise DuckDB's failure as a DataError that quotes no row."""
     return failures_named(where, duckdb.Error, _reason)
 
 
@@ -98,8 +98,8 @@ class DuckDBEngine:
             self._statements = of_duckdb(self._connection, self._progress)
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
-        """The identifiers of a table; a file is given a temporary view, each time anew: a copy that
-        the last one read may be gone.
+        """Return the identifiers of a table; a file gets a temporary view, each time anew: a copy
+        that the last one read may be gone.
         """
         if not is_file(name):
             return self._known(name)
@@ -115,7 +115,7 @@ class DuckDBEngine:
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """The columns of a table with their types."""
+        """Return the columns of a table with their types."""
         with duckdb_failures(".".join(table)):
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}
@@ -123,7 +123,7 @@ class DuckDBEngine:
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
-        """The rows of a statement. Ctrl-C and SIGTERM end it at once, and no copy outlives it.
+        """Return the rows of a statement. Ctrl-C and SIGTERM end it, and no copy outlives it.
 
         Files are read as they are now, or as they were looked through: text from a copy, and
         parquet again where it was replaced meanwhile. Raises DataError where it never is still.
@@ -133,7 +133,7 @@ class DuckDBEngine:
         for look in range(_LOOKS):
             with duckdb_failures(", ".join(self._views) or "DuckDB"), ExitStack() as stack:
                 still = [state for name in asked for state in self._settle(name, sql, stack)]
-                found = self._statements.result(
+                rows = self._statements.result(
                     lambda: self._connection.execute(sql, values).fetchall()
                 )
                 try:
@@ -143,7 +143,7 @@ class DuckDBEngine:
                         raise
                     continue
                 self._progress(1.0)
-                return found
+                return rows
         raise AssertionError("the last look returns or raises")
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
@@ -162,17 +162,17 @@ class DuckDBEngine:
             require_still(states)
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
-        """Lines of a file of text that are no rows."""
+        """Count the lines of a file of text that are no rows."""
         if not is_text_file(name):
             return 0
-        known = self._looked_through.get(name)
-        if isinstance(known, _Copy):
-            return known.broken
+        looked = self._looked_through.get(name)
+        if isinstance(looked, _Copy):
+            return looked.broken
         with self._copied(name, columns) as copy:
             return copy.broken
 
     def close(self) -> None:
-        """Stops what is asked, by whatever thread, and closes the connection."""
+        """Stop what is asked, by whatever thread, and close the connection."""
         self._closed = True
         self._statements.stop()
         self._connection.close()
@@ -181,8 +181,8 @@ class DuckDBEngine:
         self._folder.close()
 
     def _known(self, name: str) -> tuple[str, ...]:
-        """The identifiers of a table that is there. Others DuckDB takes for names of files, whose
-        separators and types it guesses from their first rows.
+        """Return the identifiers of a table that is there. Others DuckDB takes for names of files,
+        whose separators and types it guesses from their first rows.
         """
         parts = table_parts(name)
         sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"
@@ -199,32 +199,35 @@ class DuckDBEngine:
         """Have the view of files read them; return the files that must keep still until it is
         read. When rows are asked for, and not when the view is made: that is before the charge.
         """
-        known = self._looked_through.get(name)
+        looked = self._looked_through.get(name)
         if is_text_file(name):
-            copy = known if isinstance(known, _Copy) else None
+            copy = looked if isinstance(looked, _Copy) else None
             if copy is None:
                 copy = stack.enter_context(self._copied(name, None))
             self._view(name, copy.query)
             return ()
-        if isinstance(known, _Copy):
-            self._view(name, known.query)
+        if isinstance(looked, _Copy):
+            self._view(name, looked.query)
             return ()
-        states = known or states_of(files_of(name))
-        if not known:
+        states = looked or states_of(files_of(name))
+        if not looked:
             mended = self._mended(name, states, lambda column: _SQL.quoted(column) in sql)
             if mended is not None:
                 self._view(name, stack.enter_context(mended).query)
                 return states
-        self._view(name, self._parquet(name, tuple(each.path for each in states)))
+        self._view(name, self._parquet(name, tuple(state.path for state in states)))
         return states
 
     def _text(self, name: str) -> Table:
-        return open_table(name, encoding=self._encoding, log=name not in self._public)
+        table = open_table(name, encoding=self._encoding, log=name not in self._public)
+        if table.parts[0].kind == "parquet":  # whose types say what is an id
+            raise DataError(f"{name}: it is parquet, and is called a text; call it .parquet")
+        return table
 
     def _copied(self, name: str, columns: Collection[str] | None) -> _Copy:
         table = self._text(name)
         own = sorted(columns or table.columns)
-        texts = ", ".join(f"NULLIF({each}, '') AS {each}" for each in map(_SQL.quoted, own))
+        texts = ", ".join(f"NULLIF({column}, '') AS {column}" for column in map(_SQL.quoted, own))
         return _Copy(
             name, self._folder.path, texts, lambda file: copy_text(table, own, file, self._go_on)
         )
@@ -232,10 +235,10 @@ class DuckDBEngine:
     def _mended(
         self, name: str, states: tuple[State, ...], counts: Callable[[str], bool]
     ) -> _Copy | None:
-        """A copy of the columns of parquet files that count, without texts that are no UTF-8, which
+        """Copy the columns of parquet files that count, without texts that are no UTF-8, which
         DuckDB reads no further than; None where there are none, as everywhere but for mistakes.
         """
-        paths = tuple(each.path for each in states)
+        paths = tuple(state.path for state in states)
         types = {
             column: kind for column, kind in self._alike(name, paths).items() if counts(column)
         }
@@ -254,12 +257,12 @@ class DuckDBEngine:
         )
 
     def _forget(self, name: str) -> None:
-        known = self._looked_through.pop(name, ())
-        if isinstance(known, _Copy):
-            known.close()
+        looked = self._looked_through.pop(name, ())
+        if isinstance(looked, _Copy):
+            looked.close()
 
     def _go_on(self, _: float) -> None:
-        """Raises DataError where the engine is closed: who stops does not wait for a whole log."""
+        """Raise DataError where the engine is closed: who stops does not wait for a whole log."""
         if self._closed:
             raise DataError("DuckDB: the engine was closed while a log was read")
 
@@ -268,16 +271,15 @@ class DuckDBEngine:
         self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {self._views[name]} AS {query}")
 
     def _parquet(self, name: str, files: tuple[str, ...]) -> str:
-        """The rows of parquet files."""
         alike = [duckdb.ColumnExpression(column) for column in self._alike(name, files)]
         paths: Any = [glob.escape(file) for file in files]  # the stubs know one file only
         rows = self._connection.read_parquet(paths, hive_partitioning=False).select(*alike)
         return rows.sql_query()
 
     def _alike(self, name: str, files: tuple[str, ...]) -> dict[str, str]:
-        """The columns that all parquet files have, of one type, with their types. DuckDB would take
-        the first file's for everybody's: a value of another file then fails the count after the
-        charge, is rounded, or becomes one with others ("01" and 1).
+        """Return the columns that all parquet files have, of one type, with their types. DuckDB
+        would take the first file's for everybody's: a value of another file then fails the count
+        after the charge, is rounded, or becomes one with others ("01" and 1).
         """
         if not files:
             raise DataError(f"{name}: there is no such file")
@@ -325,5 +327,5 @@ class _Copy:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Stop what is asked, by whatever thread, and close the connection."""
         self._file.close()

@@ -41,7 +41,7 @@ class PostgresEngine:
             raise DataError(f"PostgreSQL: the database's encoding must be UTF8, it is {encoding}")
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
-        """The identifiers of a table. A file must be loaded into one first."""
+        """Return the identifiers of a table. A file must be loaded into one first."""
         if is_file(name):
             raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")
         return table_parts(name)
@@ -50,11 +50,11 @@ class PostgresEngine:
         """Do nothing: a table is counted as it is then."""
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
-        """0, because no text file is read."""
+        """Return 0, because no text file is read."""
         return 0
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """The columns of a table with their types."""
+        """Return the columns of a table with their types."""
         with self._failures_named(".".join(table)):
             cursor = self._awake().execute(no_rows(table, self.dialect))
         return {column.name: column.type_display for column in cursor.description or ()}
@@ -62,13 +62,13 @@ class PostgresEngine:
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
-        """The rows of a statement."""
+        """Return the rows of a statement."""
         values = [value for _, value in sorted((parameters or {}).items())]
         with self._failures_named("PostgreSQL"):
             return [*self._awake().execute(sql, values)]
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _connect(self) -> psycopg.Connection[Any]:
@@ -85,8 +85,8 @@ class PostgresEngine:
         return connection
 
     def _awake(self) -> psycopg.Connection[Any]:
-        """A connection that answers. A service runs for months, and an analyst's question that
-        found a dead one would be paid and not answered.
+        """Return a connection that answers. A service runs for months, and an analyst's question
+        that found a dead one would be paid and not answered.
         """
         try:
             self._connection.execute("SELECT 1")
@@ -107,6 +107,5 @@ _KINDS = {
 
 
 def _reason_of_postgresql(error: Exception) -> str:
-    """The kind of failure: PostgreSQL's message may quote a row."""
     kind = type(error).__name__
     return _KINDS.get(kind, f"PostgreSQL could not do it ({kind})")

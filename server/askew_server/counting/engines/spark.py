@@ -85,8 +85,8 @@ class SparkEngine:
         self._looked_through: dict[str, tuple[State, ...]] = {}
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
-        """The identifiers of a table; a file is given a temporary view, each time anew: Spark keeps
-        which files there were, and how long.
+        """Return the identifiers of a table; a file gets a temporary view, each time anew: Spark
+        keeps which files there were, and how long.
         """
         if not is_file(name):
             return table_parts(name)
@@ -101,27 +101,27 @@ class SparkEngine:
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """The columns of a table with their types."""
+        """Return the columns of a table with their types."""
         with self._failures_named(".".join(table)):
             return dict(self._session.sql(no_rows(table, self.dialect)).dtypes)
 
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
-        """The rows of a statement, all of them: PySpark takes the end of a JVM for the end of the
-        rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
+        """Return the rows of a statement, all of them: PySpark takes the end of a JVM for the end
+        of the rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
         """
         values = dict(parameters or {})
         asked = [name for name, view in self._views.items() if view in sql]
         seen = {name: self._states(name) for name in asked}
         with self._failures_named("Spark"):
-            found = self._statements.result(
+            rows = self._statements.result(
                 lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
             )
             self._session.sql("SELECT 1")
         for states in seen.values():
             require_still(states)
-        return found
+        return rows
 
     def look_through(self, name: str, _columns: Collection[str] | None = None, /) -> None:
         """Note how this machine's files are: what changes after it is not counted."""
@@ -129,11 +129,11 @@ class SparkEngine:
             self._looked_through[name] = states_of(files_of(name))
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
-        """0, because no text file is read."""
+        """Return 0, because no text file is read."""
         return 0
 
     def close(self) -> None:
-        """Stops the session, if its JVM is still there."""
+        """Stop the session, if its JVM is still there."""
         with suppress(*self._failures):
             self._statements.stop()
             self._session.stop()
@@ -141,7 +141,7 @@ class SparkEngine:
             self._folder.close()
 
     def _states(self, name: str) -> tuple[State, ...]:
-        """This machine's files, as they were looked through or are now."""
+        """Return this machine's files, as they were looked through or are now."""
         return self._looked_through.get(name) or states_of(files_of(name))
 
     def _read(self, name: str) -> DataFrame:
@@ -151,8 +151,8 @@ class SparkEngine:
         return self._parquet(name, reader, path)
 
     def _parquet(self, name: str, reader: DataFrameReader, path: str) -> DataFrame:
-        """Parquet files with the columns that all of them have, whose types must be alike: read by
-        those of one file, a value of another would fail the count after the charge.
+        """Return parquet files with the columns that all of them have, of types that must be alike:
+        by those of one file, a value of another would fail the count after the charge.
         """
         first = reader.parquet(path)
         files = first.inputFiles()
@@ -178,7 +178,7 @@ class SparkEngine:
 
 
 def _reason(error: Exception) -> str:
-    """Spark's name of the error condition: its message may quote a row."""
+    """Return Spark's name of the error condition: its message may quote a row."""
     condition = None
     with suppress(Exception):  # it asks the JVM, if it knows of one at all
         condition = getattr(error, "getCondition")()  # noqa: B009 (not every error has it)

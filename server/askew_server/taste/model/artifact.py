@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, overload
 
@@ -50,7 +49,7 @@ from askew_server.taste.training.options import TrainingOptions
 
 
 class TasteManifest(SignedManifest, frozen=True, kw_only=True):
-    """What a server knows of a model of tastes beside its card."""
+    """The manifest of a model of tastes: what a server knows beside its card."""
 
     kind: Literal["tastes"]
     schema_version: Literal[7]
@@ -61,7 +60,7 @@ class TasteManifest(SignedManifest, frozen=True, kw_only=True):
 
 
 class StoredKeys(Sequence[str]):
-    """Keys in order of item id. distinct: whether no two are the same."""
+    """Keys in order of item id, end to end in memory. distinct: True if no two are the same."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         text, ends, hashes = bytearray(), array("q", [0]), array("q")
@@ -84,7 +83,7 @@ class StoredKeys(Sequence[str]):
     def __getitem__(self, at: slice) -> tuple[str, ...]: ...
     def __getitem__(self, at: int | slice) -> str | tuple[str, ...]:
         if isinstance(at, slice):
-            return tuple([self[each] for each in range(*at.indices(len(self)))])
+            return tuple([self[place] for place in range(*at.indices(len(self)))])
         place = range(len(self))[at]
         return self._text[self._ends[place] : self._ends[place + 1]].decode()
 
@@ -95,14 +94,14 @@ _Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
 
 
 def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
-    """Keys, titles, years and genres, in order of item id, one item a line."""
+    """Return the file of keys, titles, years and genres, in order of item id, one item a line."""
     rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
     return b"[" + b",\n".join(map(msgspec.json.encode, rows)) + b"]"
 
 
 def decode_items(pieces: Iterable[bytes]) -> tuple[StoredKeys, tuple[Item, ...]]:
-    """The keys and the items of a catalog, of its file in pieces: all of it is half as large as
-    what is made of it. Raises ArtifactError for anything else.
+    """Decode the keys and the items of a catalog, from its file in pieces: all of it is half as
+    large as what is made of it. Raises ArtifactError for anything else.
     """
     items: list[Item] = []
     years: dict[int | None, int | None] = {}  # one object for all items of a year, or of the same
@@ -111,8 +110,8 @@ def decode_items(pieces: Iterable[bytes]) -> tuple[StoredKeys, tuple[Item, ...]]
     def read() -> Iterator[str]:
         for part in _parts_of(pieces):
             for key, title, year, kinds in msgspec.json.decode(part, type=_Items):
-                known = genres.setdefault(kinds, kinds)
-                items.append(Item(title, years.setdefault(year, year), known))
+                kept = years.setdefault(year, year), genres.setdefault(kinds, kinds)
+                items.append(Item(title, *kept))
                 yield key
 
     try:
@@ -125,8 +124,8 @@ def decode_items(pieces: Iterable[bytes]) -> tuple[StoredKeys, tuple[Item, ...]]
 
 
 def _parts_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A list of rows as shorter lists, for all rows at once are far larger than what is made of
-    them; or as it is, where it has no lines.
+    """Cut a list of rows into shorter lists, for all rows at once are far larger than what is made
+    of them. Where it has no lines, it stays whole.
     """
     rest, opening = bytearray(), b""
     for piece in pieces:
@@ -166,9 +165,7 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
-    arrays, described, large = _arrays_of(model), {}, {}
-    for name, file in (beside or {}).items():
-        described[name], large[name] = folder.described(file), partial(folder.pieces, file)
+    arrays, copies = _arrays_of(model), beside or {}
     files = {
         CARD: card_to_bytes(model.card),
         _ARRAYS: encode_arrays(arrays),
@@ -181,38 +178,36 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
         training=model.training,
         counts=dict(model.counts),
         figures=model.figures,
-        files={name: describe(data) for name, data in files.items()} | described,
+        files={name: describe(data) for name, data in files.items()}
+        | {name: folder.describe_file(file) for name, file in copies.items()},
     ).encoded()
-    folder.save(directory, files, large)
+    folder.save(directory, files, copies)
 
 
 def load(directory: Path) -> ItemModel:
     """Read a model back, with every check. Raises ArtifactError with the reason."""
     fields = decode_manifest(folder.read(directory / MANIFEST, _LIMITS[MANIFEST]), TasteManifest)
+    files = fields.files
     try:
-        card = folder.card_of(_read(directory, CARD, fields), card_from_bytes, card_to_bytes)
-        arrays = decode_arrays(_ARRAYS, _read(directory, _ARRAYS, fields), _KINDS, _NEIGHBOR_KINDS)
+        data = folder.read_named(directory, CARD, files, _LIMITS[CARD])
+        card = folder.card_of(data, card_from_bytes, card_to_bytes)
+        data = folder.read_named(directory, _ARRAYS, files, _LIMITS[_ARRAYS])
+        arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
+        del data  # as large as the arrays
         check_shapes(_ARRAYS, arrays, fields.shapes)
-        files, limit = fields.files, _LIMITS[_ITEMS]
-        keys, items = decode_items(folder.pieces_named(directory, _ITEMS, files, limit))
+        pieces = folder.pieces_named(directory, _ITEMS, files, _LIMITS[_ITEMS])
+        keys, items = decode_items(pieces)
         slate = tuple(arrays["shared_slate"].tolist())
         neighbors = _neighbors_of(arrays)
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate, neighbors)
         _check_catalog(catalog, card)
-        return ItemModel(
-            card,
-            catalog,
-            keys,
-            fields.training,
-            fields.counts,
-            fields.figures,
-        )
+        return ItemModel(card, catalog, keys, fields.training, fields.counts, fields.figures)
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
 
 
 def _check_catalog(catalog: Catalog, card: ModelCard) -> None:
-    """Raises ArtifactError for a catalog that is not the card's, and OutOfRange for one that
+    """Raise ArtifactError for a catalog that is not the card's, and OutOfRange for one that
     devices, which hold codes, cannot hold.
     """
     if (catalog.version, len(catalog)) != (card.catalog_version, card.n_items):
@@ -222,17 +217,13 @@ def _check_catalog(catalog: Catalog, card: ModelCard) -> None:
     encode(catalog.vectors, card.space.scales), encode_boosts(catalog.boosts)
 
 
-def _read(directory: Path, name: str, fields: TasteManifest) -> bytes:
-    return folder.read_named(directory, name, fields.files, _LIMITS[name])
-
-
 def _neighbors_of(arrays: Arrays) -> Neighbors | None:
-    given = [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
-    if not given:
+    parts = [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
+    if not parts:
         return None
-    if len(given) != len(_NEIGHBOR_KINDS) or len(given[-1]) != 1:
+    if len(parts) != len(_NEIGHBOR_KINDS) or len(parts[-1]) != 1:
         raise ArtifactError("neighbors of items lack some of their arrays")
-    return Neighbors(given[0], given[1], float(given[2][0]))
+    return Neighbors(parts[0], parts[1], float(parts[2][0]))
 
 
 def _arrays_of(model: ItemModel) -> Arrays:

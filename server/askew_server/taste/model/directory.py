@@ -14,15 +14,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
+import safetensors
+import safetensors.numpy
 from msgspec import Meta
 from numpy.typing import NDArray
 
@@ -53,7 +56,7 @@ class SignedManifest(Strict, frozen=True, kw_only=True):
     sha256: Sha256 = _UNSIGNED
 
     def digest(self) -> str:
-        """What `sha256` must be."""
+        """Return what `sha256` must be."""
         # Through the types once: 8 where a float belongs is 8.0 when it is read back.
         plain = msgspec.to_builtins(self, enc_hook=_text_of)
         again = msgspec.convert(plain, type(self), dec_hook=_rational_of)
@@ -62,20 +65,18 @@ class SignedManifest(Strict, frozen=True, kw_only=True):
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def encoded(self) -> bytes:
-        """The signed manifest as a file, for people to read too."""
+        """Return the signed manifest as a file, indented for people to read."""
         signed = msgspec.structs.replace(self, sha256=self.digest())
         return msgspec.json.format(msgspec.json.encode(signed, enc_hook=_text_of), indent=1)
 
 
 def _text_of(value: object) -> str:
-    """An exact rational as its text, such as 1/2."""
     if isinstance(value, Fraction):
         return str(value)
     raise NotImplementedError(type(value))
 
 
 def _rational_of(kind: type, value: object) -> Fraction:
-    """Raises ValidationError for anything but the text of a rational."""
     if kind is Fraction and isinstance(value, str):
         return rational(value)
     raise msgspec.ValidationError(f"a number as text is wanted, not {value!r}"[:80])
@@ -85,23 +86,23 @@ _Manifest = TypeVar("_Manifest", bound=SignedManifest)
 
 
 class _ManifestKind(msgspec.Struct, frozen=True):
-    """Of a manifest's fields the one that says what it is a manifest of."""
+    """The one field of a manifest that says what it is a manifest of."""
 
     kind: str
 
 
 def kind_of(data: bytes) -> str:
-    """What a manifest says it is of, whatever else it says. Raises ArtifactError."""
+    """Return the kind of a manifest, whatever else it says. Raises ArtifactError."""
     return _decoded(data, _ManifestKind).kind
 
 
 def decode_manifest(data: bytes, manifest: type[_Manifest]) -> _Manifest:
-    """The fields of a manifest. Raises ArtifactError for anything but an unaltered one."""
+    """Decode a manifest. Raises ArtifactError for anything but an unaltered one."""
     fields = _decoded(data, manifest)
     if fields.sha256 != fields.digest():
         raise ArtifactError("the manifest was altered: its digest does not fit")
-    known = msgspec.json.decode(msgspec.json.encode(fields, enc_hook=_text_of))
-    if known != msgspec.json.decode(data):  # a dataclass of the core leaves out what it lacks
+    read = msgspec.json.decode(msgspec.json.encode(fields, enc_hook=_text_of))
+    if read != msgspec.json.decode(data):  # a dataclass of the core leaves out what it lacks
         raise ArtifactError("the manifest says more, or less, than one of its kind")
     return fields
 
@@ -122,8 +123,8 @@ _Card = TypeVar("_Card")
 def card_of(
     data: bytes, read: Callable[[bytes], _Card], written: Callable[[_Card], bytes]
 ) -> _Card:
-    """The card that these bytes are. Raises ArtifactError for bytes that devices would not get, as
-    those of another version, and as `read`.
+    """Decode a card. Raises ArtifactError for bytes that devices would not get, as those of another
+    version, and as `read`.
     """
     card = read(data)
     if written(card) != data:
@@ -137,14 +138,13 @@ LIMIT = 1 << 32  # bytes of a file of arrays
 
 
 def encode_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """The file of these arrays."""
-    from safetensors.numpy import save
-
-    return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    """Return the file of these arrays."""
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return safetensors.numpy.save(whole)
 
 
 def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[int]]:
-    """What a manifest says of them."""
+    """Return what a manifest says of arrays."""
     return {name: list(array.shape) for name, array in arrays.items()}
 
 
@@ -154,38 +154,34 @@ def decode_arrays(
     kinds: Mapping[str, ArrayKind],
     optional: Mapping[str, ArrayKind] | None = None,
 ) -> Arrays:
-    """The arrays of a file, read-only: all of `kinds`, and of `optional` those that are there.
+    """Decode the arrays of a file, read-only: all of `kinds`, and any of `optional`.
 
     name: the file's, for ArtifactError, which anything else raises.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     try:
-        arrays = load(data)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        arrays = safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{name} is damaged: {error}") from None
-    found = {each: (array.dtype, array.ndim) for each, array in arrays.items()}
-    allowed = {each: kind for each, kind in (optional or {}).items() if each in found}
-    if found != dict(kinds) | allowed:
+    held = {key: (array.dtype, array.ndim) for key, array in arrays.items()}
+    if held != dict(kinds) | {key: kind for key, kind in (optional or {}).items() if key in held}:
         raise ArtifactError(f"{name} does not hold the arrays of a model")
     return arrays
 
 
 def check_shapes(name: str, arrays: Arrays, shapes: Mapping[str, list[int]]) -> None:
-    """Raises ArtifactError for arrays of other shapes than a manifest names."""
+    """Raise ArtifactError for arrays of other shapes than a manifest names."""
     if shapes_of(arrays) != dict(shapes):
         raise ArtifactError(f"{name} does not have the shapes that its manifest names")
 
 
-Files = Mapping[str, bytes]
-Parts = Callable[[], Iterable[bytes]]  # of a file that is too large to be in memory
 MANIFEST_LIMIT, CARD_LIMIT = 1 << 20, 1 << 24  # bytes
 _PIECE = 1 << 20
 
 
-def save(directory: Path, files: Files, large: Mapping[str, Parts] | None = None) -> None:
-    """Writes the files of a directory that does not exist yet, the large ones part by part.
+def save(
+    directory: Path, files: Mapping[str, bytes], copies: Mapping[str, Path] | None = None
+) -> None:
+    """Write a directory that does not exist yet: files, and copies of others, all or nothing.
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
@@ -198,40 +194,34 @@ def save(directory: Path, files: Files, large: Mapping[str, Parts] | None = None
             inside.mkdir()
             for name, data in files.items():
                 write_durably(inside / name, data)
-            for name, parts in (large or {}).items():
-                _write_parts_durably(inside / name, parts())
+            for name, file in (copies or {}).items():
+                with file.open("rb") as source, (inside / name).open("wb") as target:
+                    shutil.copyfileobj(source, target, _PIECE)
+                    target.flush()
+                    os.fsync(target.fileno())
             inside.rename(directory)
     except OSError as error:
         raise ArtifactError(f"{directory} cannot be written: {error.strerror}") from None
 
 
 def describe(data: bytes) -> FileFields:
-    """What a manifest says of a file with this content."""
+    """Return what a manifest says of a file with this content."""
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
-def described(file: Path) -> FileFields:
-    """The same of a file that may be larger than memory. Raises ArtifactError."""
-    digest, size = hashlib.sha256(), 0
-    for piece in pieces(file):
-        digest.update(piece)
-        size += len(piece)
-    return FileFields(size, digest.hexdigest())
-
-
-def pieces(file: Path) -> Iterator[bytes]:
-    """A file's bytes, part by part. Raises ArtifactError."""
+def describe_file(file: Path) -> FileFields:
+    """Return the same of a file that may be larger than memory. Raises ArtifactError."""
     try:
         with file.open("rb") as opened:
-            while piece := opened.read(_PIECE):
-                yield piece
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            return FileFields(opened.tell(), digest)
     except OSError as error:
         raise ArtifactError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
-    """A file that a manifest names, with the digest that it gives; one of another size is not read.
-    Raises ArtifactError.
+    """Read a file that a manifest names. One of another size is not read. Raises ArtifactError for
+    another file than the manifest's.
     """
     path, named = directory / name, files.get(name)
     if named is not None and named.bytes == size_of(path, limit):
@@ -244,8 +234,8 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
 def pieces_named(
     directory: Path, name: str, files: Mapping[str, FileFields], limit: int
 ) -> Iterator[bytes]:
-    """The same, piece by piece. Only at the end is it known whether they are that file's: whoever
-    uses what came before has to come there. Raises ArtifactError.
+    """Read the same piece by piece. The digest is compared at the end: whoever uses the pieces
+    before has to come there. Raises ArtifactError.
     """
     path, named, digest, size = directory / name, files.get(name), hashlib.sha256(), 0
     if named is not None and named.bytes == size_of(path, limit):
@@ -262,7 +252,7 @@ def pieces_named(
 
 
 def read(path: Path, limit: int) -> bytes:
-    """A regular file of at most `limit` bytes. Raises ArtifactError."""
+    """Read a regular file of at most `limit` bytes. Raises ArtifactError."""
     size_of(path, limit)
     try:
         return path.read_bytes()
@@ -271,28 +261,21 @@ def read(path: Path, limit: int) -> bytes:
 
 
 def size_of(path: Path, limit: int) -> int:
-    """Of a regular file of at most `limit` bytes. Raises ArtifactError for anything else."""
+    """Return the size of a regular file of at most `limit` bytes. Raises ArtifactError."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(found.st_mode):  # a pipe would block, a device never end
+    if not stat.S_ISREG(status.st_mode):  # a pipe would block, a device never end
         raise ArtifactError(f"{path} is no regular file")
-    if found.st_size > limit:
-        raise ArtifactError(f"{path} has {found.st_size} bytes, the limit is {limit}")
-    return found.st_size
+    if status.st_size > limit:
+        raise ArtifactError(f"{path} has {status.st_size} bytes, the limit is {limit}")
+    return status.st_size
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Writes a file through to the disk. Raises OSError."""
+    """Write a file through to the disk. Raises OSError."""
     with path.open("wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_parts_durably(path: Path, parts: Iterable[bytes]) -> None:
-    with path.open("wb") as file:
-        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())

@@ -1,26 +1,25 @@
-"""What people whom a model did not see get, each of them, by a mode of serving.
+"""How good a model is for people whom it did not see, by what their devices hold and ask.
 
-Before anything is fitted, some people are dealt out by the seed, and everything that is measured is
-made of the others: items and their vectors, the space, the shared slate. Only then the model itself
-is made, of everybody (`item_model.train`). People held out choose nothing: what is chosen by
-somebody looks better on them than it is. A person's device knows most of their ratings; of the
-rest, what they liked is what rankings are judged by (`measures`). Who has nothing to judge by is
-left out.
+`split_people` draws the people held out before anything is fitted. What is measured is fitted to
+the others: items and their vectors, the space, the shared slate. Only then the model itself is
+fitted, to everybody (`item_model.train`). People held out choose nothing: what is chosen by
+somebody looks better on them than it is. Their devices know most of their ratings; what they liked
+of the rest is what rankings are judged by (`measures`). Who has nothing to be judged by is left
+out.
 
-Their signals are answered as the server answers them. A point's noise is drawn once for each
-person, so a difference of two rows is a difference for the same people, and by the same noise for
-every k. The noise is simulated for many people at once and protects nobody. Its law is that of
+Their signals are answered as the server answers them. The noise of a point is drawn once for each
+person, so a difference of two figures is a difference for the same people, with the same noise for
+every k. It is simulated for many people at once and protects nobody. Its law is that of
 `askew.noise.lattice`, cell by cell; devices draw theirs from the kernel, exactly.
 
-Shapes: n people, n_items items, the first `held` of which everybody has.
+Shapes: n people, n_items items, d signal dimensions, D ranking dimensions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,40 +32,24 @@ from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.encoder import Encoder
 from askew_server.taste.measures import (
+    Accuracy,
     Estimate,
+    HeldOutPeople,
     Items,
-    Met,
-    Profiles,
     Scorer,
     is_clear,
     mean_of,
 )
 from askew_server.taste.training.factors import Histories, divisors, fold_in_people
-from askew_server.taste.training.item_vectors import Expressed
+from askew_server.taste.training.item_vectors import FittedItems
 from askew_server.taste.training.options import TrainingOptions
 
-Scored = Catalog | Expressed
+HELD = (64, 200)
+"""Numbers of items that figures suppose a device to hold, beside the default items."""
+EPSILONS = tuple(map(Fraction, ("0.4", "0.8", "1", "2")))
+"""Of one rating. One of them is the default of devices."""
 _MOST = 800  # people, and never more than a fifth of all
-
-
-def lattice_signals(
-    lattice: LatticeLaplace, points: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Noisy coordinates of points (n, d), in lattice steps, (n, d)."""
-    place = points / lattice.step
-    below = np.floor(place)
-    rounded = below.astype(np.int64) + (rng.random(points.shape) < place - below)
-    stop = 1.0 / (lattice.inverse_rate + 1)  # P(G >= n) = r**n; numpy counts trials, from 1
-    return rounded + rng.geometric(stop, points.shape) - rng.geometric(stop, points.shape)
-
-
-def points_of(
-    likes: csr_array, vectors: NDArray[np.float32], encoder: Encoder
-) -> NDArray[np.float64]:
-    """Where the devices of people of these likes, sparse (n, n_items), place them, (n, d)."""
-    sums = (likes @ encoder.contributions(vectors)) / divisors(likes, encoder.least_likes)
-    points: NDArray[np.float64] = encoder.unit * encoder.ranks(sums)
-    return points
+_NO_VERSION = "00" * 16  # nobody receives these signals
 
 
 @dataclass(frozen=True)
@@ -79,29 +62,40 @@ class Figure:
     gain: Estimate
 
     @classmethod
-    def of(cls, got: Met, other: Met) -> Figure:
-        """The figure of some people, beside what the same people have otherwise."""
-        found = (mean_of(got.ndcg), mean_of(got.ndcg - other.ndcg))
-        return cls(*(Estimate(coarse(each.mean), coarse(each.error)) for each in found))
+    def of(cls, accuracy: Accuracy, baseline: Accuracy) -> Figure:
+        """Return the figure of people, and their gain over a baseline for the same people."""
+        estimates = mean_of(accuracy.ndcg), mean_of(accuracy.ndcg - baseline.ndcg)
+        return cls(*(Estimate(in_thousandths(e.mean), in_thousandths(e.error)) for e in estimates))
 
 
 Figures = Mapping[str, Mapping[str, Figure]]
-"""By how many items people hold, as text, and by what they ask (`evaluate`)."""
+"""By how many items devices hold, as text, and by what they ask (`evaluate`)."""
 
 
-def coarse(value: float) -> float:
-    """In thousandths, and never -0; 0 of nobody."""
+def in_thousandths(value: float) -> float:
+    """Round to thousandths, never to -0; nan, the mean of nobody, to 0."""
     return 0.0 if np.isnan(value) else round(value, 3) + 0.0
 
 
 def split_people(n_people: int, seed: int) -> NDArray[np.int64]:
-    """Return the rows of the people held out, ascending."""
+    """Draw the people to hold out. Returns their rows, ascending."""
     order = np.random.default_rng([seed, 9]).permutation(n_people)
     return np.sort(order[: min(_MOST, max(n_people // 5, 1))])
 
 
-def scorer_of(items: Scored, least_likes: int, *, whole: bool) -> Scorer:
-    """Return what devices rank by; whole: neighbors add to it where every item is held."""
+def simulate_signals(
+    lattice: LatticeLaplace, points: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return noisy coordinates of points (n, d), in lattice steps, (n, d)."""
+    place = points / lattice.step
+    below = np.floor(place)
+    rounded = below.astype(np.int64) + (rng.random(points.shape) < place - below)
+    stop = 1.0 / (lattice.inverse_rate + 1)  # P(G >= n) = r**n; numpy counts trials, from 1
+    return rounded + rng.geometric(stop, points.shape) - rng.geometric(stop, points.shape)
+
+
+def make_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
+    """Return what devices rank by; whole: with neighbors, as where a device holds every item."""
     pairs, neighbors = None, items.neighbors
     if whole and neighbors is not None:
         n, count = neighbors.items.shape
@@ -109,127 +103,107 @@ def scorer_of(items: Scored, least_likes: int, *, whole: bool) -> Scorer:
         listed = csr_array((neighbors.step * neighbors.codes.ravel(), where), shape=(n, n))
         pairs = csr_array(listed + listed.T)
 
-    def scores(likes: csr_array) -> NDArray[np.float64]:
+    def score(likes: csr_array) -> NDArray[np.float64]:
         tastes = fold_in_people(Histories(likes, likes), items.vectors, least_likes).vectors
-        found: NDArray[np.float64] = tastes @ items.scoring.T.astype(np.float64)
+        scores: NDArray[np.float64] = tastes @ items.scoring.T.astype(np.float64)
         if pairs is not None:
-            found += (likes @ pairs).toarray() * items.boosts / divisors(likes, least_likes)
-        return found
+            scores += (likes @ pairs).toarray() * items.boosts / divisors(likes, least_likes)
+        return scores
 
-    return scores
+    return score
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutGroup:
-    """People held out, as their devices see themselves: points (n, d), what devices know and what
-    was held out. scorer: of their likes, and `whole` of those who hold every item. held: how many
-    of the items (n_items, D), the first ones, everybody has.
+class Evaluation:
+    """People held out, and how their devices place them and rank.
+
+    points: (n, d). scoring: (n_items, D). whole_scorer: of devices that hold every item; scorer:
+    of the others.
     """
 
+    people: HeldOutPeople
     points: NDArray[np.float64] = field(repr=False)
-    profiles: Profiles = field(repr=False)
     encoder: Encoder
     scoring: NDArray[np.float32] = field(repr=False)
     scorer: Scorer
-    whole: Scorer
-    held: int
+    whole_scorer: Scorer
 
     @classmethod
     def of(
-        cls, shown: Histories, liked: csr_array, encoder: Encoder, items: Scored, held: int
-    ) -> HeldOutGroup:
-        """Those of these people of whom something is known. liked: of what they have not shown."""
-        known = np.flatnonzero((np.diff(shown.likes.indptr) > 0) & (np.diff(liked.indptr) > 0))
-        profiles = Profiles(shown.likes, shown.seen, liked).only(known)
-        points = points_of(profiles.likes, items.vectors, encoder)
-        plain, whole = (scorer_of(items, encoder.least_likes, whole=w) for w in (False, True))
-        return cls(points, profiles, encoder, items.scoring, plain, whole, held)
+        cls, shown: Histories, held_out: csr_array, encoder: Encoder, items: Catalog | FittedItems
+    ) -> Evaluation:
+        """Keep the people who have likes on their devices, `shown`, and others held out."""
+        rows = np.flatnonzero((np.diff(shown.likes.indptr) > 0) & (np.diff(held_out.indptr) > 0))
+        likes = csr_array(shown.likes[rows])
+        people = HeldOutPeople(likes, csr_array(shown.seen[rows]), csr_array(held_out[rows]))
+        sums = (likes @ encoder.contributions(items.vectors)) / divisors(likes, encoder.least_likes)
+        points = encoder.unit * encoder.ranks(sums)
+        scorers = (make_scorer(items, encoder.least_likes, whole=w) for w in (False, True))
+        return cls(people, points, encoder, items.scoring, *scorers)
 
-    def __len__(self) -> int:
-        """The number n of people."""
-        return len(self.points)
+    def rank_first(self, held: int) -> Items:
+        """Return the best unseen of the first `held` items, (n, at most 20)."""
+        return self.people.rank(self.scorer, np.arange(held))
 
-    @cached_property
-    def local(self) -> Met:
-        """What each has who holds and ranks every item."""
-        return self.profiles.met(self.whole)
+    def evaluate_slates(self, best_held: Items, slates: Items) -> Accuracy:
+        """Return the accuracy of ranking a slate (n, k), or (k,) for all, beside `rank_first`."""
+        slates = np.broadcast_to(slates, (len(self.people), np.shape(slates)[-1]))
+        return self.people.evaluate(self.scorer, np.hstack([best_held, slates]))
 
-    def cached(self, items: Items) -> Met:
-        """What each has who holds and ranks these items (m,), and no others."""
-        return self.profiles.met(self.scorer, items)
-
-    def served(self, slate: Sequence[int] | Items) -> Met:
-        """What each has by one slate (k,) for all, beside what is held."""
-        return self.served_each(np.tile(np.asarray(slate, dtype=np.int64), (len(self), 1)))
-
-    def served_each(self, slates: Items) -> Met:
-        """What each has by a slate (n, k) of their own, beside what is held."""
-        return self.profiles.met(self.scorer, np.hstack([self._best_held, slates]))
-
-    @cached_property
-    def _best_held(self) -> Items:
-        """The best of what everybody has, (n, at most 20)."""
-        return self.profiles.ranked(self.scorer, np.arange(self.held))
-
-
-NO_VERSION = "00" * 16  # nobody receives these signals
-
-
-def answers(
-    people: HeldOutGroup,
-    rule: OffsetRule,
-    lattice: LatticeLaplace,
-    sizes: Sequence[int],
-    rng: np.random.Generator,
-) -> Mapping[int, Items]:
-    """Return the answer to one noisy point of each, (n, k), for each k."""
-    signals = [
-        Signal(NO_VERSION, lattice, tuple(values))
-        for values in lattice_signals(lattice, people.points, rng).tolist()
-    ]
-    return {
-        k: np.array([rule.answer(signal, k) for signal in signals], np.int64).reshape(-1, k)
-        for k in sizes
-    }
-
-
-HELD = (64, 200)
-EPSILONS = tuple(map(Fraction, ("0.4", "0.8", "1", "2")))
-"""Of one rating. One of them is the default of devices."""
+    def ask(
+        self,
+        rule: OffsetRule,
+        lattice: LatticeLaplace,
+        sizes: Sequence[int],
+        rng: np.random.Generator,
+    ) -> Mapping[int, Items]:
+        """Answer one noisy point of each person. Returns slates (n, k) by k."""
+        signals = [
+            Signal(_NO_VERSION, lattice, tuple(values))
+            for values in simulate_signals(lattice, self.points, rng).tolist()
+        ]
+        return {
+            k: np.array([rule.answer(signal, k) for signal in signals], np.int64).reshape(-1, k)
+            for k in sizes
+        }
 
 
 def evaluate(
-    group: HeldOutGroup,
+    evaluation: Evaluation,
     n_default: int,
     slate: Callable[[int], Sequence[int]],
     options: TrainingOptions,
 ) -> tuple[Figures, bool]:
-    """Return what people have who hold the first 64 items, 200, or the default items:
+    """Return figures of devices that hold the first 64 items, 200, or the default items:
 
-    alone      who sends nothing, and ranks what is held; every item and its neighbors where all are
-    everybody  who also gets k items that are the same for all; the gain is over `alone`
-    0.4 ...    who asks at this epsilon a rating; the gain is over `everybody`
+    alone      they send nothing, and rank what they hold; with neighbors where that is every item
+    everybody  they also get k items that are the same for all; the gain is over `alone`
+    0.4 ...    they ask at this epsilon a rating; the gain is over `everybody`
 
     and whether that gain is clear at the default epsilon beside the default items: no, where those
-    are all items. slate: of k items, the best beside the first so many.
+    are all items. slate: gives the best k items for all, beside the first so many.
     """
-    n_items, figures, worth_asking = len(group.scoring), {}, False
+    n_items, worth_asking = len(evaluation.scoring), False
+    figures: dict[str, dict[str, Figure]] = {}
     for held in sorted({*(n for n in HELD if n < n_default), n_default}):
-        people, whole = replace(group, held=held), held == n_items
-        alone = people.local if whole else people.cached(np.arange(held))
-        column = {"alone": Figure.of(alone, alone)}
-        figures[str(held)] = column
-        shared, k = slate(held) if not whole else (), min(options.k, n_items - held)
-        if len(shared) < k or whole:
+        if held == n_items:
+            alone = evaluation.people.evaluate(evaluation.whole_scorer)
+            figures[str(held)] = {"alone": Figure.of(alone, alone)}
             continue
-        alike = people.served(shared)
-        column["everybody"] = Figure.of(alike, alone)
-        rule = OffsetRule(group.encoder, group.scoring, held=held)
+        alone = evaluation.people.evaluate(evaluation.scorer, np.arange(held))
+        column = figures[str(held)] = {"alone": Figure.of(alone, alone)}
+        shared, k = slate(held), min(options.k, n_items - held)
+        if len(shared) < k:
+            continue
+        best_held = evaluation.rank_first(held)
+        same = evaluation.evaluate_slates(best_held, np.array(shared, dtype=np.int64))
+        column["everybody"] = Figure.of(same, alone)
+        rule = OffsetRule(evaluation.encoder, evaluation.scoring, held=held)
         for epsilon in EPSILONS:
             rng = np.random.default_rng([options.seed, 10])  # simulated noise: protects nobody
-            lattice = LatticeLaplace.for_epsilon(epsilon)
-            asked = people.served_each(answers(people, rule, lattice, [k], rng)[k])
-            column[f"{float(epsilon):g}"] = Figure.of(asked, alike)
+            slates = evaluation.ask(rule, LatticeLaplace.for_epsilon(epsilon), [k], rng)[k]
+            asked = evaluation.evaluate_slates(best_held, slates)
+            column[f"{float(epsilon):g}"] = Figure.of(asked, same)
             if (held, epsilon) == (n_default, DEVICE_EPSILON):
-                worth_asking = is_clear(mean_of(asked.ndcg - alike.ndcg), len(group))
+                worth_asking = is_clear(mean_of(asked.ndcg - same.ndcg), len(asked.ndcg))
     return figures, worth_asking

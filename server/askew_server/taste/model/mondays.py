@@ -16,12 +16,12 @@ MOST_MODELS = 3  # of a folder: the one before, the one in force, and the next
 
 
 def today() -> int:
-    """In days since 1970-01-01, UTC."""
+    """Return the day, in days since 1970-01-01, UTC."""
     return int(time.time() // 86_400)
 
 
 def date_of_text(name: str, text: str) -> int:
-    """The number of a Monday, 2026-11-23. Raises ParameterError for another day."""
+    """Return the number of a Monday, 2026-11-23. Raises ParameterError for another day."""
     try:
         day = (datetime.date.fromisoformat(text) - _EPOCH).days
     except ValueError:
@@ -32,7 +32,7 @@ def date_of_text(name: str, text: str) -> int:
 
 
 def text_of_date(catalog_date: int) -> str:
-    """The Monday as text: 2026-11-23."""
+    """Write the Monday as text: 2026-11-23."""
     return (_EPOCH + datetime.timedelta(days=catalog_date)).isoformat()
 
 
@@ -46,10 +46,10 @@ def models_in(folder: Path) -> dict[int, Path]:
         names = sorted(path.name for path in folder.iterdir() if _DATE.fullmatch(path.name))
     except OSError as error:
         raise ArtifactError(f"{folder} cannot be read: {error.strerror}") from None
-    found = {date_of_text("the name of a model", name): folder / name for name in names}
-    if len(found) > MOST_MODELS:
+    models = {date_of_text("the name of a model", name): folder / name for name in names}
+    if len(models) > MOST_MODELS:
         raise ArtifactError(
-            f"{folder} holds {len(found)} models, and a server answers from at most {MOST_MODELS}: "
-            f"move the oldest away, {names[0]}"
+            f"{folder} holds {len(models)} models, and a server answers from at most"
+            f" {MOST_MODELS}: move the oldest away, {names[0]}"
         )
-    return found
+    return models

@@ -11,8 +11,8 @@ likes what they have seen: real people's seen items are nowhere.
 
 The same inputs make the same model, byte for byte: seeds are public. A figure says what a mode
 gives *simulated* people whom nothing was chosen by; the card says so. What a mode gives real people
-is not known to the model, and measuring it on them is a use of their ratings that the guarantee
-does not cover.
+the model cannot say, and measuring it on them is a use of their ratings that the guarantee does
+not cover.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from askew_server.taste.training.private import (
     factors_of,
     kept_items,
     penalty_of,
-    popular,
+    rank_by_likes,
 )
 
 PEOPLE = 6000
@@ -52,7 +52,7 @@ def private_model(
     *,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """The model of a noisy matrix, whose place i is the item keys[i]. step: as in
+    """Make the model of a noisy matrix, whose place i is the item keys[i]. step: as in
     `item_model.train`. Deterministic.
 
     Raises ParameterError where matrix and keys do not fit, and DataError, by the noisy matrix
@@ -63,24 +63,23 @@ def private_model(
     kept = kept_items(noisy, parameters)
     factors = factors_of(kept, parameters)
     step("simulated people")
-    fitted = _simulated(kept, parameters)
+    likes, table = _simulate(kept, keys, parameters)
     options = replace(
         parameters.training,
-        penalty=penalty_of(fitted),
+        penalty=penalty_of(likes),
         ranking_dimension=factors.vectors.shape[1],
         neighbors=0,
         min_ratings=1,
         like_from=None,
     )
-    known = tuple([keys[place] for place in kept.places.tolist()])
-    scale, boosts = parameters.scale, factors.boosts.astype(np.float32)
+    vectors, boosts = factors.vectors.astype(np.float32), factors.boosts.astype(np.float32)
     return train(
-        _ratings(fitted, known, parameters),
+        table,
         rows,
         options,
         source=source_of(kept, parameters),
         simulated=True,
-        vectors=ImportedVectors(known, factors.vectors.astype(np.float32), scale, boosts),
+        vectors=ImportedVectors(table.item_keys, vectors, parameters.scale, boosts),
         step=step,
     )
 
@@ -88,22 +87,24 @@ def private_model(
 def simulated_table(
     noisy: Noisy, keys: tuple[str, ...], parameters: PrivateParameters
 ) -> RatingTable:
-    """The simulated people that a model of this matrix is fitted to, as ratings of kept items."""
+    """Simulate the people that a model of this matrix is fitted to. Returns ratings of the items
+    that are kept.
+    """
     _check(noisy, keys)
-    kept = kept_items(noisy, parameters)
-    known = tuple([keys[place] for place in kept.places.tolist()])
-    return _ratings(_simulated(kept, parameters), known, parameters)
+    return _simulate(kept_items(noisy, parameters), keys, parameters)[1]
 
 
 def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """The keys of so many items that most people like, the most liked first: it costs nothing."""
+    """Return the keys of so many items that most people like, the most liked first. Costs nothing
+    beside the matrix.
+    """
     _check(noisy, keys)
-    return tuple([keys[place] for place in popular(noisy)[:count].tolist()])
+    return tuple([keys[place] for place in rank_by_likes(noisy)[:count].tolist()])
 
 
 def source_of(kept: KeptItems, parameters: PrivateParameters, *, updated: bool = False) -> str:
-    """What the card says of where a private model comes from. updated: its space is of an earlier
-    matrix, of the same people perhaps.
+    """Say on the card where a private model comes from. updated: its space is of an earlier matrix,
+    of the same people perhaps.
     """
     promise = f"epsilon {float(parameters.epsilon):g}, delta {float(parameters.delta):g}"
     people = f"of the likes of {in_words(round(kept.people))} people ({promise}"
@@ -118,15 +119,14 @@ def source_of(kept: KeptItems, parameters: PrivateParameters, *, updated: bool =
     )
 
 
-def _simulated(kept: KeptItems, parameters: PrivateParameters) -> csr_array:
-    """The likes of those whom a model is fitted to."""
+def _simulate(
+    kept: KeptItems, keys: tuple[str, ...], parameters: PrivateParameters
+) -> tuple[csr_array, RatingTable]:
     rng = np.random.default_rng([parameters.training.seed, 19])  # made-up people: protects nobody
-    return Copula.of(kept, parameters).people(PEOPLE, rng)
-
-
-def _ratings(likes: csr_array, keys: tuple[str, ...], parameters: PrivateParameters) -> RatingTable:
+    likes = Copula.of(kept, parameters).sample(PEOPLE, rng)
+    kept_keys = tuple([keys[place] for place in kept.places.tolist()])
     pairs = np.column_stack(likes.nonzero()).astype(np.int64)
-    return as_ratings(pairs, keys, parameters.scale)
+    return likes, as_ratings(pairs, kept_keys, parameters.scale)
 
 
 def _check(noisy: Noisy, keys: tuple[str, ...]) -> None:

@@ -1,8 +1,8 @@
 """The slate for somebody of whom nothing is known. Every figure belongs next to it.
 
-Items in greedy order: each next one raises the most, over people, the score of the best item that
-they have not seen (facility location; the first k are within 1 - 1/e of the best k). Where
-everybody has some items already, that is the best of those and of what is chosen.
+Items in greedy order: the next one is the item that raises the most, over people, the score of the
+best item that they have not seen (facility location; the first k are within 1 - 1/e of the best k).
+Where everybody has some items already, that is the best of those and of what is chosen.
 
 The default items are what a device holds that does not hold all, the same for everybody: first the
 items that one would show to anybody, in greedy order, then the most liked: by classes of likes,
@@ -24,25 +24,23 @@ from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
-from askew_server.taste.training.item_vectors import Expressed
+from askew_server.taste.training.item_vectors import FittedItems
 from askew_server.taste.training.options import like_classes
 
 
 def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
-    """What is publicly known of items by key; an item without a row is named by its key."""
-    return tuple(_item(key, rows) for key in keys)
-
-
-def _item(key: str, rows: Mapping[str, ItemRow]) -> Item:
-    row = rows.get(key)
-    if row is None:
-        return Item(_plain(f"item {key}"))
-    return Item(_plain(row.title), row.year or None, tuple(map(_plain, row.genres[:MAX_GENRES])))
+    """Return public items by their rows; an item without a row is named by its key."""
+    items = []
+    for key in keys:
+        row = rows.get(key) or ItemRow(f"item {key}", None, ())
+        genres = tuple(map(_plain, row.genres[:MAX_GENRES]))
+        items.append(Item(_plain(row.title), row.year or None, genres))
+    return tuple(items)
 
 
 def _plain(text: str) -> str:
-    """Text that every device accepts: a no-break space becomes a space, a turned direction goes,
-    and all combining marks go where too many are in a row.
+    """Make text that every device accepts: a no-break space becomes a space, a turned direction
+    goes, and all combining marks go where too many are in a row.
     """
     kept = "".join(c for c in " ".join(text.split()) if c.isprintable() or c in JOINERS)
     shown = kept if is_visible(kept) else "?"
@@ -63,11 +61,11 @@ def shared_slate(
     *,
     most: int | None = None,
 ) -> tuple[int, ...]:
-    """At most SLATE_LIMIT, or `most`, items of scoring vectors (n_items, D). held: how many items,
-    the first ones, everybody has already; the slate is of the others, for what they add to those.
+    """Choose at most SLATE_LIMIT, or `most`, items of scoring vectors (n_items, D). held: how many
+    items, the first ones, everybody has already; the slate is of the others, for what they add.
     """
     limit = SLATE_LIMIT if most is None else most
-    tastes = tastes.some(_MEASURED_PEOPLE, rng)
+    tastes = tastes.sample(_MEASURED_PEOPLE, rng)
     best = np.zeros(len(tastes.vectors), dtype=np.float32)
     for items in _chunks(0, held):
         best = np.maximum(best, _scores(tastes, scoring, items).max(axis=0))
@@ -77,8 +75,8 @@ def shared_slate(
     ]
     pool = held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
     added = gains(_scores(tastes, scoring, pool), best)
-    alike = np.ones(added.shape[1], dtype=np.float32)
-    return tuple(int(pool[row]) for row in cover(added, alike, min(limit, len(pool))))
+    weights = np.ones(added.shape[1], dtype=np.float32)
+    return tuple(int(pool[row]) for row in cover(added, weights, min(limit, len(pool))))
 
 
 def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:
@@ -89,10 +87,10 @@ def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:
 def _scores(
     tastes: Tastes, scoring: NDArray[np.float32], items: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """What these items are worth to each person, (n, n_people): nothing where seen or disliked."""
-    found = (scoring[items] @ tastes.vectors.T).astype(np.float32)
-    found *= 1 - tastes.people.seen[:, items].toarray().T.astype(np.float32)
-    positive: NDArray[np.float32] = np.maximum(found, 0)
+    """Score items for people, (n, n_people): 0 where seen or disliked."""
+    scores = (scoring[items] @ tastes.vectors.T).astype(np.float32)
+    scores *= 1 - tastes.people.seen[:, items].toarray().T.astype(np.float32)
+    positive: NDArray[np.float32] = np.maximum(scores, 0)
     return positive
 
 
@@ -101,35 +99,30 @@ _HEAD = 1 << 16  # bytes left for the card and the shared slate
 _SAMPLE = 10_000  # items whose words are measured
 
 
-def default_first(told: Expressed, rows: Mapping[str, ItemRow]) -> tuple[Expressed, int]:
-    """The items in the order in which devices hold them, and how many are default items; as they
-    are where devices hold all.
+def order_items(fitted: FittedItems, rows: Mapping[str, ItemRow]) -> tuple[FittedItems, int]:
+    """Return the items in the order in which devices hold them, and how many are default items; in
+    their own order where devices hold all.
     """
-    options = told.options
-    items = items_of(told.keys, rows)
-    beside = 0 if told.neighbors is None else told.neighbors.items.shape[1]
-    size = default_size(options.default_items, items, told.vectors.shape[1], beside)
-    if size == len(items):
-        return told, size
-    return told.in_order(held_order(told)), size
+    items = items_of(fitted.keys, rows)
+    beside = 0 if fitted.neighbors is None else fitted.neighbors.items.shape[1]
+    size = default_size(fitted.options.default_items, items, fitted.vectors.shape[1], beside)
+    return fitted if size == len(items) else fitted.in_order(device_order(fitted)), size
 
 
-def held_order(told: Expressed) -> NDArray[np.int64]:
+def device_order(fitted: FittedItems) -> NDArray[np.int64]:
     """Return the items (n_items,) in the order in which devices hold them that do not hold all."""
-    options, scoring = told.options, told.scoring
-    profiles = snapshot(told.people, options.seed)
-    tastes = fold_in_people(profiles, told.vectors, options.least_likes)
+    options, scoring = fitted.options, fitted.scoring
+    profiles = snapshot(fitted.people, options.seed)
+    tastes = fold_in_people(profiles, fitted.vectors, options.least_likes)
     rng = np.random.default_rng([options.seed, 13])
     first = shared_slate(tastes, scoring, rng, most=_FIRST)
-    return default_order(first, told.people.likes.sum(axis=0), scoring)
+    return default_order(first, fitted.people.likes.sum(axis=0), scoring)
 
 
 def default_order(
     first: Sequence[int], likes: NDArray[np.number], scoring: NDArray[np.float32]
 ) -> NDArray[np.int64]:
-    """All items (n_items,), those that devices should hold first. first: the greedy order of some,
-    likes: of each.
-    """
+    """Order all items (n_items,): the first ones, then by their numbers of likes (n_items,)."""
     order = np.lexsort([-np.linalg.norm(scoring, axis=1), -like_classes(likes)])
     rest = order[~np.isin(order, first)]
     return np.concatenate([np.array(first, dtype=np.int64), rest])
@@ -138,20 +131,16 @@ def default_order(
 def default_size(
     wanted: int | None, items: Sequence[Item], ranking_dimension: int, neighbors: int = 0
 ) -> int:
-    """How many of these items, in their order, are default items: all, where a device holds all,
-    with so many neighbors each; else as many as were asked for, or as fit. Their exact file is made
-    later.
+    """Return how many of these items, in their order, are default items: as many as were asked for;
+    else all, where a device holds all with so many neighbors an item; else as many as fit. The
+    bytes of an item are an estimate: the exact file is made later.
     """
     if wanted is not None:
         return min(wanted, len(items))
-    each = bytes_of_an_item(items, ranking_dimension)
-    if _HEAD + (each + 2.5 * neighbors) * len(items) <= DEVICE_BYTES:
-        return len(items)
-    return max(int((DEFAULT_BYTES - _HEAD) / each), 1)
-
-
-def bytes_of_an_item(items: Sequence[Item], ranking_dimension: int) -> float:
-    """About how many bytes an item has in a catalog file: codes, a boost, and packed words."""
     some = items[:: max(len(items) // _SAMPLE, 1)]  # the first may have shorter words
     words = "\n".join(f"{item.title}\t{item.year}\t{item.genres}" for item in some)
-    return (ranking_dimension + 1) // 2 + 1 + len(zlib.compress(words.encode(), 9)) / len(some)
+    # Two codes a byte, a boost, and packed words.
+    size = (ranking_dimension + 1) // 2 + 1 + len(zlib.compress(words.encode(), 9)) / len(some)
+    if _HEAD + (size + 2.5 * neighbors) * len(items) <= DEVICE_BYTES:
+        return len(items)
+    return max(int((DEFAULT_BYTES - _HEAD) / size), 1)

@@ -11,7 +11,7 @@
 so a catalog's one vector and one boost an item are all of it: no second set of vectors, and the sum
 on the device is what it always was. S = I - D^-1/2 P D^-1/2, so its leading eigenvectors are those
 of M = D^1/2 (G + lambda I) D^1/2, where they lie far apart: for an eigenvalue mu of M, that of S is
-1 - 1 / mu. They are found by products with M, which for many items are products with sparse X.
+1 - 1 / mu. They are computed by products with M, which for many items are products with sparse X.
 
 Without a matrix of items by items, d comes from G ~ U diag(g) U^T + diag(r), the r of each item
 what the leading eigenvectors leave of G_ii, by Woodbury's identity. On MovieLens 1M, 64 of them
@@ -49,15 +49,16 @@ Matrix = NDArray[np.float64]
 DENSE_ITEMS = 6000
 """Up to so many, G and P are matrices in memory: 288 MB each."""
 _LEADING = 64  # eigenvectors of G that d is estimated by
-_FEW = 400  # items of which all eigenvectors are found at once
+_FEW = 400  # items of which all eigenvectors are computed at once
 _STEPS = 15  # of the largest neighbor, as its code says
 _TOLERANCE = 1e-5  # of an eigenvalue: codes of 4 bits say less
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """vectors: (n_items, D). boosts: (n_items,), positive. scale: <v_i, v_j> is about -P_ij times
-    that; inverse: P, where it was made.
+    """Vectors (n_items, D) and boosts (n_items,), positive.
+
+    scale: <v_i, v_j> is about -P_ij times that. inverse: P, where it was computed.
     """
 
     vectors: Matrix = field(repr=False)
@@ -67,13 +68,13 @@ class Factors:
 
 
 def gram_of(likes: csr_array) -> Matrix:
-    """G of likes (n_people, n_items)."""
-    found: Matrix = (likes.T @ likes).toarray().astype(np.float64)
-    return found
+    """Return G of likes (n_people, n_items)."""
+    gram: Matrix = (likes.T @ likes).toarray().astype(np.float64)
+    return gram
 
 
 def inverse_of(gram: Matrix, penalty: float) -> Matrix:
-    """P, (n_items, n_items). Raises DataError where G + lambda I is singular."""
+    """Return P, (n_items, n_items). Raises DataError where G + lambda I is singular."""
     shifted = np.array(gram, dtype=np.float64, order="F")
     shifted.flat[:: len(gram) + 1] += penalty
     factor, failed = lapack.dpotrf(shifted, lower=True, overwrite_a=True)
@@ -87,69 +88,66 @@ def inverse_of(gram: Matrix, penalty: float) -> Matrix:
 
 
 def fit(gram: Matrix, penalty: float, rank: int) -> Factors:
-    """The factors of a matrix of items by items, exactly or with noise."""
+    """Factorize a matrix of items by items, exact or with noise."""
     inverse = inverse_of(gram, penalty)
-    found = factors_of(gram.__matmul__, np.diag(inverse), penalty, rank)
-    return replace(found, inverse=inverse)
+    factors = factors_of(gram.__matmul__, np.diag(inverse), penalty, rank)
+    return replace(factors, inverse=inverse)
 
 
 def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
-    """The factors of likes (n_people, n_items), d estimated, without a matrix of items by items."""
+    """Factorize likes (n_people, n_items) without a matrix of items by items; d is estimated."""
     columns = csr_array(likes.T)
 
-    def product(vectors: Matrix) -> Matrix:
-        found: Matrix = columns @ (likes @ vectors)
-        return found
+    def multiply(vectors: Matrix) -> Matrix:
+        product: Matrix = columns @ (likes @ vectors)
+        return product
 
     counts = np.asarray(likes.sum(axis=0), dtype=np.float64)
     leading = min(_LEADING, len(counts) - 1)
-    values, axes = _leading(product, len(counts), leading)
+    values, axes = _leading(multiply, len(counts), leading)
     left = 1 / (np.maximum(counts - axes**2 @ values, 0) + penalty)
     wide = axes * left[:, None]
     within = np.linalg.inv(np.diag(1 / np.maximum(values, 1e-12)) + axes.T @ wide)
     diagonal = left - np.einsum("ij,jk,ik->i", wide, within, wide)
-    return factors_of(product, diagonal, penalty, rank)
+    return factors_of(multiply, diagonal, penalty, rank)
 
 
 def factors_of(
-    product: Callable[[Matrix], Matrix], diagonal: Matrix, penalty: float, rank: int
+    multiply: Callable[[Matrix], Matrix], diagonal: Matrix, penalty: float, rank: int
 ) -> Factors:
-    """The factors of G, given by its product with vectors, and of d. Raises DataError for none."""
+    """Factorize G. multiply: gives its product with vectors. diagonal: d. Raises DataError where
+    ratings have no structure.
+    """
     roots, n = np.sqrt(diagonal), len(diagonal)
     values, axes = _leading(
-        lambda x: (roots * (product((roots * x.T).T) + penalty * (roots * x.T).T).T).T, n, rank
+        lambda x: (roots * (multiply((roots * x.T).T) + penalty * (roots * x.T).T).T).T, n, rank
     )
     kept = np.sqrt(np.maximum(1 - 1 / np.maximum(values, 1), 0))
-    found = roots[:, None] * axes * kept
-    longest = float(np.linalg.svd(found.T @ found, compute_uv=False)[0]) ** 0.5
+    vectors = roots[:, None] * axes * kept
+    longest = float(np.linalg.svd(vectors.T @ vectors, compute_uv=False)[0]) ** 0.5
     if not np.isfinite(longest) or not longest > 0:
         raise DataError("these ratings have no structure to learn from")
     level = float(np.exp(np.log(diagonal).mean()))
-    turned = found / longest @ _rotation(found.shape[1])
-    return Factors(turned, level / diagonal, longest**-2)
+    dimension = vectors.shape[1]  # the same turn of all coordinates for everybody
+    turn, _ = np.linalg.qr(np.random.RandomState(1).normal(size=(dimension, dimension)))
+    return Factors(vectors / longest @ turn, level / diagonal, longest**-2)
 
 
 def _leading(
-    product: Callable[[Matrix], Matrix], n: int, rank: int
+    multiply: Callable[[Matrix], Matrix], n: int, rank: int
 ) -> tuple[NDArray[np.float64], Matrix]:
-    """The largest eigenvalues of a symmetric matrix (n, n), and their eigenvectors (n, rank), the
-    largest number of each positive. Deterministic.
+    """Return the largest eigenvalues of a symmetric matrix (n, n), and their eigenvectors
+    (n, rank), the largest number of each positive. Deterministic.
     """
     if n <= _FEW or 4 * rank > n:
-        whole = product(np.eye(n))
+        whole = multiply(np.eye(n))
         values, axes = eigh((whole + whole.T) / 2, subset_by_index=(n - rank, n - 1))
     else:
-        matrix = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
+        matrix = LinearOperator((n, n), matvec=multiply, matmat=multiply, dtype=np.float64)
         start = np.random.RandomState(0).normal(size=n)
         values, axes = eigsh(matrix, k=rank, which="LA", v0=start, tol=_TOLERANCE)
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
     return values[::-1], (axes * np.sign(largest))[:, ::-1]
-
-
-def _rotation(dimension: int) -> Matrix:
-    """A turn of all coordinates, the same for everybody."""
-    turn, _ = np.linalg.qr(np.random.RandomState(1).normal(size=(dimension, dimension)))
-    return turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +161,13 @@ class Pairs:
     value: Matrix = field(repr=False)
 
     def matrix(self, n: int) -> csr_array:
-        """The symmetric matrix (n, n) that they mean."""
-        found = csr_array((self.value, (self.item, self.neighbor)), shape=(n, n))
-        return csr_array(found + found.T)
+        """Return the symmetric matrix (n, n) that they mean."""
+        listed = csr_array((self.value, (self.item, self.neighbor)), shape=(n, n))
+        return csr_array(listed + listed.T)
 
 
 def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int) -> Pairs:
-    """What vectors (n_items, D) leave of P: the largest, where each item has at most so many.
+    """Return what vectors (n_items, D) leave of P: the largest, at most so many an item.
 
     Pairs are taken from the largest on, by whichever of the two has room: O(n_items**2). None where
     one person may move a pair by more than a fifteenth of the largest: one person's likes x move P
@@ -194,5 +192,5 @@ def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most:
     moved = scale * float(np.diag(inverse).max()) ** 2
     if pairs and moved > pairs[0][2] / _STEPS:
         pairs = []
-    found = np.array(pairs, dtype=np.float64).reshape(-1, 3)
-    return Pairs(found[:, 0].astype(np.int64), found[:, 1].astype(np.int64), found[:, 2])
+    table = np.array(pairs, dtype=np.float64).reshape(-1, 3)
+    return Pairs(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])

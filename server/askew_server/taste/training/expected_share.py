@@ -32,7 +32,9 @@ GOOD = 379.0
 
 
 def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | None:
-    """The share of the NDCG@10 without noise; None where a list of what is popular does better."""
+    """Return the share of the NDCG@10 without noise that a model keeps; None where a list of what
+    is popular does better.
+    """
     rise = people / (noise.sigma * sqrt(items))
     if rise < WORTH_HAVING:
         return None
@@ -40,11 +42,11 @@ def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | N
 
 
 def people_for(noise: NoisyCovariance, items: int, rise: float) -> int:
-    """How many people make x so large."""
+    """Return how many people make x so large."""
     return ceil(rise * noise.sigma * sqrt(items))
 
 
 def epsilon_for(delta: Fraction, items: int, people: int, rise: float) -> float:
-    """The epsilon at which so many people make x so large."""
+    """Return the epsilon at which so many people make x so large."""
     sigma = people / (rise * sqrt(items))
     return float(concentrated_epsilon(Fraction(1 / (4 * sigma**2)), delta))

@@ -21,8 +21,9 @@ from askew_server.taste.training.options import about
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-2
-_CALIBRATING = 300  # known items
+_CALIBRATING = 300  # items
 _RATINGS = 1 << 22  # whose words are in memory at once, give or take one person's: 32 MiB each
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +34,17 @@ class Histories:
     seen: csr_array
 
     def counts(self) -> dict[str, int]:
-        """About how many there are, for the model card."""
+        """Return about how many there are, for the model card."""
         people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
         return {"people": about(people), "ratings": about(ratings), "likes": about(likes)}
+
+    def select(self, rows: NDArray[np.integer]) -> Histories:
+        """Return the histories of some people."""
+        return Histories(self.likes[rows], self.seen[rows])
+
+    def select_items(self, columns: NDArray[np.integer]) -> Histories:
+        """Return what is said of some items, in this order."""
+        return Histories(self.likes[:, columns], self.seen[:, columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,64 +55,68 @@ class Tastes:
     people: Histories
     least_likes: int
 
-    def some(self, most: int, rng: np.random.Generator) -> Tastes:
-        """At most so many of them, by chance; all of them where there are no more."""
+    def sample(self, most: int, rng: np.random.Generator) -> Tastes:
+        """Draw at most so many of them; return all where there are no more."""
         if len(self.vectors) <= most:
             return self
         rows = np.sort(rng.choice(len(self.vectors), most, replace=False))
-        people = Histories(self.people.likes[rows], self.people.seen[rows])
-        return Tastes(self.vectors[rows], people, self.least_likes)
+        return Tastes(self.vectors[rows], self.people.select(rows), self.least_likes)
 
 
 def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> Histories:
-    """The ratings of the kept items. Raises DataError for a rating off the scale, or no likes."""
+    """Return the histories of all people, of the kept items. Raises DataError for a rating off the
+    scale, or without any like.
+    """
     if len(table) and not scale.lowest <= table.rating.min() <= table.rating.max() <= scale.highest:
         raise DataError(f"ratings must be between {scale.lowest:g} and {scale.highest:g}")
     column = np.full(len(table.item_keys), -1, dtype=np.int32)
     column[kept] = np.arange(len(kept))
-    use = column[table.item] >= 0
-    likes = use & (table.rating >= scale.like_from)
+    seen = column[table.item] >= 0
+    likes = seen & (table.rating >= scale.like_from)
     if not likes.any():
         people = f"nobody of {table.n_people:,} people gave {scale.like_from:g} or more"
         raise DataError(f"{people} to any of {len(kept):,} items: there are no likes")
-    return Histories(*(_ones(table, column, rows, len(kept)) for rows in (likes, use)))
+
+    def ones(rows: NDArray[np.bool_]) -> csr_array:
+        place = (table.person[rows], column[table.item[rows]])
+        return csr_array((np.ones(int(rows.sum())), place), shape=(table.n_people, len(kept)))
+
+    return Histories(ones(likes), ones(seen))
 
 
 def snapshot(people: Histories, seed: int) -> Histories:
-    """Most of each person's ratings: the profile of somebody who has more to like than they said.
+    """Return most of each person's ratings: the profile of somebody who has more to like than they
+    said. Who likes nothing of it is left out.
 
     A model that has seen all of a person's likes finds nothing left for them; one that is judged
     on such people is judged on nobody. Which ratings are left out depends on the seed and on the
     person's own items alone: otherwise one person more would change everybody's profile, and no
     release of them could hide that person.
     """
-    own = _scrambled(_totals(people.seen, seed))
-    likes, seen = (_shown(part, own, seed) for part in (people.likes, people.seen))
-    some = np.flatnonzero(np.diff(likes.indptr))
-    return Histories(likes[some], seen[some])
+    shown = _shown(people, seed)
+    return shown.select(np.flatnonzero(np.diff(shown.likes.indptr)))
 
 
-def divided(people: Histories, seed: int) -> tuple[Histories, csr_array]:
-    """What the profiles of `snapshot` show of each person, and what they like beside it."""
-    own = _scrambled(_totals(people.seen, seed))
-    shown = Histories(*(_shown(part, own, seed) for part in (people.likes, people.seen)))
-    rest = csr_array(people.likes - shown.likes)
-    rest.eliminate_zeros()
-    return shown, rest
+def split_ratings(people: Histories, seed: int) -> tuple[Histories, csr_array]:
+    """Return what the profiles of `snapshot` show of each person, and what they like beside it."""
+    shown = _shown(people, seed)
+    held_out = csr_array(people.likes - shown.likes)
+    held_out.eliminate_zeros()
+    return shown, held_out
 
 
-def _totals(seen: csr_array, seed: int) -> NDArray[np.uint64]:
-    """The sum of the words of each person's items, modulo 2**64, (n_people,)."""
-    totals = np.empty(seen.shape[0], dtype=np.uint64)
-    for rows, ends, items in _some_ratings(seen):
+def _shown(people: Histories, seed: int) -> Histories:
+    # A word of each person: the sum of the words of their items, modulo 2**64, scrambled.
+    totals = np.empty(people.seen.shape[0], dtype=np.uint64)
+    for rows, ends, items in _some_ratings(people.seen):
         reached = np.zeros(len(items) + 1, dtype=np.uint64)
         np.cumsum(_words(items, seed), out=reached[1:])
         totals[rows] = np.diff(reached[ends])
-    return totals
+    own = _scrambled(totals)
+    return Histories(*(_shown_part(part, own, seed) for part in (people.likes, people.seen)))
 
 
-def _shown(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_array:
-    """The ratings that make profiles; own: a word of each person."""
+def _shown_part(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_array:
     limit = np.uint64(_SHOWN * 2**64)
     left: list[NDArray[np.integer]] = [np.empty(0, part.indices.dtype)]
     kept_ends = np.zeros_like(part.indptr)
@@ -121,9 +134,10 @@ def _shown(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_array:
 def _some_ratings(
     part: csr_array,
 ) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.integer]]]:
-    """Rows of a matrix, so many that their ratings are few enough: where each row ends among their
-    ratings, from 0 on, and the items. Words of all ratings would be several times the ratings.
+    """Cut a matrix into runs of rows with few enough ratings: the rows, where each row ends among
+    the run's ratings, from 0 on, and the items.
     """
+    # Words of all ratings at once would be several times as large as the ratings.
     firsts = np.searchsorted(part.indptr, np.arange(0, part.nnz, _RATINGS), side="right") - 1
     bounds = np.unique([*firsts.tolist(), part.shape[0]]).tolist()
     for start, stop in itertools.pairwise(bounds):
@@ -136,82 +150,76 @@ def _words(items: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
 
 
 def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Evenly spread words, the same for the same numbers (the finalizer of splitmix64)."""
+    """Return evenly spread words, the same for the same numbers (the finalizer of splitmix64)."""
     mixed = (numbers + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
 
 
 def fold_in_people(people: Histories, vectors: NDArray[np.float32], least_likes: int) -> Tastes:
-    """The tastes of people, (n_people, D)."""
+    """Return the tastes of people, (n_people, D)."""
     totals = people.likes @ vectors.astype(np.float64)
     return Tastes(totals / divisors(people.likes, least_likes), people, least_likes)
 
 
 def divisors(likes: csr_array, least_likes: int) -> NDArray[np.float64]:
-    """sqrt(max(n_likes, least_likes)) of each person, as a column."""
+    """Return sqrt(max(n_likes, least_likes)) of each person, as a column."""
     roots: NDArray[np.float64] = np.sqrt(np.maximum(likes.sum(axis=1), least_likes))[:, None]
     return roots
 
 
 @dataclass(frozen=True, eq=False)
-class KnownItems:
-    """Likes of people (n_people, n) and vectors (n, D), by which other items' likes are predicted.
+class ItemFolder:
+    """Folds items in by the likes (n_people, n) and the vectors (n, D) and boosts of others.
 
     A new item's scores s are those of EASE within the span of F, the vectors by row: with W the
     likes and w those of the new item, they minimize |w - W F s|^2 + lambda |F s|^2, and what they
     leave of w, with lambda, is 1 / d as in `training.ease`. How far such scores are from those that
-    a model has, and how its boosts follow 1 / d, known items say, each as if it were new.
+    a model has, and how its boosts follow 1 / d, is read off the other items, each as if it were
+    new.
     """
 
     likes: csr_array = field(repr=False)
-    vectors: NDArray[np.float64] = field(repr=False)
+    vectors: Matrix = field(repr=False)
     boosts: NDArray[np.float32] = field(repr=False)
     penalty: float
 
-    def fold_in(self, new_likes: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Vectors (n_new, D) and boosts (n_new,) of new items (n_people, n_new)."""
+    def fold_in(self, new_likes: csr_array) -> tuple[Matrix, Matrix]:
+        """Return vectors (n_new, D) and boosts (n_new,) of new items (n_people, n_new)."""
         people = self.likes @ self.vectors  # (n_people, D)
         spread = self.vectors.T @ self.vectors
         square = people.T @ people + self.penalty * spread
         square += np.eye(len(square)) * (_RIDGE * np.trace(square) / len(square) + 1e-12)
-        level, slope, start = self._calibrated(people, square, spread)
-        met = new_likes.T @ people
-        scores: NDArray[np.float64] = np.linalg.solve(square, met.T).T
-        left = self._left(np.asarray(new_likes.sum(axis=0)) - (met * scores).sum(axis=1))
+        level, slope, start = self._calibrate(people, square, spread)
+        shared = new_likes.T @ people
+        scores: Matrix = np.linalg.solve(square, shared.T).T
+        left = self._log_left(np.asarray(new_likes.sum(axis=0)) - (shared * scores).sum(axis=1))
         lowest, highest = np.log(self.boosts.min()), np.log(self.boosts.max())
         boosts = np.exp(np.clip(start + slope * left, lowest, highest))
         return level * scores / boosts[:, None], boosts
 
-    def _calibrated(
-        self, people: NDArray[np.float64], square: NDArray[np.float64], spread: NDArray[np.float64]
+    def _calibrate(
+        self, people: Matrix, square: Matrix, spread: Matrix
     ) -> tuple[float, float, float]:
-        """By known items, each predicted by all others: how far scores are from the model's, and
+        """Predict some items, each by all others. Returns how far scores are from the model's, and
         the line from the logarithm of what is left to that of boosts.
         """
         items = np.unique(np.linspace(0, len(self.vectors) - 1, _CALIBRATING).astype(np.int64))
-        found, wanted, left = 0.0, 0.0, np.empty(len(items))
+        predicted, wanted, left = 0.0, 0.0, np.empty(len(items))
         for at, item in enumerate(items):
             own, likes = self.vectors[item], self.likes[:, [item]]
-            count, met = float(likes.sum()), (likes.T @ people).ravel()
-            without = square - np.outer(met, own) - np.outer(own, met)
+            count, shared = float(likes.sum()), (likes.T @ people).ravel()
+            without = square - np.outer(shared, own) - np.outer(own, shared)
             without += (count - self.penalty) * np.outer(own, own)
-            met -= count * own
-            scores = np.linalg.solve(without, met)
+            shared -= count * own
+            scores = np.linalg.solve(without, shared)
             others = scores @ spread - (scores @ own) * own  # what likes of others would say
-            found += float(others @ scores)
+            predicted += float(others @ scores)
             wanted += float(others @ own * self.boosts[item])
-            left[at] = count - met @ scores
-        slope, start = np.polyfit(self._left(left), np.log(self.boosts[items]), 1)
-        return wanted / max(found, 1e-300), float(slope), float(start)
+            left[at] = count - shared @ scores
+        slope, start = np.polyfit(self._log_left(left), np.log(self.boosts[items]), 1)
+        return wanted / max(predicted, 1e-300), float(slope), float(start)
 
-    def _left(self, squares: NDArray[np.float64]) -> NDArray[np.float64]:
-        left: NDArray[np.float64] = np.log(self.penalty + np.maximum(squares, 0))
+    def _log_left(self, squares: Matrix) -> Matrix:
+        left: Matrix = np.log(self.penalty + np.maximum(squares, 0))
         return left
-
-
-def _ones(
-    table: RatingTable, column: NDArray[np.int32], rows: NDArray[np.bool_], n_items: int
-) -> csr_array:
-    place = (table.person[rows], column[table.item[rows]])
-    return csr_array((np.ones(int(rows.sum())), place), shape=(table.n_people, n_items))

@@ -6,7 +6,7 @@ them. It ranks item j by <sum of w_i over S, w_j>, up to a factor. With
     w_i = (V^T V + m I)^(-1/2) v_i,    m the mean eigenvalue of V^T V,
 
 <sum w_i, w_j> = <u, v_j> for u = (V^T V + m I)^-1 sum of v_i over S. So the device folds a person
-into the given vectors by ridge regression on what they like, as models that factorize a table fold
+into the vectors v by ridge regression on what they like, as models that factorize a table fold
 people in, and popular directions count less.
 
 Ranks do not depend on the length unit of V: vectors are divided by their largest coordinate first,
@@ -19,8 +19,8 @@ Complexity: O(n D^2). Source: fold-in, Hu, Koren, Volinsky 2008, with all weight
 Histories of likes, SIMULATED from vectors: a space and its ranks are fitted to people's likes,
 and vectors come without any.
 
-    user vectors given    u one of them, the score of item i is s_i = <u, v_i> in the given geometry
-    none given            u = w_a, the vector of one item a, drawn with odds |w_a|^2, and
+    with user vectors     u one of them, the score of item i is s_i = <u, v_i> in their geometry
+    without               u = w_a, the vector of one item a, drawn with odds |w_a|^2, and
                           s_i = <u, w_i> as devices score
     length                n log-uniform from 20 to 150, at most half of the items
     likes                 n items without replacement, the next one i with odds
@@ -50,7 +50,7 @@ from askew_server.ratings.vectors import Vectors
 
 
 def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The vectors (n, D) that devices get, at most 1 in size."""
+    """Return the vectors (n, D) that devices get, at most 1 in size."""
     scaled = vectors / np.abs(vectors).max()
     values, axes = np.linalg.eigh(scaled.T @ scaled)
     kept = np.maximum(values, 0.0)
@@ -58,7 +58,7 @@ def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
     return whitened.astype(np.float32)
 
 
-MADE_UP = 2000  # people, where no user vectors are given
+MADE_UP = 2000  # people, where there are no user vectors
 MOST_PEOPLE = 4000
 _SHORTEST, _LONGEST = 20, 150
 _SHOWN = 60  # characters of a key
@@ -67,31 +67,31 @@ _AT_ONCE = 1 << 23  # scores in memory
 Pairs = NDArray[np.int64]
 
 
-def of_people(
-    people: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
+def simulate_likes_of_users(
+    users: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
 ) -> Pairs:
-    """Return likes (n, 2) of person and item, of at most MOST_PEOPLE of people (m, D), by chance.
+    """Draw likes (n, 2) of person and item, of at most MOST_PEOPLE of users (m, D), drawn too.
 
-    Raises DataError for people of another geometry than the items'.
+    Raises DataError for users of another geometry than the items'.
     """
-    if people.shape[1] != vectors.shape[1]:
-        sizes = f"user vectors have {people.shape[1]} numbers, item vectors {vectors.shape[1]}"
+    if users.shape[1] != vectors.shape[1]:
+        sizes = f"user vectors have {users.shape[1]} numbers, item vectors {vectors.shape[1]}"
         raise DataError(sizes)
-    if len(people) > MOST_PEOPLE:
-        people = people[np.sort(rng.choice(len(people), MOST_PEOPLE, replace=False))]
+    if len(users) > MOST_PEOPLE:
+        users = users[np.sort(rng.choice(len(users), MOST_PEOPLE, replace=False))]
     # Scores far beyond one another's reach are no numbers any more, so both get a unit.
-    return _likes(people / (np.abs(people).max() or 1.0), vectors / np.abs(vectors).max(), rng)
+    return _draw_likes(users / (np.abs(users).max() or 1.0), vectors / np.abs(vectors).max(), rng)
 
 
-def made_up(folded: NDArray[np.float32], rng: np.random.Generator) -> Pairs:
-    """Likes (n, 2) of MADE_UP people who are like one item each; folded: as devices have them."""
-    items = folded.astype(np.float64)
+def simulate_likes(vectors: NDArray[np.float32], rng: np.random.Generator) -> Pairs:
+    """Draw likes (n, 2) of MADE_UP people who are like one item each. vectors: as devices have."""
+    items = vectors.astype(np.float64)
     weights = (items**2).sum(axis=1)
     anchors = rng.choice(len(items), MADE_UP, p=weights / weights.sum())
-    return _likes(items[anchors], items, rng)
+    return _draw_likes(items[anchors], items, rng)
 
 
-def _likes(
+def _draw_likes(
     people: NDArray[np.float64], items: NDArray[np.float64], rng: np.random.Generator
 ) -> Pairs:
     longest = max(min(_LONGEST, len(items) // 2), 1)
@@ -99,34 +99,22 @@ def _likes(
     logs = rng.uniform(np.log(shortest), np.log(longest + 1), len(people))
     lengths = np.minimum(np.exp(logs).astype(np.int64), longest)
     step = max(_AT_ONCE // len(items), 1)
-    parts = [
-        _drawn(people[start : start + step], items, longest, rng)
-        for start in range(0, len(people), step)
-    ]
+    parts = []
+    for start in range(0, len(people), step):
+        scores = people[start : start + step] @ items.T
+        spread = np.maximum(scores.std(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        keys = scores / (_SOFTNESS * spread) + rng.gumbel(size=scores.shape)
+        first = np.argpartition(-keys, longest - 1, axis=1)[:, :longest]
+        order = np.argsort(-np.take_along_axis(keys, first, axis=1), axis=1, kind="stable")
+        parts.append(np.take_along_axis(first, order, axis=1).astype(np.int64))
     liked = np.concatenate(parts)  # (m, longest), the likeliest first
     kept = np.arange(longest) < lengths[:, None]
     return np.column_stack([np.nonzero(kept)[0], liked[kept]])
 
 
-def _drawn(
-    people: NDArray[np.float64],
-    items: NDArray[np.float64],
-    count: int,
-    rng: np.random.Generator,
-) -> Pairs:
-    """So many items each, (m, count), in the order in which they were drawn."""
-    scores = people @ items.T
-    spread = np.maximum(scores.std(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    keys = scores / (_SOFTNESS * spread) + rng.gumbel(size=scores.shape)
-    first = np.argpartition(-keys, count - 1, axis=1)[:, :count]
-    order = np.argsort(-np.take_along_axis(keys, first, axis=1), axis=1, kind="stable")
-    drawn: Pairs = np.take_along_axis(first, order, axis=1).astype(np.int64)
-    return drawn
-
-
 @dataclass(frozen=True, eq=False)
-class GivenItems:
-    """Items by key, in the order that catalogs have, with their vectors (n, D) as given.
+class MatchedItems:
+    """Items by key, in the order that catalogs have, with their vectors (n, D) as they came.
 
     without: how many rows of the items have no vector, and are left out.
     """
@@ -136,8 +124,8 @@ class GivenItems:
     without: int = 0
 
 
-def given_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int = 0) -> GivenItems:
-    """Vectors matched with rows of items: by key, or where there are no keys, row by row.
+def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int = 0) -> MatchedItems:
+    """Match vectors with rows of items: by key, or where there are no keys, row by row.
 
     n_rejected: rows of the file of items that could not be used. Raises DataError where a vector
     has no row, or where rows without keys cannot be matched for certain.
@@ -150,19 +138,19 @@ def given_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int =
                 f"items, {n_rejected:,} left out: give the vectors `keys`"
             )
         keys = tuple(rows)
-    unknown = [each for each in keys if each not in rows]
+    unknown = [key for key in keys if key not in rows]
     if unknown:
         raise DataError(
             f"{len(unknown):,} of {len(keys):,} vectors have no row among the items; the first "
             f"is of {unknown[0][:_SHOWN]!r}"
         )
     order = sorted(range(len(keys)), key=lambda at: key_order(keys[at]))
-    named = tuple(keys[at] for at in order)
-    return GivenItems(named, vectors.numbers[order], len(rows) - len(keys))
+    in_order = tuple(keys[at] for at in order)
+    return MatchedItems(in_order, vectors.numbers[order], len(rows) - len(keys))
 
 
 def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale) -> RatingTable:
-    """Pairs (n, 2) of person and item as ratings, each the highest of the scale."""
+    """Return likes (n, 2) of person and item as ratings, the highest of the scale."""
     person, item = likes.T
     highest = np.full(len(likes), scale.highest)
     return RatingTable(person, item, highest, int(person.max()) + 1, keys)

@@ -20,22 +20,18 @@ from askew.spaces.item_codes import rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste.training import ease
-from askew_server.taste.training.factors import (
-    Histories,
-    fold_in_people,
-    people_of,
-    snapshot,
-)
+from askew_server.taste.training.factors import Histories, fold_in_people, people_of, snapshot
 from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import round_for, scale_of
-from askew_server.taste.training.tuning import learned, tuned
+from askew_server.taste.training.space_fit import round_vectors, scale_of
+from askew_server.taste.training.tuning import fit_factors, tune
 
 
 @dataclass(frozen=True, eq=False)
-class Expressed:
-    """People, and the items that their tastes are expressed in: keys, vectors (n_items, D) rounded
-    to what codes of these scales (D,) can say, and boosts (n_items,). neighbors: where vectors
-    leave something that is worth saying.
+class FittedItems:
+    """Items, and the people whose tastes they express.
+
+    vectors: (n_items, D), rounded to what codes of these scales (D,) can say. boosts: (n_items,).
+    neighbors: where vectors leave something that is worth saying.
     """
 
     keys: tuple[str, ...]
@@ -47,35 +43,36 @@ class Expressed:
     options: TrainingOptions
     neighbors: Neighbors | None = field(default=None, repr=False)
 
-    def in_order(self, order: NDArray[np.int64]) -> Expressed:
-        """The same items in another order (n_items,)."""
-        people = Histories(self.people.likes[:, order], self.people.seen[:, order])
-        keys = tuple([self.keys[item] for item in order])
-        vectors, boosts = self.vectors[order], self.boosts[order]
-        found = self.neighbors and self.neighbors.moved(np.argsort(order), len(order))
+    def in_order(self, order: NDArray[np.int64]) -> FittedItems:
+        """Return the same items in another order (n_items,)."""
         return replace(
-            self, keys=keys, vectors=vectors, boosts=boosts, people=people, neighbors=found
+            self,
+            keys=tuple([self.keys[item] for item in order]),
+            vectors=self.vectors[order],
+            boosts=self.boosts[order],
+            people=self.people.select_items(order),
+            neighbors=self.neighbors and self.neighbors.moved(np.argsort(order), len(order)),
         )
 
     @property
     def scoring(self) -> NDArray[np.float32]:
-        """What a taste is multiplied with to rank, (n_items, D)."""
+        """Return what a taste is multiplied with to rank, (n_items, D)."""
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 
 
 class VectorSource(ABC):
-    """Gives the vectors of a training. fixed: they were there before anybody was trained on."""
+    """Where a training has its vectors from. fixed: from before anybody was trained on."""
 
     fixed = True
 
-    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
-        """Return a penalty, a dimension and neighbors that suit these people."""
+    def tune(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
+        """Choose a penalty, a dimension and neighbors that suit these people."""
         return options
 
     @abstractmethod
-    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
-        """Return the people of a table. Raises DataError where they cannot be expressed so."""
+    def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
+        """Express the people of a table in items. Raises DataError where that cannot be."""
 
 
 class LearnedVectors(VectorSource):
@@ -83,49 +80,32 @@ class LearnedVectors(VectorSource):
 
     fixed = False
 
-    def tuned(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
-        """What does best for some of these people by likes held out; nothing for too few."""
+    def tune(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
+        """Choose what does best for some of these people by likes held out; nothing for too few."""
         try:
-            people = _told(table, options)[1]
+            people = _often_rated_histories(table, options)[1]
         except DataError:
             return options
-        return tuned(people, options).of(options)
+        return tune(people, options)
 
-    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
-        """As many dimensions as were asked for, or as do best, or as the ratings have."""
-        keys, people = _told(table, options)
+    def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
+        """Fit as many dimensions as were asked for, or as do best, or as the ratings have."""
+        keys, people = _often_rated_histories(table, options)
         scale = scale_of(table, options.like_from)
-        design = tuned(people, options)
-        options, factors = design.of(options), learned(people.likes, design)
+        options = tune(people, options)
+        penalty, rank = options.penalty or 0.0, options.ranking_dimension or 0
+        factors = fit_factors(people.likes, penalty, rank)
         exact = factors.vectors.astype(np.float32)
         tastes = fold_in_people(snapshot(people, options.seed), exact, options.least_likes)
-        vectors, scales = round_for(tastes.vectors, exact)
+        vectors, scales = round_vectors(tastes.vectors, exact)
         boosts = rounded_boosts(factors.boosts.astype(np.float32))
-        found = _neighbors(factors, vectors, options.neighbors or 0)
-        return Expressed(keys, vectors, boosts, scales, scale, people, options, found)
+        neighbors = _encode_neighbors(factors, vectors, options.neighbors or 0)
+        return FittedItems(keys, vectors, boosts, scales, scale, people, options, neighbors)
 
 
-def _neighbors(factors: ease.Factors, vectors: NDArray[np.float32], most: int) -> Neighbors | None:
-    """What these vectors leave, in codes of 4 bits: the largest is 15."""
-    if not most or factors.inverse is None:
-        return None
-    pairs = ease.residual(factors.inverse, factors.scale, vectors, most)
-    step = float(pairs.value.max(initial=0)) / TOP
-    codes = np.rint(pairs.value / (step or 1)).astype(np.uint8)
-    said = np.flatnonzero(codes)
-    if not said.size:
-        return None
-    said = said[np.argsort(pairs.item[said], kind="stable")]
-    item = pairs.item[said]
-    place = np.arange(len(item)) - np.searchsorted(item, item)
-    shape = (len(vectors), most)
-    items_of, codes_of = np.zeros(shape, np.uint16), np.zeros(shape, np.uint8)
-    items_of[item, place], codes_of[item, place] = pairs.neighbor[said], codes[said]
-    return Neighbors(items_of, codes_of, step)
-
-
-def _told(table: RatingTable, options: TrainingOptions) -> tuple[tuple[str, ...], Histories]:
-    """The items that are rated often enough, and the people. Raises DataError for too few."""
+def _often_rated_histories(
+    table: RatingTable, options: TrainingOptions
+) -> tuple[tuple[str, ...], Histories]:
     scale, kept = scale_of(table, options.like_from), often_rated(table, options.min_ratings)
     if min(table.n_people, len(kept)) - 1 < options.dimension:
         raise DataError(
@@ -133,6 +113,26 @@ def _told(table: RatingTable, options: TrainingOptions) -> tuple[tuple[str, ...]
             f"{options.min_ratings} ratings do not make {options.dimension} dimensions"
         )
     return tuple(table.item_keys[i] for i in kept), people_of(table, kept, scale)
+
+
+def _encode_neighbors(
+    factors: ease.Factors, vectors: NDArray[np.float32], most: int
+) -> Neighbors | None:
+    if not most or factors.inverse is None:
+        return None
+    pairs = ease.residual(factors.inverse, factors.scale, vectors, most)
+    step = float(pairs.value.max(initial=0)) / TOP
+    codes = np.rint(pairs.value / (step or 1)).astype(np.uint8)
+    kept = np.flatnonzero(codes)
+    if not kept.size:
+        return None
+    kept = kept[np.argsort(pairs.item[kept], kind="stable")]
+    item = pairs.item[kept]
+    place = np.arange(len(item)) - np.searchsorted(item, item)
+    shape = (len(vectors), most)
+    items_of, codes_of = np.zeros(shape, np.uint16), np.zeros(shape, np.uint8)
+    items_of[item, place], codes_of[item, place] = pairs.neighbor[kept], codes[kept]
+    return Neighbors(items_of, codes_of, step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,24 +144,24 @@ class FixedVectors(VectorSource):
     boosts: NDArray[np.float32] = field(repr=False)
     space: FeatureSpace
 
-    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
-        """All its items, rated or not. Raises ParameterError for another scale or dimension."""
-        if options.like_from not in {None, self.space.scale.like_from}:
-            limit = f"{self.space.scale.like_from:g}, as in the model that the vectors are from"
+    def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
+        """Keep all its items, rated or not. Raises ParameterError for another scale, or counts."""
+        scale, scales = self.space.scale, self.space.scales
+        if options.like_from not in {None, scale.like_from}:
+            limit = f"{scale.like_from:g}, as in the model that the vectors are from"
             raise ParameterError("like_from", options.like_from, limit)
-        if table.scale not in {None, self.space.scale}:
+        if table.scale not in {None, scale}:
             limit = "left out: the vectors are from a model of ratings"
             raise ParameterError("counts", options.counts, limit)
         options = replace(options, ranking_dimension=self.vectors.shape[1])
-        scale, scales = self.space.scale, self.space.scales
         people = people_by_key(table, self.keys, scale)
-        return Expressed(self.keys, self.vectors, self.boosts, scales, scale, people, options)
+        return FittedItems(self.keys, self.vectors, self.boosts, scales, scale, people, options)
 
 
 @dataclass(frozen=True, eq=False)
 class ImportedVectors(VectorSource):
     """Items and vectors that were not made of these people, which codes cannot say yet. boosts:
-    1 each where there are none.
+    1 for every item where there are none.
     """
 
     keys: tuple[str, ...]
@@ -169,22 +169,23 @@ class ImportedVectors(VectorSource):
     scale: RatingScale
     boosts: NDArray[np.float32] | None = field(default=None, repr=False)
 
-    def express(self, table: RatingTable, options: TrainingOptions) -> Expressed:
-        """All its items, rounded so that these people's scores stay."""
+    def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
+        """Keep all its items, rounded so that these people's scores stay."""
         people = people_by_key(table, self.keys, self.scale)
         tastes = fold_in_people(people, self.vectors, options.least_likes)
-        vectors, scales = round_for(tastes.vectors, self.vectors)
-        alike = np.ones(len(vectors), dtype=np.float32)
-        boosts = alike if self.boosts is None else rounded_boosts(self.boosts)
-        return Expressed(self.keys, vectors, boosts, scales, self.scale, people, options)
+        vectors, scales = round_vectors(tastes.vectors, self.vectors)
+        boosts = np.ones(len(vectors), dtype=np.float32)
+        if self.boosts is not None:
+            boosts = rounded_boosts(self.boosts)
+        return FittedItems(self.keys, vectors, boosts, scales, self.scale, people, options)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:
-    """The items with at least so many ratings, in the table's order."""
+    """Return the items with at least so many ratings, in the table's order."""
     return np.flatnonzero(np.bincount(table.item, minlength=len(table.item_keys)) >= least)
 
 
-def matched(
+def match_keys(
     keys: Sequence[str], others: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places of keys that both have, in the ones and in the others. Raises DataError
@@ -199,13 +200,13 @@ def matched(
 
 
 def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> Histories:
-    """Who likes and has seen what of the items with these keys. Raises DataError for none."""
-    new, old = matched(keys, table.item_keys)
-    found = people_of(table, old, scale)
-    shape = (table.n_people, len(keys))
-    return Histories(*(_spread(part, new, shape) for part in (found.likes, found.seen)))
+    """Return the histories of all people, of the items of these keys. Raises DataError for none."""
+    new, old = match_keys(keys, table.item_keys)
+    people = people_of(table, old, scale)
 
+    def spread(part: csr_array) -> csr_array:
+        where = part.tocoo()
+        place = (where.row, new[where.col])
+        return csr_array((where.data, place), shape=(table.n_people, len(keys)))
 
-def _spread(part: csr_array, columns: NDArray[np.int64], shape: tuple[int, int]) -> csr_array:
-    where = part.tocoo()
-    return csr_array((where.data, (where.row, columns[where.col])), shape=shape)
+    return Histories(spread(people.likes), spread(people.seen))

@@ -86,9 +86,9 @@ class TrainingOptions:
             if number is not None and not 0 < number < float("inf"):
                 raise ParameterError(name, number, "above 0 and finite")
         for name, (least, most) in _BETWEEN.items():
-            given = getattr(self, name)
-            if given is not None and not least <= given <= most:
-                raise ParameterError(name, given, f"from {least} to {most}")
+            number = getattr(self, name)
+            if number is not None and not least <= number <= most:
+                raise ParameterError(name, number, f"from {least} to {most}")
 
 
 _SMALLEST = 100
@@ -104,7 +104,7 @@ UPDATED = (
 
 
 def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
-    """The largest power of four within each count of likes, 1 where there are none."""
+    """Return the largest power of four within each count of likes, 1 where there are none."""
     import numpy as np
 
     _, exponents = np.frexp(np.maximum(likes, 1.0))  # n = m 2**e with m in [1/2, 1)
@@ -113,18 +113,18 @@ def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
 
 
 def about(count: int) -> int:
-    """A count, rounded to one digit; at least 100."""
+    """Round a count to one digit, and to at least 100."""
     return max(round(count, 1 - len(str(count))), _SMALLEST)
 
 
 def in_words(count: int) -> str:
-    """How many, for a card: "about 6,000" or "fewer than 100"."""
+    """Say how many, for a card: "about 6,000" or "fewer than 100"."""
     return f"about {about(count):,}" if count >= _SMALLEST else f"fewer than {_SMALLEST}"
 
 
 def what_it_tells(made_of_people: str) -> tuple[str, ...]:
-    """What to tell the operator, who decides who gets a model. made_of_people: LEARNED,
-    FIXED or UPDATED.
+    """Say what a model tells, for the operator, who decides who gets it. made_of_people: LEARNED,
+    FIXED, GIVEN or UPDATED.
     """
     return (
         "of the people it was trained on, and it promises them nothing:",

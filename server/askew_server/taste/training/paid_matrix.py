@@ -65,8 +65,8 @@ class MatrixPlan:
     noise: NoisyCovariance
 
     def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
-        """The spend, as `ReleasePlan.charge_request` has it: what the operator says decides, and so
-        not what the ratings call their columns.
+        """Return the spend, as `ReleasePlan.charge_request` has it: what the operator says decides,
+        and so not what the ratings call their columns.
         """
         task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
         for column in ("unit_column", "item_column", "rating_column"):
@@ -86,7 +86,7 @@ class MatrixPlan:
 
 @dataclass(frozen=True)
 class MatrixJob:
-    """Where a noisy matrix is paid, counted and drawn. report: told each step as it begins."""
+    """Where a noisy matrix is paid, counted and drawn. report: is called as each step begins."""
 
     ledger: Ledger
     count: Callable[[LikesTask], Matrix]
@@ -94,7 +94,7 @@ class MatrixJob:
     report: Callable[[str], object] = lambda _: None
 
     def make(self, plan: MatrixPlan, request: ChargeRequest, file: Path) -> Matrix:
-        """The noisy matrix, which is in the file from then on.
+        """Return the noisy matrix, which is in the file from then on.
 
         Raises what the ledger and the engine raise, and DataError where it was paid and made before
         and the file is another, or none, or where it is to be paid and a file is there already.
@@ -129,7 +129,7 @@ class MatrixJob:
 
 
 def made_before(stored: StoredRelease, file: Path) -> Matrix:
-    """The noisy matrix that was paid for and made before. Raises DataError where the file is
+    """Read the noisy matrix that was paid for and made before. Raises DataError where the file is
     another, or none.
     """
     if not file.exists():
@@ -138,19 +138,19 @@ def made_before(stored: StoredRelease, file: Path) -> Matrix:
             f" {NOISY} of the model that has it to {file}, and ask again; --as-of or --again"
             " makes another, which is paid"
         )
-    _, noisy, found = read(file)
-    if found != str(json.loads(stored.payload)["sha256"]):
+    _, noisy, digest = read(file)
+    if digest != str(json.loads(stored.payload)["sha256"]):
         raise DataError(f"{file}: it is not the noisy matrix that charge {stored.id} paid for")
     return noisy
 
 
 def digest_of_keys(keys: tuple[str, ...]) -> str:
-    """SHA-256 of a catalog's keys, in their order."""
+    """Return the SHA-256 of a catalog's keys, in their order."""
     return sha256(json.dumps(keys).encode()).hexdigest()
 
 
 def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
-    """Writes the file, all of it or nothing, through to the disk; the SHA-256 of its bytes.
+    """Write the file, all of it or nothing, through to the disk. Returns the SHA-256 of its bytes.
 
     Raises ArtifactError where it cannot be written.
     """
@@ -182,7 +182,7 @@ def _parts(fields: MatrixFields, noisy: Matrix) -> Iterator[bytes]:
 
 
 def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
-    """What a file is of, its matrix, and the SHA-256 of its bytes.
+    """Read a file. Returns its first line, its matrix, and the SHA-256 of its bytes.
 
     Raises ArtifactError for a file that is none, of another size than its first line says, or
     larger than any.
@@ -212,7 +212,7 @@ def _read(opened: BinaryIO, file: Path) -> tuple[MatrixFields, Matrix, str]:
 
 
 def lifetime(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
-    """What is left of a data set's epsilon, and how many such matrices it pays for."""
-    found = ledger.dataset(dataset)
-    left, delta = found.cap.epsilon - found.spent.epsilon, found.cap.delta - found.spent.delta
+    """Return what is left of a data set's epsilon, and how many such matrices it pays for."""
+    cap, spent = (data := ledger.dataset(dataset)).cap, data.spent
+    left, delta = cap.epsilon - spent.epsilon, cap.delta - spent.delta
     return left, max(0, int(min(left / noise.epsilon, delta / noise.delta)))

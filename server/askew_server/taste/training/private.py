@@ -91,7 +91,7 @@ class PrivateParameters:
 
     @cached_property
     def sigma(self) -> float:
-        """The standard deviation of the noise beside the diagonal, in units of 2**24."""
+        """Return the standard deviation of the noise beside the diagonal, in units of 2**24."""
         return NoisyCovariance(self.epsilon, self.delta).sigma
 
 
@@ -111,13 +111,13 @@ class KeptItems:
     edge: float
 
 
-def popular(noisy: Noisy) -> NDArray[np.int64]:
-    """The places of all items, the most liked first by their noisy row sums; ties by place."""
+def rank_by_likes(noisy: Noisy) -> NDArray[np.int64]:
+    """Return the places of all items by their noisy row sums, the most liked first."""
     return np.argsort(-_likes(noisy), kind="stable")
 
 
 def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
-    """The items whose likes rise above the noise. Raises DataError where too few do."""
+    """Keep the items whose likes rise above the noise. Raises DataError where too few do."""
     likes, people = _likes(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
     least = sure * parameters.sigma * math.sqrt(len(noisy))
@@ -136,7 +136,7 @@ def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
 
 
 def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
-    """Symmetric EASE of what noise leaves of a matrix, by products with its eigenvectors."""
+    """Factorize what noise leaves of a matrix, by products with its eigenvectors."""
     values, axes = _cleaned(kept.matrix, kept.edge)
     penalty = _PENALTY * float(values.sum())
     rank = min(parameters.training.ranking_dimension or RANK, len(values), len(axes) - 1)
@@ -147,7 +147,7 @@ def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
 
 
 def penalty_of(likes: csr_array) -> float:
-    """The lambda by which items are folded in with simulated people, whose likes weigh 1 each."""
+    """Return the lambda by which items are folded in with simulated people, whose likes weigh 1."""
     return _PENALTY * likes.nnz
 
 
@@ -157,16 +157,14 @@ def _likes(noisy: Noisy) -> Matrix:
 
 
 def _cleaned(matrix: Matrix, edge: float) -> tuple[Matrix, Matrix]:
-    """The eigenvalues that stay, shrunk, ascending, and their eigenvectors. edge: r. Deterministic.
-
-    A tenth of noise's own eigenvalues stay, and lie so close together that iterations for the
-    leading ones hardly end. So a large matrix is reduced whole too, in single precision: that is
-    seven digits of the largest eigenvalue, more than noise leaves.
-    """
+    """Return the eigenvalues that stay, shrunk, ascending, and their eigenvectors. edge: r."""
+    # A tenth of noise's own eigenvalues stay, and lie so close together that iterations for the
+    # leading ones hardly end. So a large matrix is reduced whole too, in single precision: that is
+    # seven digits of the largest eigenvalue, more than noise leaves.
     exact = np.float64 if len(matrix) <= ease.DENSE_ITEMS else np.float32
     own: Matrix = np.array(matrix, dtype=exact, order="F")
-    found, axes = eigh(own, subset_by_value=(_DROPPED * edge, np.inf), overwrite_a=True)
-    values: Matrix = np.asarray(found, dtype=np.float64)
+    values, axes = eigh(own, subset_by_value=(_DROPPED * edge, np.inf), overwrite_a=True)
+    values = np.asarray(values, dtype=np.float64)
     values = (values + np.sqrt(np.maximum(values**2 - edge**2, 0))) / 2
     return values, np.asarray(axes, dtype=np.float64)
 
@@ -183,7 +181,7 @@ class Copula:
 
     @classmethod
     def of(cls, kept: KeptItems, parameters: PrivateParameters) -> Copula:
-        """The law that a noisy matrix suggests."""
+        """Fit the law that a noisy matrix suggests."""
         shares = np.clip(kept.likes / kept.people, 1 / kept.people, _MOST_LIKED)
         lengths = _lengths(shares, parameters.spread)
         thresholds, moves = _margins(shares, lengths)
@@ -200,9 +198,9 @@ class Copula:
         size = (loadings**2).sum(axis=1, keepdims=True)
         return cls(thresholds, moves, loadings * np.sqrt(_EXPLAINED / np.maximum(size, _EXPLAINED)))
 
-    def people(self, count: int, rng: np.random.Generator) -> csr_array:
-        """Likes (count, n) of ones. Everybody likes something, everything is liked by somebody: who
-        comes nearest to it, where nobody would.
+    def sample(self, count: int, rng: np.random.Generator) -> csr_array:
+        """Draw likes (count, n) of ones. Everybody likes something, everything is liked by
+        somebody: who comes nearest to it, where nobody would.
         """
         n, rank = self.loadings.shape
         alone = np.sqrt(1 - (self.loadings**2).sum(axis=1))
@@ -210,16 +208,15 @@ class Copula:
         parts, nearest, fans = [], np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
         for start in range(0, count, step):
             size = min(step, count - start)
-            found = rng.choice(self.moves, size)[:, None] - self.thresholds
-            found += rng.standard_normal((size, rank)) @ self.loadings.T
-            found += alone * rng.standard_normal((size, n))
-            rows = np.arange(size)
-            first = found.argmax(axis=0)
-            nearer = found[first, np.arange(n)] > nearest
+            liking = rng.choice(self.moves, size)[:, None] - self.thresholds
+            liking += rng.standard_normal((size, rank)) @ self.loadings.T
+            liking += alone * rng.standard_normal((size, n))
+            first = liking.argmax(axis=0)
+            nearer = liking[first, np.arange(n)] > nearest
             fans[nearer] = start + first[nearer]
-            nearest = np.maximum(nearest, found.max(axis=0))
-            found[rows, found.argmax(axis=1)] = 1
-            parts.append(csr_array((found > 0).astype(np.float64)))
+            nearest = np.maximum(nearest, liking.max(axis=0))
+            liking[np.arange(size), liking.argmax(axis=1)] = 1
+            parts.append(csr_array((liking > 0).astype(np.float64)))
         likes = csr_array(vstack(parts, format="csr"))
         missing = np.flatnonzero(likes.sum(axis=0) == 0)
         ones = np.ones(len(missing))
@@ -227,19 +224,19 @@ class Copula:
 
 
 def _lengths(shares: Matrix, spread: float) -> Matrix:
-    """Numbers of likes, alike in weight, with the mean that these shares have."""
+    """Return numbers of likes, alike in weight, with the mean that these shares have."""
     mean = float(shares.sum())
     steps = np.exp(spread * ndtri((np.arange(_LENGTHS) + 0.5) / _LENGTHS))
     most = _MOST_LIKED * len(shares)
     lengths: Matrix = np.minimum(mean * steps / steps.mean(), most)
-    for _ in range(_LENGTHS):  # what is cut at the top is given to the others
+    for _ in range(_LENGTHS):  # what is cut at the top goes to the others
         lengths = np.minimum(lengths * mean / lengths.mean(), most)
     return lengths
 
 
 def _margins(shares: Matrix, lengths: Matrix) -> tuple[Matrix, Matrix]:
-    """Thresholds (n,) and moves (lengths,), by which items have these shares and people so many
-    likes: Newton's steps for one and for the other in turn.
+    """Return thresholds (n,) and moves (lengths,), by which items have these shares and people so
+    many likes: Newton's steps for one and for the other in turn.
     """
     thresholds, moves = -ndtri(shares), np.zeros(len(lengths))
     for _ in range(_ROUNDS):

@@ -32,7 +32,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 from askew.dp.privacy import DEVICE_DIAMETER
@@ -48,8 +47,11 @@ _RIDGE = 0.1  # of the mean of C's diagonal: tastes of others than these people
 Vectors = NDArray[np.float32]
 
 
-def round_for(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vectors, Vectors]:
-    """Vectors (n, D) that codes can say, and their scales (D,), for people (m, D) like these."""
+def round_vectors(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vectors, Vectors]:
+    """Round vectors (n, D) to what codes can say, for people with tastes (m, D) like these.
+
+    Returns them with the scales (D,) of their codes.
+    """
     scales = scales_of(np.float32(_REACH) * vectors)
     moment = tastes.T @ tastes / len(tastes)
     mean = float(np.trace(moment)) / len(moment)
@@ -69,7 +71,7 @@ _FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half
 
 
 def scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
-    """The scale of a table; by default the upper quarter of it is a like.
+    """Return the scale of a table; by default the upper quarter of it is a like.
 
     Raises DataError where the ratings have no range, or hardly any is a like by default: then they
     are no ratings as people give them, and what is a like must be said.
@@ -109,61 +111,49 @@ def fit_space(  # noqa: PLR0913
     dimension: int,
     rng: np.random.Generator,
     *,
-    scales: NDArray[np.float32] | None = None,
+    scales: NDArray[np.float32],
 ) -> tuple[FeatureSpace, float]:
-    """Return a space of d dimensions, along the principal axes, that devices enter, and the median
-    distance between two of its people, in tenths of a rating, since a model tells it. scales: of
-    the codes that these vectors are rounded to; those that suit them where they are not.
+    """Fit a space of d dimensions, along the principal axes, that devices enter.
 
-    Raises DataError where people are too much alike to have one.
+    scales: of the codes that these vectors are rounded to. Returns the space and the median
+    distance between two of its people, in tenths of a rating, since a model tells it. Raises
+    DataError where people are too much alike to have one.
     """
     origin = tastes.vectors.mean(axis=0)
-    directions = principal_axes(tastes.vectors, dimension)
+    directions = _principal_axes(tastes.vectors - origin, dimension)
     projected = tastes.vectors @ directions  # (n_people, d)
-    likes = tastes.people.likes
-    draft = Encoder(
+    spread = projected.std(axis=0)
+    if not spread.min() > 1e-6:
+        raise DataError("people are too much alike in these ratings for this many dimensions")
+    quantiles = ndtri(_CUT + (1 - 2 * _CUT) * np.linspace(0, 1, KNOTS))
+    encoder = Encoder(
         directions=directions.astype(np.float32),
         origin=origin.astype(np.float32),
-        knots=_knots(projected),
+        knots=projected.mean(axis=0)[:, None] + spread[:, None] * quantiles,
         clip=1.0,
         least_likes=tastes.least_likes,
         unit=1.0,
     )
-    clip = _clip(np.abs(vectors @ draft.directions) @ draft.slopes, likes)
-    clipped = replace(draft, clip=clip)
-    z = (likes @ clipped.contributions(vectors)) / divisors(likes, tastes.least_likes)
-    median = _median_distance(clipped.ranks(z), rng)
-    unit = float(clipped.unit_within(DEVICE_DIAMETER))
-    codes = scales_of(vectors) if scales is None else scales
-    space = FeatureSpace(scale, replace(clipped, unit=unit), codes)
-    return space, min(max(round(unit * median, 1), 0.1), float(space.diameter))
+    likes = tastes.people.likes
+    sizes = np.abs(vectors @ encoder.directions) @ encoder.slopes
+    order = np.argsort(sizes, kind="stable")
+    reached = np.cumsum(likes.sum(axis=0)[order])
+    within = order[np.searchsorted(reached, (1 - _CLIPPED) * reached[-1])]
+    encoder = replace(encoder, clip=float(sizes[within]))
+    z = (likes @ encoder.contributions(vectors)) / divisors(likes, tastes.least_likes)
+    median = _median_distance(encoder.ranks(z), rng)
+    encoder = replace(encoder, unit=float(encoder.unit_within(DEVICE_DIAMETER)))
+    space = FeatureSpace(scale, encoder, scales)
+    return space, min(max(round(encoder.unit * median, 1), 0.1), float(space.diameter))
 
 
-def principal_axes(tastes: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
-    """The d directions of the largest variance, (D, d), their largest coordinate positive."""
-    centered = tastes - tastes.mean(axis=0)
+def _principal_axes(centered: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
+    """Return the d directions of the largest variance, (D, d), their largest number positive."""
     _, axes = np.linalg.eigh(centered.T @ centered)
     chosen: NDArray[np.float64] = axes[:, ::-1][:, :dimension]
     largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], axis=0)
     signed: NDArray[np.float64] = chosen * np.sign(largest)
     return signed
-
-
-def _knots(projected: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Normal quantiles of each coordinate of people, (d, KNOTS)."""
-    spread = projected.std(axis=0)
-    if not spread.min() > 1e-6:
-        raise DataError("people are too much alike in these ratings for this many dimensions")
-    quantiles = ndtri(_CUT + (1 - 2 * _CUT) * np.linspace(0, 1, KNOTS))
-    knots: NDArray[np.float64] = projected.mean(axis=0)[:, None] + spread[:, None] * quantiles
-    return knots
-
-
-def _clip(sizes: NDArray[np.floating], likes: csr_array) -> float:
-    """The size that all but the largest few contributions of likes stay within."""
-    order = np.argsort(sizes, kind="stable")
-    reached = np.cumsum(likes.sum(axis=0)[order])
-    return float(sizes[order[np.searchsorted(reached, (1 - _CLIPPED) * reached[-1])]])
 
 
 def _median_distance(ranks: NDArray[np.float64], rng: np.random.Generator) -> float:

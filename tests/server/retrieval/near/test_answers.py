@@ -45,7 +45,7 @@ def test_a_question_is_answered_from_its_collection_with_whole_items(kind: Kind)
     model = made_model(kind, Towns(np.array([[49.0, 9.0]]), np.array([1e5]), "made up"))
     answers = MetricAnswers(model)
     for name, k in [("food", 20), ("pharmacies", 60)]:
-        slate = answers.answer(Query(SIGNAL, k, model.card.number_of(name)))
+        slate = answers.answer(Query(SIGNAL, k, model.card.asked_number(name)))
         collection = model.collections[name]
         assert slate.catalog_version == collection.card.version
         assert len(slate.item_ids) == k

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training.factors import divided
+from askew_server.taste.training.factors import split_ratings
 from askew_server.taste.training.item_vectors import people_by_key
 from askew_server.taste.training.options import TrainingOptions
 
@@ -78,7 +78,7 @@ def who_is_told(model: ItemModel) -> list[Told]:
     table, card, catalog = small_table(), model.card, model.catalog
     encoder, found = card.space.encoder, []
     people = people_by_key(table.only(held_out_rows()[0]), tuple(model.keys), card.space.scale)
-    shown, _ = divided(people, OPTIONS.seed)
+    shown, _ = split_ratings(people, OPTIONS.seed)
     for row in range(people.seen.shape[0]):
         likes, known, seen = (
             set(part.indices[part.indptr[row] : part.indptr[row + 1]].tolist())

@@ -95,14 +95,6 @@ def test_a_forged_manifest_is_refused(
     assert refusal(directory)
 
 
-@pytest.mark.parametrize("name", ["shapes", "training", "counts", "files"])
-def test_a_forged_manifest_without_a_field_is_refused(
-    directory: Path, name: str, forge: Callable[..., None], refusal: Callable[[Path], str]
-) -> None:
-    forge(directory, without=name)
-    assert name in refusal(directory)
-
-
 def fewer_factors(card: pb.GetModelCardResponse) -> None:
     space = card.space
     space.directions = space.directions[: len(space.directions) - 4 * (len(space.knots) // 33)]
@@ -206,7 +198,7 @@ def test_shapes_that_differ_from_the_manifest_are_refused(
 
 def tensors(header: object, data: bytes = b"") -> bytes:
     """A safetensors file: the length of its header, the header, and the data."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
 
 
@@ -216,17 +208,10 @@ def tensor(kind: str, shape: list[int], start: int, end: int) -> Fields:
 
 HOSTILE_FILES = {
     "half a length": bytes(4),
-    "the longest header": struct.pack("<Q", 2**64 - 1) + b"{}",
-    "a header longer than the file": struct.pack("<Q", 100) + b"{}",
-    "a header of a million brackets": tensors(b"[" * 1_000_000),
     "overlapping arrays": tensors(
         {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 4, 12)},
         bytes(12),
     ),
-    "an array beyond the end": tensors({"vectors": tensor("F32", [2], 0, 80)}, bytes(8)),
-    "a shape that overflows": tensors({"vectors": tensor("F32", [2**62] * 4, 0, 8)}, bytes(8)),
-    "an unknown kind of number": tensors({"vectors": tensor("PICKLE", [1], 0, 4)}, bytes(4)),
-    "bytes after the end": tensors({}, bytes(100)),
     "a pickle": b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93.",
 }
 
@@ -273,18 +258,8 @@ def test_a_forged_item_is_refused(
     assert refusal(directory)
 
 
-@pytest.mark.parametrize("items", [None, "text", {}, [], [[]]], ids=repr)
+@pytest.mark.parametrize("text", ["", "null", "{}", "[]", "[[]]", "[" * 100_000, "[[" + "9" * 5000])
 def test_forged_items_of_another_structure_are_refused(
-    directory: Path, items: object, refusal: Callable[[Path], str]
-) -> None:
-    forge_items(directory, json.dumps(items))
-    assert refusal(directory)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[", "[" * 100_000, "[[1, 2, " + "9" * 5000 + "]]"], ids=range(4)
-)
-def test_items_that_are_no_json_are_refused(
     directory: Path, text: str, refusal: Callable[[Path], str]
 ) -> None:
     forge_items(directory, text)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.places.theory import log_likelihood
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.stats import chi2
 from server.taste.model.measured_films import (
     N_FILMS,
     OPTIONS,
@@ -24,10 +27,16 @@ from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.measures import Estimate, is_clear, mean_of
 from askew_server.taste.model import item_model
-from askew_server.taste.model.held_out import Figure, Figures, HeldOutGroup, split_people
+from askew_server.taste.model.held_out import (
+    Evaluation,
+    Figure,
+    Figures,
+    simulate_signals,
+    split_people,
+)
 from askew_server.taste.model.item_model import FittedModel, train
 from askew_server.taste.model.shared_slate import default_order, default_size
-from askew_server.taste.training.factors import Histories, divided
+from askew_server.taste.training.factors import Histories, split_ratings
 
 # -- figures ---------------------------------------------------------------------------------------
 
@@ -130,11 +139,11 @@ def test_who_has_nothing_to_be_judged_by_is_left_out() -> None:
     model = without_them()
     catalog, encoder = model.catalog, model.card.space.encoder
     alone = csr_array(np.eye(30, len(catalog)))
-    group = HeldOutGroup.of(*divided(Histories(alone, alone), 0), encoder, catalog, 0)
-    assert len(group) == 0  # who likes one thing shows it, or has nothing to show
-    got = group.served([0])
-    assert Figure.of(got, group.local) == Figure(*[Estimate(0.0, 0.0)] * 2)
-    assert not is_clear(mean_of(got.ndcg), len(group))
+    group = Evaluation.of(*split_ratings(Histories(alone, alone), 0), encoder, catalog)
+    assert len(group.people) == 0  # who likes one thing shows it, or has nothing to show
+    got = group.evaluate_slates(group.rank_first(0), np.array([0]))
+    assert Figure.of(got, got) == Figure(*[Estimate(0.0, 0.0)] * 2)
+    assert not is_clear(mean_of(got.ndcg), len(group.people))
 
 
 # -- default items ---------------------------------------------------------------------------------
@@ -182,3 +191,37 @@ def test_the_first_items_are_what_anybody_would_be_shown() -> None:
     ]
     assert best[0] == max(best)
     assert sorted(model.keys) != list(model.keys)
+
+
+# -- simulated noise -------------------------------------------------------------------------------
+
+DRAWS = 200_000
+FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen
+COARSE = LatticeLaplace(step_exponent=1, inverse_rate=4)
+
+
+def fits(found: NDArray[np.int64], expected: NDArray[np.float64]) -> bool:
+    """A chi-square test of counts against probabilities, the rest pooled into one cell."""
+    counts = np.append(found, DRAWS - found.sum())
+    wanted = DRAWS * np.append(expected, 1 - expected.sum())
+    statistic = float(((counts - wanted) ** 2 / wanted).sum())
+    return bool(chi2.sf(statistic, len(found)) > FALSE_ALARM)
+
+
+@pytest.mark.parametrize("u", [0.0, 0.375, 1.9])
+def test_points_get_the_noise_of_the_lattice(u: float) -> None:
+    drawn = simulate_signals(COARSE, np.full((DRAWS, 1), u), np.random.default_rng(1))
+    values = np.arange(-8, 12)
+    found = np.array([(drawn == z).sum() for z in values])
+    law = {
+        rate: np.exp(
+            [
+                log_likelihood(LatticeLaplace(1, rate), [z], np.array([[u]]))[0]
+                for z in values.tolist()
+            ]
+        )
+        for rate in (3, 4, 5)
+    }
+    assert fits(found, law[4])
+    assert not fits(found, law[3])
+    assert not fits(found, law[5])

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 from small_world import made_space
 
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import RatingScale
-from askew_server.cli import main as cli
-from askew_server.ratings import RatingTable, read_ratings
+from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.training.item_vectors import FixedVectors
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
 
+Run = Callable[..., int]
 SMALL = "--min-ratings 5"
 
 
@@ -38,37 +38,13 @@ def written(path: Path, rows: list[tuple[str, str, int]]) -> Path:
     return path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    words = [word for each in arguments for word in str(each).split("\n")]
-    monkeypatch.setattr("sys.argv", ["askew-server", *words])
-    try:
-        cli.main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
-
-
-def test_counts_are_refused_whole_in_one_line_that_names_the_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before, the strongest rows were left out with a line on stderr, and a model was made."""
-    rows = play_counts()
-    assert max(plays for *_, plays in rows) > 1000
-    path, out = written(tmp_path / "plays.csv", rows), tmp_path / "model"
-    code = run(monkeypatch, "train", "--ratings", path, "--out", out, *SMALL.split())
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert (code, out.exists()) == (1, False)
-    assert "train --counts" in last
-    assert "Nothing of the file was used" in last
-
-
 def test_counts_train_with_every_row_and_without_an_items_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = play_counts()
     path, out = written(tmp_path / "plays.csv", rows), tmp_path / "model"
     options = ["--counts", *SMALL.split()]
-    assert run(monkeypatch, "train", "--ratings", path, "--out", out, *options) == 0
+    assert run("train", "--ratings", path, "--out", out, *options) == 0
     shown = capsys.readouterr()
     assert "bad rows" not in shown.err
     assert f"{len(rows):,} by 120 people of 40 items" in shown.out
@@ -79,19 +55,17 @@ def test_counts_train_with_every_row_and_without_an_items_file(
     assert (first.title, first.year, first.label) == ("Band 0", 1960, "Band 0 (1960)")
 
 
-def test_like_from_says_how_often_is_a_like(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_like_from_says_how_often_is_a_like(tmp_path: Path, run: Run) -> None:
     path, out = written(tmp_path / "plays.csv", play_counts()), tmp_path / "model"
     options = ["--counts", "--like-from", 100, *SMALL.split()]
-    assert run(monkeypatch, "train", "--ratings", path, "--out", out, *options) == 0
+    assert run("train", "--ratings", path, "--out", out, *options) == 0
     model = artifact.load(out)
     assert (model.training.counts, model.training.like_from) == (100.0, None)
     assert 0.4 < model.counts["likes"] / model.counts["ratings"] < 0.8
 
 
 def test_an_update_of_such_a_model_reads_counts_and_keeps_the_titles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run
 ) -> None:
     path, old, new = (tmp_path / name for name in ("plays.csv", "model", "model-2"))
     written(path, play_counts())
@@ -100,40 +74,11 @@ def test_an_update_of_such_a_model_reads_counts_and_keeps_the_titles(
         "item,title\n" + "".join(f"Band {i} ({1960 + i}),Name {i}\n" for i in range(40))
     )
     options = ["--counts", "--items", items, *SMALL.split()]
-    assert run(monkeypatch, "train", "--ratings", path, "--out", old, *options) == 0
+    assert run("train", "--ratings", path, "--out", old, *options) == 0
     written(path, [*play_counts(), *((f"person {p}", "Band 99 (1999)", 4000) for p in range(60))])
-    assert run(monkeypatch, "update", "--model", old, "--ratings", path, "--out", new) == 0
+    assert run("update", "--model", old, "--ratings", path, "--out", new) == 0
     labels = {item.label for item in artifact.load(new).catalog.items}
     assert labels == {*(f"Name {i}" for i in range(40)), "Band 99 (1999)"}
-
-
-def test_counts_of_one_pair_add_up(tmp_path: Path) -> None:
-    """Where ratings of one pair replace each other. 3 + 4 plays are 7, and 7 is a like."""
-    rows = [("a", "x", 3), ("b", "y", 6), ("a", "y", 0), ("a", "x", 4)]
-    table, rejects = read_ratings(written(tmp_path / "p.csv", rows), counts=7.0)
-    assert rejects.count == 0
-    found = zip(table.person, table.item, table.rating, strict=True)
-    assert [(int(p), table.item_keys[i], r) for p, i, r in found] == [
-        (0, "x", 1.0),
-        (1, "y", 0.0),
-        (0, "y", 0.0),
-    ]
-
-
-@pytest.mark.parametrize("rating", ["1000.5", "-1001", "352698"])
-def test_a_rating_beyond_every_scale_refuses_the_file(tmp_path: Path, rating: str) -> None:
-    text, packed = tmp_path / "ratings.csv", tmp_path / "ratings.parquet"
-    text.write_text(f"user,item,rating\n8,9,1\n1,2,{rating}\n8,10,2\n")
-    duckdb.execute(f"COPY (FROM '{text}') TO '{packed}' (FORMAT parquet)")
-    for path, line in ((text, 3), (packed, 2)):
-        with pytest.raises(DataError, match=f"line {line}: .*--counts") as refused:
-            read_ratings(path)
-        assert rating not in str(refused.value)
-
-
-def test_a_count_below_zero_refuses_the_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="line 2: a count must be at least 0"):
-        read_ratings(written(tmp_path / "p.csv", [("a", "x", -1)]), counts=1.0)
 
 
 def table_of(ratings: list[float]) -> RatingTable:
@@ -161,7 +106,7 @@ def test_one_value_alone_names_the_option() -> None:
 def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:
     vectors = FixedVectors(("0", "1"), np.eye(2, dtype="f4"), np.ones(2, "f4"), made_space())
     with pytest.raises(ParameterError, match="counts"):
-        vectors.express(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))
+        vectors.fit(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))
 
 
 @pytest.mark.parametrize("least", [0.0, -1.0, float("nan"), float("inf")])

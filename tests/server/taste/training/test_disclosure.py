@@ -19,18 +19,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import ParameterError
-from askew.spaces import item_codes
-from askew.spaces.item_codes import scales_of
+from askew.spaces.item_codes import rounded, scales_of
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.model.shared_slate import default_first, shared_slate
+from askew_server.taste.model.shared_slate import order_items, shared_slate
 from askew_server.taste.training import ease
 from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
 from askew_server.taste.training.item_vectors import (
-    Expressed,
+    FittedItems,
     FixedVectors,
     LearnedVectors,
     often_rated,
@@ -213,7 +212,7 @@ class Published:
 def published(table: RatingTable) -> Published:
     """By training itself, with the penalty of `trained`, so that nothing else moves."""
     options = replace(OPTIONS, penalty=100.0, neighbors=13)
-    told = LearnedVectors().express(table, options)
+    told = LearnedVectors().fit(table, options)
     n = len(told.keys)
     listed = np.zeros((n, n))
     if told.neighbors is not None:
@@ -222,10 +221,10 @@ def published(table: RatingTable) -> Published:
     return Published(told.vectors, told.boosts, listed + listed.T, places_of(told))
 
 
-def places_of(told: Expressed) -> NDArray[np.float64]:
+def places_of(told: FittedItems) -> NDArray[np.float64]:
     """By training itself, for devices that hold ten items."""
     fewer = replace(told.options, default_items=10)
-    ordered, held = default_first(replace(told, options=fewer), {})
+    ordered, held = order_items(replace(told, options=fewer), {})
     tastes = fold_in_people(snapshot(ordered.people, 0), ordered.vectors, fewer.least_likes)
     slate = shared_slate(tastes, ordered.scoring, np.random.default_rng(0), held)
     places = np.full((2, len(told.keys)), float(len(told.keys)))
@@ -239,7 +238,8 @@ def old_model(table: RatingTable) -> Published:
     """PureSVD at 4 bits, which this model is never to tell more than."""
     matrix = likes_in(table).toarray()
     _, _, rows = np.linalg.svd(matrix, full_matrices=False)
-    vectors = in_codes(rows[: OPTIONS.ranking_dimension].T.astype(np.float32))
+    vectors = rows[: OPTIONS.ranking_dimension].T.astype(np.float32)
+    vectors = rounded(vectors, scales_of(vectors))
     ones, n = np.ones(len(vectors), np.float32), len(vectors)
     return Published(vectors, ones, np.zeros((n, n)), np.zeros((2, n)))
 
@@ -350,23 +350,6 @@ def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> 
 def likes_in(table: RatingTable) -> csr_array:
     kept = often_rated(table, OPTIONS.min_ratings)
     return people_of(table, kept, scale_of(table, None)).likes
-
-
-def factors(table: RatingTable) -> NDArray[np.float32]:
-    """As training learns them, before they are rounded."""
-    return ease.fit(ease.gram_of(likes_in(table)), 100, 8).vectors.astype(np.float32)
-
-
-def in_codes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """As they are kept."""
-    return item_codes.rounded(vectors, scales_of(vectors))
-
-
-def marked(before: NDArray[np.float32], after: NDArray[np.float32], newcomer: int) -> float:
-    """The part of the newcomer's likes that two trainings give back."""
-    left, _, right = np.linalg.svd(before.T @ after)
-    marks = np.linalg.svd(after - before @ (left @ right), full_matrices=False)[0][:, 0]
-    return max(overlap(marks, newcomer), overlap(-marks, newcomer))
 
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:

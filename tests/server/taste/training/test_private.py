@@ -21,7 +21,6 @@ from askew_server.taste.training.private import (
     PrivateParameters,
     factors_of,
     kept_items,
-    popular,
 )
 
 SURE = PrivateParameters(  # next to no noise
@@ -107,19 +106,13 @@ def test_noise_without_people_is_refused(matrix: np.ndarray, match: str) -> None
         factors_of(kept_items(matrix, PARAMETERS), PARAMETERS)
 
 
-def test_the_most_liked_items_come_first() -> None:
-    """Ties by place."""
-    assert popular(exact())[:5].tolist() == np.argsort(-totals(), kind="stable")[:5].tolist()
-    assert popular(np.ones((3, 3), np.int64)).tolist() == [0, 1, 2]
-
-
 # -- simulated people ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def people() -> csr_array:
     kept = kept_items(exact(), SURE)
-    return Copula.of(kept, SURE).people(20_000, np.random.default_rng(1))
+    return Copula.of(kept, SURE).sample(20_000, np.random.default_rng(1))
 
 
 def test_simulated_people_like_items_as_often_as_people_do(people: csr_array) -> None:
@@ -153,7 +146,7 @@ def test_lengths_of_histories_are_as_spread_as_was_said() -> None:
     kept = kept_items(exact(), SURE)
     rng = np.random.default_rng(2)
     narrow, wide = (
-        np.asarray(Copula.of(kept, replace(SURE, spread=spread)).people(4000, rng).sum(axis=1))
+        np.asarray(Copula.of(kept, replace(SURE, spread=spread)).sample(4000, rng).sum(axis=1))
         for spread in (0.1, 1.0)
     )
     assert narrow.mean() == pytest.approx(wide.mean(), rel=0.05)
@@ -162,7 +155,7 @@ def test_lengths_of_histories_are_as_spread_as_was_said() -> None:
 
 def test_everybody_likes_something_and_everything_is_liked(people: csr_array) -> None:
     """Also of few people, and of items that hardly anybody likes."""
-    few = Copula.of(kept_items(exact(), SURE), SURE).people(10, np.random.default_rng(3))
+    few = Copula.of(kept_items(exact(), SURE), SURE).sample(10, np.random.default_rng(3))
     for some in (people, few):
         assert np.asarray(some.sum(axis=0)).min() >= 1
         assert np.asarray(some.sum(axis=1)).min() >= 1

@@ -27,7 +27,7 @@ from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, import_model
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.given_vectors import for_devices, given_items
+from askew_server.taste.training.given_vectors import for_devices, match_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
@@ -127,7 +127,7 @@ def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION)
     scale = RatingScale.between(1, 5)
     with threadpool_limits(1):
-        return import_model(given_items(vectors, rows), of_people, rows, training, scale)[0]
+        return import_model(match_items(vectors, rows), of_people, rows, training, scale)[0]
 
 
 def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None:
@@ -168,14 +168,6 @@ def test_an_option_that_cannot_be_is_refused_in_one_line(
     error = capsys.readouterr().err
     assert reason in error.splitlines()[-1]
     assert not out.exists()
-
-
-def test_nothing_is_overwritten(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And that is said before anything is read."""
-    assert run("import", "no", "--items", "no", "--out", tmp_path) == 2
-    assert "does not exist yet" in capsys.readouterr().err
 
 
 def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal(

@@ -1,0 +1,91 @@
+"""The mechanisms that a caller may name, and what has to be known before one is built.
+
+name                  class                 domain   returns  delta  what a unit may change
+canonical             Canonical             known    set      none   every count, by at most 1
+one-shot              OneShot               known    set      none   the same
+joint, pnf-joint      Joint, PNFJoint       known    ranking  none   the same
+peeling               Peeling               known    ranking  none   the same
+permute-and-flip      PermuteAndFlip        known    ranking  none   the same
+concentrated-peeling  ConcentratedPeeling   known    ranking  > 0    the same
+laplace-counts        LaplaceCounts         known    ranking  none   max_items_per_unit counts
+limited-domain        LimitedDomain         any      ranking  > 0    max_items_per_unit counts
+laplace-domain        LaplaceLimitedDomain  any      ranking  > 0    max_items_per_unit counts
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from askew.dp.composition import rounds_of
+from askew.dp.privacy import NeighboringRelation
+from askew.mechanisms.canonical import Canonical
+from askew.mechanisms.joint import Joint, PNFJoint
+from askew.mechanisms.limited_domain import LaplaceLimitedDomain, LimitedDomain
+from askew.mechanisms.lipschitz import (
+    ConcentratedPeeling,
+    LaplaceCounts,
+    OneShot,
+    Peeling,
+    PermuteAndFlip,
+)
+
+LEAST_DEPTH: Final = 1000  # of a limited domain: deeper is hardly worse, and loses no candidate
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A mechanism over counts. is_ranged: its loss is bounded-range rounds (`ranged_loss`).
+
+    needs_bound: its noise or its threshold depends on how many counts a unit may change.
+    """
+
+    mechanism: Any
+    ranked: bool = True
+    needs_catalog: bool = True
+    needs_delta: bool = False
+    needs_bound: bool = False
+    is_ranged: bool = False
+
+    def build(
+        self,
+        k: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        neighbors: NeighboringRelation,
+        bound: int | None,
+    ) -> Any:
+        """Build the mechanism that costs (epsilon, delta) in all. Raises ParameterError.
+
+        delta is not spent where none is needed. bound: max_items_per_unit, not asked for where the
+        noise does not depend on it. Limited domains look LEAST_DEPTH items deep, or k, or bound.
+        """
+        chosen: dict[str, Any] = {"k": k, "epsilon": epsilon, "neighbors": neighbors}
+        if self.needs_delta:
+            chosen["delta"] = delta
+        if self.needs_bound:
+            chosen["max_items_per_unit"] = bound
+        if not self.needs_catalog:
+            chosen["kbar"] = max(k, bound or 0, LEAST_DEPTH)
+        if self.mechanism is LimitedDomain:  # which counts by round
+            chosen["epsilon"], chosen["delta"] = rounds_of(epsilon, delta, k)
+        return self.mechanism(**chosen)
+
+
+KINDS: Final = {
+    "canonical": Kind(Canonical, ranked=False, is_ranged=True),
+    "one-shot": Kind(OneShot, ranked=False),
+    "joint": Kind(Joint, is_ranged=True),
+    "pnf-joint": Kind(PNFJoint),
+    "peeling": Kind(Peeling, is_ranged=True),
+    "permute-and-flip": Kind(PermuteAndFlip),
+    "concentrated-peeling": Kind(ConcentratedPeeling, needs_delta=True, is_ranged=True),
+    "laplace-counts": Kind(LaplaceCounts, needs_bound=True),
+    "limited-domain": Kind(
+        LimitedDomain, needs_catalog=False, needs_delta=True, needs_bound=True, is_ranged=True
+    ),
+    "laplace-domain": Kind(
+        LaplaceLimitedDomain, needs_catalog=False, needs_delta=True, needs_bound=True
+    ),
+}
