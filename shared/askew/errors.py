@@ -96,9 +96,7 @@ _LONGEST_SHOWN = 200  # characters
 
 
 def shown(value: object) -> str:
-    """Return a value as a person would type it: text in quotes, numbers of any type by their
-    digits.
-    """
+    """Return a value as a person would type it: text in quotes, numbers by their digits."""
     if isinstance(value, tuple):
         return ", ".join(map(shown, value)) or "none"
     try:

@@ -112,9 +112,7 @@ class CatalogCache:
         return body
 
     def metric_card(self) -> tuple[int, bytes] | None:
-        """Return the Monday of the card of places that lies there, and its bytes. Raises
-        CacheError.
-        """
+        """Return the Monday of the kept card of places, and its bytes. Raises CacheError."""
         path = self.directory / _CARD
         check_own(path, "card of what is held", CacheError)
         try:

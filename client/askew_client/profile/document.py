@@ -91,9 +91,7 @@ class NamedPlace:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> NamedPlace:
-        """Return the place of `to_json`. Raises PlaceError, KeyError, TypeError, ValueError for
-        anything else.
-        """
+        """Return the place of `to_json`. Raises PlaceError, KeyError, TypeError or ValueError."""
         if "position" in value:
             latitude, longitude = value["position"]
             return cls(value["handle"], Position(float(latitude), float(longitude)))
@@ -139,9 +137,7 @@ class ReceivedItem:
 
     @classmethod
     def from_json(cls, value: Sequence[Any]) -> Self:
-        """Return the item of `to_json`. Raises AskewError, ValueError or TypeError for anything
-        else.
-        """
+        """Return the item of `to_json`. Raises AskewError, ValueError or TypeError."""
         title, year, genres, codes, boost = value
         return cls(Item(title, year, tuple(genres)), bytes.fromhex(codes), int(boost))
 
@@ -174,9 +170,7 @@ class ReceivedItems:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """Return the items of `to_json`. Raises AskewError, ValueError, KeyError or TypeError
-        otherwise.
-        """
+        """Return the items of `to_json`. Raises AskewError, ValueError, KeyError or TypeError."""
         return cls(str(value["space"]), tuple(map(ReceivedItem.from_json, value["items"])))
 
 
@@ -248,16 +242,12 @@ class ProfileDocument:
         )
 
     def without_answers(self) -> ProfileDocument:
-        """Return the same ratings without a past: of what answers brought, only what is rated
-        stays.
-        """
+        """Return the same ratings without answers: of what those brought, what is rated stays."""
         received = self.received.only(lambda label: title_key(label) in self.rated)
         return replace(self, answers=(), received=received, unanswered=None)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
-        """Return the profile with one more place. Raises PlaceError for a name that is taken or
-        empty.
-        """
+        """Return the profile with one more place. Raises PlaceError for a taken or bad name."""
         self.check_new(name)
         return replace(self, places={**self.places, name: place})
 

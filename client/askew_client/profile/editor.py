@@ -64,9 +64,7 @@ class ProfileService:
             )
 
     def knows(self, label: str) -> bool:
-        """Return True if an item that is held or was met has this title; before a connection, for
-        any.
-        """
+        """Return True if an item, held or met, has this title; before a connection, always."""
         with self._profile.guard.private():
             return _has(self._known(self._profile.read()), label)
 

@@ -50,9 +50,7 @@ def country_called(text: str) -> Country | None:
 
 
 def region_words(text: str) -> tuple[str, ...]:
-    """Return what a region of one's own edges tells, and the countries that hold it; () of a
-    country.
-    """
+    """Return what a region of own edges tells, and countries that hold it; () of a country."""
     if "/" not in text:
         return ()
     own = region_of(text)

@@ -35,9 +35,7 @@ OPENING: Final = AskewError("the device is still opening its files")
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
-    """Return what was asked for, or its error as words: here the app catches what the device
-    raises.
-    """
+    """Return what was asked for, or its error in words: the app catches all errors here."""
     try:
         return await asked
     except AskewError as error:

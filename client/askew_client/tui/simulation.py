@@ -74,9 +74,7 @@ class SimulatedServers(InProcess):
 
 @asynccontextmanager
 async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
-    """Open a made-up person's device, which leaves no file behind and touches none of the real
-    ones.
-    """
+    """Open a made-up person's device, which leaves no file and touches no real one."""
     transport = SimulatedServers(LocalTransport(*simulated_model()), simulated_places())
     with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
         async with open_device(

@@ -92,9 +92,7 @@ class Frame:
         return replace(self, width=max(4, width), height=max(3, height))
 
     def scale(self) -> str:
-        """Return a bar of 1, 2 or 5 times a power of ten kilometers, in at most a third of the
-        width.
-        """
+        """Return a bar of 1, 2 or 5 times a power of ten km, at most a third of the width."""
         most = self.width / 3 * self.km_a_row / 2
         power = 10.0 ** floor(log10(most))
         length = max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power
@@ -286,9 +284,7 @@ class Scene:
 def points_around(
     heat_map: PlaceHeatMap, offsets: Sequence[Sequence[float]]
 ) -> tuple[Position, ...]:
-    """Return where a rule looks: its offsets (k, 2), in kilometers of the device's plane, on the
-    map.
-    """
+    """Return where a rule looks: its offsets (k, 2), in km of the device's plane, on the map."""
     return tuple(heat_map.position(x, y) for x, y in offsets)
 
 

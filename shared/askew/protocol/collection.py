@@ -65,9 +65,7 @@ class Collection:
         return Collection(card, self.coordinates[rows], self.titles.part(rows), columns)
 
     def spread(self, share: float) -> Collection:
-        """Return a share of its items, one at least, evenly along their order: the same for
-        everybody.
-        """
+        """Return a share of its items, one at least, evenly along their order."""
         count = min(len(self), max(1, int(share * len(self))))
         return self.part(np.arange(count, dtype=np.int64) * len(self) // count)
 
@@ -85,9 +83,7 @@ class Collection:
             raise OutOfRange("the version of a collection", "its content's")
 
     def check_values(self) -> None:
-        """Check titles and values as `check`, without the version, which some items alone do not
-        have.
-        """
+        """Check as `check`, without the version, which some items alone do not have."""
         self.titles.check("the titles")
         for attribute, column in zip(self.card.attributes, self.columns, strict=True):
             column.check(f"the column {attribute.name}")

@@ -421,9 +421,7 @@ class ItemSearch:
             self._all = self._every_item()
 
     def looked_at(self, k: int) -> int:
-        """Return how many items an answer of k usually looks at for a probe; never over eight times
-        that.
-        """
+        """Return how many items a probe usually looks at; never over eight times that."""
         layers = self._layers_for(k)
         return len(self._scoring) if layers is None else layers.usual[_size_of(k)]
 

@@ -52,9 +52,7 @@ _TITLES, _YEARS, _LISTS, _GENRES = [
 
 
 def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
-    """Return every file that a server offers: the whole, and the default items where they are
-    fewer.
-    """
+    """Return a server's files: the whole, and the default items where they are fewer."""
     files = {Part.WHOLE: catalog_to_bytes(card, catalog)}
     if card.n_default < len(catalog):
         files[Part.DEFAULT] = catalog_to_bytes(card, catalog.first(card.n_default))
@@ -85,9 +83,7 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
 
 
 def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
-    """Return the card and the items of a file's body: all of the card's, or its default items.
-    Raises a WireError.
-    """
+    """Return the card of a file's body, and all or the default items. Raises a WireError."""
     message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
     card = card_from_message(message.card)
     n = len(message.boosts)

@@ -76,9 +76,7 @@ def answer_to_bytes(document: bytes, budget: BudgetStatus) -> bytes:
 
 
 def answer_from_bytes(data: bytes) -> tuple[Release, bytes, BudgetStatus]:
-    """Return an answer, the very bytes in which it was stored, and the budget after it. Raises a
-    WireError.
-    """
+    """Return an answer, the bytes that were stored, and the budget. Raises a WireError."""
     message = parse(pb.TopKResponse(), data)
     release = release_from_bytes(message.document)
     return release, message.document, _budget(message.budget)

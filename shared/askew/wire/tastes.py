@@ -26,9 +26,7 @@ _Floats = NDArray[np.float32]
 
 
 def slate_to_bytes(slate: Slate, card: ModelCard) -> bytes:
-    """Return the reply on the wire. Its size is that of its items' words, which follow from the
-    signal.
-    """
+    """Return the reply on the wire. Its size follows from its items, and so from the signal."""
     items = [pb.Item(title=i.title, year=i.year or 0, genres=i.genres) for i in slate.items]
     return pb.RetrieveResponse(
         catalog_version=bytes.fromhex(slate.catalog_version),
@@ -87,9 +85,7 @@ def card_from_bytes(data: bytes) -> ModelCard:
 
 
 def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
-    """Return a card of tastes; its space version is computed here, never taken on trust. Raises a
-    WireError.
-    """
+    """Return a card of tastes, whose space version is computed here. Raises a WireError."""
     if message.WhichOneof("kind") == "metric_space":
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True

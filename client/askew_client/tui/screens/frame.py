@@ -29,9 +29,7 @@ _AGAIN: Final = " r tries again, Alt+R while you type."
 
 
 def typed(binding: Binding) -> tuple[Binding, Binding]:
-    """Return a key that is text where something is typed, and the same key with Alt, which never
-    is.
-    """
+    """Return a key that is text in a field, and the same key with Alt, which never is."""
     shown = binding.key_display or binding.key
     alt = replace(binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}", id=None)
     return replace(binding, key_display=shown), alt

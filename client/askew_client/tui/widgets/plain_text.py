@@ -28,9 +28,7 @@ def wrapped(text: str, width: int, rows: int) -> list[str]:
 
 
 def fitted(text: str, width: int) -> str:
-    """Fit the text to exactly `width` cells: padded, or cut with an ellipsis, wide characters
-    whole.
-    """
+    """Pad text to `width` cells, or cut it with an ellipsis, wide characters whole."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:

@@ -27,7 +27,7 @@ from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.density import ByDensity, ByNoise, Density, ExpectedPeople
 from askew_server.retrieval.near.index import MetricIndex, frame_of
-from askew_server.retrieval.near.rules import CodebookRule, Nearest, NearRule, ServedRule
+from askew_server.retrieval.near.rules import CodebookRule, Nearest, NearRule
 from askew_server.retrieval.near.sampled import Sampled, ServedCodebook
 from askew_server.retrieval.near.wants import Wants
 from askew_server.retrieval.snapshot import Snapshot
@@ -60,7 +60,7 @@ def served_rule_of(
     density: Density | None = None,
     wants: Wants | None = None,
     disutility: Disutility | None = None,
-) -> ServedRule:
+) -> NearRule:
     """Return what a server whose card names this rule answers by. Raises as above."""
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
@@ -76,7 +76,7 @@ def _sampled(
     wants: Wants | None,
     *,
     served: bool,
-) -> ServedRule:
+) -> NearRule:
     frame, wants = index.frame, wants or Wants(index)
     if kind is MetricRuleKind.ITEMS:
         people: ExpectedPeople = ByNoise(frame, wants.size)
@@ -95,7 +95,7 @@ class MetricAnswers:
     needs a density of people where there is none.
     """
 
-    def __init__(self, model: MetricModel, rules: Mapping[str, ServedRule] | None = None) -> None:
+    def __init__(self, model: MetricModel, rules: Mapping[str, NearRule] | None = None) -> None:
         self._model = model
         self._rules = _rules_of(model) if rules is None else rules
 
@@ -136,7 +136,7 @@ def _columns_of(collection: Collection) -> Mapping[str, Column]:
     return dict(zip(names, collection.columns, strict=True))
 
 
-def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
+def _rules_of(model: MetricModel) -> Mapping[str, NearRule]:
     space, towns, rules = model.card.space, model.towns, {}
     items = np.concatenate([collection.coordinates for collection in model.collections.values()])
     density = None if towns is None else Density.of_towns(frame_of(space), towns, items)

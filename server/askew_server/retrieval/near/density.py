@@ -130,9 +130,7 @@ class Density:
 
     @classmethod
     def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
-        """Spread the people of the towns in the space by their sizes, and people around the items
-        (n, d).
-        """
+        """Spread people around towns in the space, by their sizes, and around items (n, d)."""
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
         size = towns.people[here].astype(np.float64)

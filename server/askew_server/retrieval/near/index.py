@@ -133,9 +133,7 @@ class MapFrame:
         return float(signal.map_noise.epsilon)
 
     def aim(self, signal: Signal) -> Points:
-        """Return the noisy position in grid coordinates: for one point numbers take less than
-        arrays.
-        """
+        """Return the noisy position: for one point numbers take less than arrays."""
         north, east = signal.values
         half = float(self.extent[1]) / 2
         away = east / MICRODEGREES - float(self._corner[1])
@@ -265,9 +263,7 @@ class _Tree:
         return self.reach(self.frame.tree(grid), count)[1]
 
     def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
-        """Return distances to, and ids of, the items nearest to tree points (m, e): twice (m,
-        count).
-        """
+        """Return distances and ids of the items nearest to tree points (m, e): twice (m, count)."""
         away, places = self._found(points, count)
         return away, self._order[places]
 

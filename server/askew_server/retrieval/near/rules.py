@@ -27,14 +27,8 @@ class NearRule(Protocol):
         Raises ParameterError unless 1 <= k <= the number of items.
         """
 
-
-class ServedRule(NearRule, Protocol):
-    """A rule that a server answers by."""
-
     def cost(self, signal: Signal, k: int) -> int:
-        """Return what `choose` takes now, in answers of 2 to 3 ms; 0 for less than half a
-        millisecond.
-        """
+        """Return what `choose` takes, in answers of 2 to 3 ms; 0 for less than half a ms."""
 
 
 class Nearest:

@@ -49,7 +49,7 @@ from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
 from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
-from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, ServedRule, checked
+from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, NearRule, checked
 from askew_server.retrieval.near.wants import LOST, Costs, Wants
 
 Items = NDArray[np.int64]
@@ -135,7 +135,7 @@ class Sampled:
         index: MetricIndex,
         people: ExpectedPeople,
         wants: Wants,
-        others: Sequence[ServedRule],
+        others: Sequence[NearRule],
         *,
         served: bool = True,
     ) -> None:
@@ -143,9 +143,7 @@ class Sampled:
         self._others, self._served = others, served
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the set of least objective: the time of the others, O((m + r) log n) and O(r c log
-        k), r rows.
-        """
+        """Return the best set. The others' time, O((m + r) log n) and O(r c log k) for r rows."""
         sets = [rule.choose(signal, k) for rule in self._others]
         places, shares = self._people.sample(signal)
         points = self._index.frame.tree(places)

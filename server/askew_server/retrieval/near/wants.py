@@ -97,9 +97,7 @@ class Wants:
         return Wants(index, self._wants, columns)
 
     def weights(self, shares: Points) -> Points:
-        """Return the weights of the rows, (r,), that add to 1. shares: of all people, by position,
-        (m,).
-        """
+        """Return the rows' weights, (r,), which add to 1. shares: of people at positions, (m,)."""
         of_rows = shares[self._people]
         together = np.add.reduceat(of_rows, np.cumsum([0, *self._counts[:-1]]))
         return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))
@@ -174,9 +172,7 @@ def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]
 def _looked_up(
     index: MetricIndex, groups: Sequence[Rows], beside: Sequence[Rows]
 ) -> tuple[Rows, Points, IndexPart | None]:
-    """Return which positions ask for which group, as a coordinate, and the index of groups and
-    items.
-    """
+    """Return the positions that ask, the groups that they ask for, and the index of pairs."""
     kept = [(rows, at) for rows, at in zip(groups, beside, strict=True) if len(rows)]
     if not kept:
         return np.empty(0, np.int64), np.empty(0), None
