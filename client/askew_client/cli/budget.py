@@ -47,7 +47,9 @@ def budget(
     """
     import datetime
 
+    from askew.errors import AskewError
     from askew_client.device.budget import budget_of
+    from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
     from askew_client.settings.settings import month_of
     from askew_client.signals.store import SignalStore
@@ -60,22 +62,15 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.accept(month_of(today))
-    status, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
+    named: Mapping[str, NamedPlace] = {}
+    with suppress(AskewError):  # sums want no profile that can be read
+        named = ProfileStore(where.profile).read().places
+    status, mode = budget_of(store, today, named), config.settings.mode
     if as_json:
         options.print_json({**_as_json(status, month_of(today)), "mode": mode})
     else:
         _print(status)
         click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
-
-
-def _places(profile: Path) -> Mapping[str, NamedPlace]:
-    # Sums want no profile that can be read.
-    from askew.errors import AskewError
-    from askew_client.profile.store import ProfileStore
-
-    with suppress(AskewError):
-        return ProfileStore(profile).read().places
-    return {}
 
 
 def _print(status: Budget) -> None:

@@ -169,7 +169,9 @@ class PrivateDatabase:
             raise self.error(f"{text}. Put a backup in its place, or remove it to begin anew")
         if not self.path.is_file():
             raise self.error(f"the {self.name} {self.path} is no regular file")
-        self._check_own()
+        real = self.path.resolve()  # SQLite keeps its journal beside the file that a link names
+        for ending in ("", "-wal", "-shm"):
+            check_own(real.with_name(real.name + ending), self.name, self.error)
         database = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
         try:
             database.execute("PRAGMA trusted_schema = OFF")
@@ -209,11 +211,6 @@ class PrivateDatabase:
             Path(name).unlink(missing_ok=True)
         if os.access(real.parent, os.R_OK):  # a directory may be written and not read
             _sync_directory(real.parent)
-
-    def _check_own(self) -> None:
-        real = self.path.resolve()  # SQLite keeps its journal beside the file that a link names
-        for ending in ("", "-wal", "-shm"):
-            check_own(real.with_name(real.name + ending), self.name, self.error)
 
     def _create_if_new(self, database: sqlite3.Connection) -> None:
         """Make the tables in an empty file; refuse a file that is not ours, leaving it alone."""

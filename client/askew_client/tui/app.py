@@ -80,7 +80,12 @@ class AskewApp(Desk):
         read_alt_and_digits()
         self.set_keymap(self.keys)
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
-        self._end_by(signal.SIGTERM, signal.SIGHUP)
+        # End on these as a key would, so that the terminal is restored.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with suppress(RuntimeError, ValueError):  # not the main thread, as in a test
+                asyncio.get_running_loop().add_signal_handler(
+                    number, partial(self.exit, return_code=128 + number)
+                )
         self.call_after_refresh(self.live)
 
     def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:
@@ -93,14 +98,6 @@ class AskewApp(Desk):
                 raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(known)}")
         check_terminal()
         return super().run(*args, **options)
-
-    def _end_by(self, *signals: signal.Signals) -> None:
-        """End as a key would where one of these comes, so that the terminal is restored."""
-        for each in signals:
-            with suppress(RuntimeError, ValueError):  # not the main thread, as in a test
-                asyncio.get_running_loop().add_signal_handler(
-                    each, partial(self.exit, return_code=128 + each)
-                )
 
     @work(group="live")
     async def live(self) -> None:

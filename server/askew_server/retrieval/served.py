@@ -16,7 +16,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError
 from askew.protocol.model_card import ModelCard
-from askew_server.collections.artifact import LiveColumns, Mark, live_path, mark_of, read_live
+from askew_server.collections.artifact import Mark, live_path, mark_of, read_live
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.answers import MetricAnswers
 from askew_server.retrieval.snapshot import Serving, Snapshot
@@ -54,26 +54,21 @@ class LiveValues:
         return bool(self._paths)
 
     def refresh(self, refused: Refusal, /) -> bool:
-        """Reads the files that changed. Whether there is another snapshot now."""
+        """Read the files that changed; return True if there is another snapshot now."""
         columns = {}
         for name, path in self._paths.items():
             mark = mark_of(path)
             if mark is not None and mark != self._marks[name]:
                 # Noted before it is read: a file replaced meanwhile is read once more.
                 self._marks[name] = mark
-                if (read := self._read(name, path, refused)) is not None:
-                    columns[name] = read
+                try:
+                    columns[name] = read_live(path, self._model.collections[name])
+                except ArtifactError as error:
+                    refused(f"live values of {name} were not taken, those of before stay: {error}")
         if columns:
             self._model = self._model.with_live(columns)
             self._answers = self._answers.with_live(self._model)
         return bool(columns)
-
-    def _read(self, name: str, path: Path, refused: Refusal) -> LiveColumns | None:
-        try:
-            return read_live(path, self._model.collections[name])
-        except ArtifactError as error:
-            refused(f"live values of {name} were not taken, those of before stay: {error}")
-            return None
 
 
 class TasteModel(Protocol):

@@ -32,7 +32,8 @@ class Signal:
 
     def __post_init__(self) -> None:
         if isinstance(self.mechanism, MapNoise):
-            if len(self.values) != 2 or not _on_earth(*self.values):
+            z = [abs(value) / MICRODEGREES for value in self.values]  # degrees
+            if len(z) != 2 or z[0] > 90 or z[1] > 180:
                 raise OutOfRange("a noisy position", "a latitude and a longitude in microdegrees")
             if self.space_version != ANY_SPACE:
                 raise OutOfRange("the space of a position", "none: it is no server's")
@@ -86,7 +87,3 @@ class Query:
     collection: int | None = None
     catalog_date: int = 0
     holds_rows: bool = False
-
-
-def _on_earth(latitude: int, longitude: int) -> bool:
-    return abs(latitude) <= 90 * MICRODEGREES and abs(longitude) <= 180 * MICRODEGREES

@@ -99,7 +99,9 @@ def _inside(
     center = _within(point, 0.0, unit)
     beyond = 0.5 * np.exp(-epsilon * np.array([center, unit - center]))  # of both edges
     low, high = beyond[0], 1 - beyond[1]
-    return _within(center + _quantile(low + levels * (high - low)) / epsilon, 0.0, unit)
+    q = low + levels * (high - low)
+    below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
+    return _within(center + np.copysign(below, q - 0.5) / epsilon, 0.0, unit)
 
 
 def _within(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
@@ -111,9 +113,3 @@ def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
     # Of the Laplace law of scale 1.
     half = 0.5 * np.exp(-np.abs(t))
     return np.where(t < 0, half, 1 - half)
-
-
-def _quantile(q: NDArray[np.float64]) -> NDArray[np.float64]:
-    # The inverse of `_distribution`.
-    below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
-    return np.asarray(np.copysign(below, q - 0.5))

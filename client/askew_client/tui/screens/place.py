@@ -159,8 +159,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
     def _keep(self, *, take: bool = False) -> None:
         """Leave with what was typed. At the very position of a place, that is said first."""
         name, region, position = (
-            self.query_one(f"#{each}", Input).value.strip()
-            for each in ("name", "region", "position")
+            self.query_one(f"#{field}", Input).value.strip()
+            for field in ("name", "region", "position")
         )
         try:
             shown = self._prices.in_region(region)
@@ -169,7 +169,13 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             spot = position_typed(position, region)
             known = self._named.get(spot)
             if known is not None and self._told != spot:
-                self._say_named(spot, known)
+                self._told = spot
+                text = f"at this very position is {known}, whose noisy position is charged"
+                hint = "Take that place for nothing, or draw and charge another."
+                self.query_one(Notice).tell(Problem(Trouble.PLACE, text, hint, PlaceError(text)))
+                self.query_one("#take", Button).display = True
+                self.query_one("#take", Button).focus()
+                self.query_one("#keep", Button).label = "Draw another"
                 return
             choice = None if known is None else take
             self.dismiss(PlaceDraft(name, spot, region, shown, choice))
@@ -178,15 +184,6 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             if isinstance(error, UnclearTown):
                 problem = replace(problem, hint=" · ".join(error.choices))
             self.query_one(Notice).tell(problem)
-
-    def _say_named(self, spot: Position, known: str) -> None:
-        self._told = spot
-        text = f"at this very position is {known}, whose noisy position is charged"
-        hint = "Take that place for nothing, or draw and charge another."
-        self.query_one(Notice).tell(Problem(Trouble.PLACE, text, hint, PlaceError(text)))
-        self.query_one("#take", Button).display = True
-        self.query_one("#take", Button).focus()
-        self.query_one("#keep", Button).label = "Draw another"
 
     def _forget_named(self) -> None:
         # What was said was of another position.

@@ -19,7 +19,7 @@ from askew_client.tui.screens.frame import FrameScreen, typed
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.header import ScrollPart
 from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
-from askew_client.views.answers import Connection, Match, Rated
+from askew_client.views.answers import Connection, Match
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def summary_text(profile: ProfileView, *, connected: bool) -> Text:
     unknown = sum(not rated.known for rated in profile.ratings)
     if not profile.ratings:
         return Text(f"{RATE_A_FEW if connected else RATE_LATER}\n")
-    text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
+    count = len(profile.ratings)
+    text = Text(f"{count} title{'s' * (count != 1)} rated. It stays on this device.\n")
     if unknown == len(profile.ratings):
         text.append("They are kept, and unused.\n")
     elif unknown:
@@ -66,10 +67,6 @@ def newest_text(profile: ProfileView, scale: Stars) -> Text:
     return text
 
 
-def _rated(ratings: tuple[Rated, ...]) -> str:
-    return f"{len(ratings)} title{'s' * (len(ratings) != 1)} rated."
-
-
 def listed_text(
     profile: ProfileView,
     connection: Connection | Problem | None,
@@ -81,19 +78,16 @@ def listed_text(
     if not profile.ratings and only_rated:
         return "Nothing is rated yet."
     if not isinstance(connection, Connection):
-        return _listed_offline(profile, count, waiting=connection is None)
+        if count:
+            return "No catalog: these are your ratings."
+        if profile.ratings:
+            return "No rating of yours has all these words."
+        waiting = connection is None
+        return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
     if only_rated:
         return f"{count} rated  (o: all titles)"
     more = " or more" if count == LIMIT else ""
     return f"{count}{more} found" if count else "No title has all these words."
-
-
-def _listed_offline(profile: ProfileView, count: int, *, waiting: bool) -> str:
-    if count:
-        return "No catalog: these are your ratings."
-    if profile.ratings:
-        return "No rating of yours has all these words."
-    return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
 
 
 def forget_question(label: str) -> str:

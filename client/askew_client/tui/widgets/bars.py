@@ -67,7 +67,10 @@ class NumberLines(Inked):
         values = [value for pair in pairs for value in pair]
         ends = min(0.0, *values), max(1.0, *values)
         rows = [row for pair in pairs for row in self._rows(pair, ends)]
-        return Text("\n").join([self._legend(), *rows])
+        legend = Text(no_wrap=True, end="")
+        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
+        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
+        return Text("\n").join([legend, *rows])
 
     def _rows(self, pair: tuple[float, float], ends: tuple[float, float]) -> tuple[Text, Text]:
         width = max(9, self.size.width)
@@ -83,12 +86,6 @@ class NumberLines(Inked):
         figures.append("  →  ", self.ink("lines--bent"))
         figures.append(f"{SENT} {sent:.2f}", self.ink("lines--sent"))
         return line, figures
-
-    def _legend(self) -> Text:
-        legend = Text(no_wrap=True, end="")
-        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
-        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
-        return legend
 
 
 def _put(line: Text, at: int, mark: str, style: Style) -> Text:

@@ -84,7 +84,7 @@ class HeatMap(Inked):
         down = across * 2 * height / width
         peak, edge = max(picture.density), sqrt(picture.density[-1])
         plain = is_without_color(self.app)
-        field, top = (self.get_component_styles(f"heat-map--{each}") for each in ("field", "peak"))
+        field, top = (self.get_component_styles(f"heat-map--{part}") for part in ("field", "peak"))
         shades = colors(field.background, top.color, 0.7, self.app.console.color_system)
         xs = [density_at(picture, _spread(across, x, width)) for x in range(width)]
         ys = [density_at(picture, _spread(-down, y, 2 * height)) for y in range(2 * height)]

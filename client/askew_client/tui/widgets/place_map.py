@@ -59,7 +59,7 @@ class PlaceMap(Widget):
     def render(self) -> Text:
         if self.size.width < 4 or self.size.height < 4:
             return Text("")
-        field, peak = (self.get_component_styles(f"map--{each}") for each in ("field", "peak"))
+        field, peak = (self.get_component_styles(f"map--{part}") for part in ("field", "peak"))
         shades = colors(field.background, peak.color, 0.6, self.app.console.color_system)
         frame = self.framed()
         rows = []
@@ -77,17 +77,16 @@ class PlaceMap(Widget):
         ink = self.get_component_rich_style(_KINDS[cell.ink], partial=True) if marked else Style()
         if is_without_color(self.app):
             return (cell.sign if marked else shade(cell)), ink
-        upper, lower = (shades[_shade_at(depth)] for depth in (cell.upper, cell.lower))
+        # Brighter the less of the law lies above: half as bright where half of it does.
+        upper, lower = (
+            shades[0 if depth == inf else round(STEPS * (1 - share_above(depth)))]
+            for depth in (cell.upper, cell.lower)
+        )
         if marked:
             return cell.sign, ink + Style(bgcolor=lower)
         if upper == lower == shades[0]:
             return " ", Style()
         return "▀", Style(color=upper, bgcolor=lower)
-
-
-def _shade_at(depth: float) -> int:
-    # Brighter the less of the law lies above: half as bright where half of it does.
-    return 0 if depth == inf else round(STEPS * (1 - share_above(depth)))
 
 
 class PlacePicker(PlaceMap, can_focus=True):
