@@ -71,7 +71,7 @@ async def open_library(
     from askew_client.transport.held import KeptLibrary  # with protobuf
     from askew_client.transport.shaped import ShapedTransport
 
-    def made() -> Transport:
+    def connect() -> Transport:
         if transport is not None:
             return transport
         return way_to(server, settings, network.guard)
@@ -85,7 +85,7 @@ async def open_library(
         has_sockets = not isinstance(transport, InProcess)
     interval = settings.interval if has_sockets else None
     files = transport if transport is not None else files_of(server, settings)
-    network = ShapedTransport(made, files, interval)
+    network = ShapedTransport(connect, files, interval)
     if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)

@@ -106,13 +106,13 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def maybe(name: str, known: Iterable[str]) -> str:
+def maybe(name: str, names: Iterable[str]) -> str:
     """Return in words which name is nearest to a wrong one, or "" where none is like it."""
     from difflib import get_close_matches  # of a message that few see
 
-    names = {each.casefold(): each for each in known}
-    close = get_close_matches(name[:_LONGEST_SHOWN].casefold(), names, 1)
-    return f" (perhaps {names[close[0]]})" if close else ""
+    by_key = {name.casefold(): name for name in names}
+    close = get_close_matches(name[:_LONGEST_SHOWN].casefold(), by_key, 1)
+    return f" (perhaps {by_key[close[0]]})" if close else ""
 
 
 class AskewError(Exception):

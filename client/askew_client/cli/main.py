@@ -145,8 +145,8 @@ def main() -> None:
 def _in_words(error: Exception) -> str:
     if not isinstance(error, AskewError) or isinstance(error, ServerFailed):  # which is there
         return str(error)
-    told = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
-    hinted = told | LedgerError
+    explained = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
+    hinted = explained | LedgerError
     no_region = isinstance(error, ParameterError) and (error.name, error.value) == ("region", "")
     if not (isinstance(error, hinted) or no_region):
         return str(error)

@@ -133,17 +133,17 @@ def _prompted() -> str:
     return text
 
 
-def region_first(context: click.Context, given: object, town: str = "") -> str | None:
+def region_first(context: click.Context, region: object, town: str = "") -> str | None:
     """Return the region of the option, or ask for one in a terminal where none is set.
 
     It is asked for before a position, which would be typed in vain. The country of a town is
     proposed.
     """
-    if given or not sys.stdin.isatty() or load(context).settings.region:
-        return None if given is None else str(given)
+    if region or not sys.stdin.isatty() or load(context).settings.region:
+        return None if region is None else str(region)
     from askew_client.settings.gazetteer import find_towns
 
-    country = next((each.country for each in find_towns(town)), "")
+    country = next((place.country for place in find_towns(town)), "")
     prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"
     typed: str = click.prompt(prompt, default=country, show_default=bool(country), err=True)
     return typed.strip() or None

@@ -121,17 +121,17 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
     """List the places: where they are, and what every server gets."""
     places = _desk(context, data=data).list()
     if as_json:
-        options.print_json([_as_json(each) for each in places])
+        options.print_json([_as_json(view) for view in places])
         return
     if not places:
         tell("no place is named yet; `askew place add` adds one")
-    for each in places:
-        click.echo(f"{each.name}: {_numbers(each.axes, each.true)}")
-        if each.cost is not None:
-            click.echo(f"  every server gets {_numbers(each.axes, each.sent)}")
+    for view in places:
+        click.echo(f"{view.name}: {_numbers(view.axes, view.true)}")
+        if view.cost is not None:
+            click.echo(f"  every server gets {_numbers(view.axes, view.sent)}")
             from askew_client.views.quote import ODDS
 
-            far = each.cost.hidden_km
+            far = view.cost.hidden_km
             click.echo(f"  {far:.3g} km apart: odds change at most {ODDS:g} times")
 
 
@@ -174,9 +174,9 @@ def _typed(
 
     plane = options.load(context, region=region).settings.region
     spot = options.typed_place(plane, town)
-    known = desk.named_at(spot)
-    if known is not None and take is not False:
-        tell(f"{known} is at this very position")
+    name = desk.named_at(spot)
+    if name is not None and take is not False:
+        tell(f"{name} is at this very position")
         return spot, None  # nothing will be drawn
     for line in region_words(plane):
         click.echo(line, err=True)

@@ -41,12 +41,12 @@ def region_of(text: str) -> Region:
 def country_called(text: str) -> Country | None:
     """Return the country of a name or a two-letter code, or None."""
     wanted = _key(text)
-    known = (
+    matches = (
         country
         for country in countries()
         if wanted in (country.code.casefold(), _key(country.name))
     )
-    return next(known, None)
+    return next(matches, None)
 
 
 def region_words(text: str) -> tuple[str, ...]:
@@ -62,8 +62,13 @@ def region_words(text: str) -> tuple[str, ...]:
     ]
     around = sorted(holding, key=lambda c: c.region.width * (c.region.north - c.region.south))
     advice = " or ".join([f"--region {country.code}" for country in around[:3]])
-    told = "these edges are your own, and every signal shows them: its lattice begins at a corner"
-    return (told, f"a country's are those of many: {advice}" if advice else "no country holds them")
+    warning = (
+        "these edges are your own, and every signal shows them: its lattice begins at a corner"
+    )
+    return (
+        warning,
+        f"a country's are those of many: {advice}" if advice else "no country holds them",
+    )
 
 
 def corners_of(text: str) -> tuple[Position, ...]:

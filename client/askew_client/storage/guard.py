@@ -21,12 +21,12 @@ _Value = TypeVar("_Value")
 
 
 async def in_thread(
-    act: Callable[_Given, _Value], /, *given: _Given.args, **named: _Given.kwargs
+    act: Callable[_Given, _Value], /, *arguments: _Given.args, **named: _Given.kwargs
 ) -> _Value:
     """Run as `asyncio.to_thread`; a cancellation ends this no sooner than the thread."""
     import asyncio  # commands that show what is stored do without
 
-    work = asyncio.ensure_future(asyncio.to_thread(act, *given, **named))
+    work = asyncio.ensure_future(asyncio.to_thread(act, *arguments, **named))
     try:
         return await asyncio.shield(work)
     finally:

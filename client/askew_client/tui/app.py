@@ -92,10 +92,10 @@ class AskewApp(Desk):
         """Run until the person leaves. Raises AskewError where there is no terminal, and for a key
         of a name that does not exist.
         """
-        known = self.names_of_keys()
+        allowed = self.names_of_keys()
         for name in self.keys:
-            if name not in known:
-                raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(known)}")
+            if name not in allowed:
+                raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(allowed)}")
         check_terminal()
         return super().run(*args, **options)
 

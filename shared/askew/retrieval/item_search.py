@@ -289,7 +289,7 @@ class UpperLayers:
     usual: Mapping[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        long = {size: np.array([len(rows) for rows in each]) for size, each in self.lists.items()}
+        long = {size: np.array([len(rows) for rows in parts]) for size, parts in self.lists.items()}
         usual = {size: ceil(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
         object.__setattr__(self, "usual", usual)
         object.__setattr__(self, "by_item", np.ascontiguousarray(self.scores.numbers.T))
@@ -299,7 +299,7 @@ class UpperLayers:
         cells = [edges.searchsorted(w) for edges, w in zip(self.edges, shifts.T, strict=True)]
         every = self.lists[size]
         lists = [every[part] for part in self.part_of[tuple(cells)].tolist()]
-        rows, sizes = np.concatenate(lists), np.array([len(each) for each in lists])
+        rows, sizes = np.concatenate(lists), np.array([len(part) for part in lists])
         factors = self.scores.factors(shifts).repeat(sizes, axis=0)
         # Not by BLAS, which raises false alarms: see `LinearScores.at`.
         values = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
@@ -327,7 +327,7 @@ def upper_layers(
     place = np.cumsum(kept, dtype=np.int32) - 1
     inner = tuple(np.ascontiguousarray(axis) for axis in edges[1:-1].T)
     fewer = scores.only(np.flatnonzero(kept))
-    placed = {size: tuple([place[rows] for rows in each]) for size, each in lists.items()}
+    placed = {size: tuple([place[rows] for rows in parts]) for size, parts in lists.items()}
     return UpperLayers(fewer, inner, part_of, placed)
 
 
@@ -464,9 +464,9 @@ class ItemSearch:
 
     def _every_item(self, before: NDArray[np.int32] | None = None) -> LinearScores:
         # Read some at a time: all vectors at once in float64 are twice as large as they are.
-        told, n = is_measurable(self._largest), len(self._scoring)
+        measurable, n = is_measurable(self._largest), len(self._scoring)
         numbers = np.zeros((1 + self._encoder.dimension, n), np.float32)
-        for start in range(0, n, _PIECE) if told else ():
+        for start in range(0, n, _PIECE) if measurable else ():
             some = slice(start, start + _PIECE)
             numbers[:, some] = numbers_of(self._encoder, self._scoring[some])
         margin = margin_of(self._encoder, self._largest)

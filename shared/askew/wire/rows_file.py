@@ -82,7 +82,7 @@ def rows_from_body(body: bytes) -> tuple[MetricCard, Rows]:
     if len(message.rows) != len(card.collections):
         raise Malformed("a file of rows has not one part for each collection")
     pairs = zip(card.collections, message.rows, strict=True)
-    return card, {each.name: _collection(each, card, rows) for each, rows in pairs if rows}
+    return card, {part.name: _collection(part, card, rows) for part, rows in pairs if rows}
 
 
 def _rows_of(collection: Collection, *, on_map: bool) -> bytes:
@@ -119,12 +119,12 @@ def _collection(card: CollectionCard, whole: MetricCard, packed: bytes) -> Colle
     fixed = [attribute for attribute in card.attributes if not attribute.live]
     if len(rows.columns) != len(fixed):
         raise Malformed("rows have not one column for each attribute")
-    known = {
+    still = {
         attribute.name: _column(attribute, message, n)
         for attribute, message in zip(fixed, rows.columns, strict=True)
     }
     columns: list[Column] = [
-        known[a.name] if a.name in known else COLUMN_OF[a.kind].unknown(n) for a in card.attributes
+        still[a.name] if a.name in still else COLUMN_OF[a.kind].unknown(n) for a in card.attributes
     ]
     here = replace(card, n_items=n)
     collection = Collection(here, coordinates.T.copy(), titles, tuple(columns))

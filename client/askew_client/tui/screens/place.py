@@ -167,17 +167,17 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             if shown != self._shown:
                 return  # no price has been seen yet
             spot = position_typed(position, region)
-            known = self._named.get(spot)
-            if known is not None and self._told != spot:
+            named = self._named.get(spot)
+            if named is not None and self._told != spot:
                 self._told = spot
-                text = f"at this very position is {known}, whose noisy position is charged"
+                text = f"at this very position is {named}, whose noisy position is charged"
                 hint = "Take that place for nothing, or draw and charge another."
                 self.query_one(Notice).tell(Problem(Trouble.PLACE, text, hint, PlaceError(text)))
                 self.query_one("#take", Button).display = True
                 self.query_one("#take", Button).focus()
                 self.query_one("#keep", Button).label = "Draw another"
                 return
-            choice = None if known is None else take
+            choice = None if named is None else take
             self.dismiss(PlaceDraft(name, spot, region, shown, choice))
         except AskewError as error:
             problem = problem_of(error)

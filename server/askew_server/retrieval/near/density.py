@@ -149,7 +149,7 @@ class Density:
         sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
         level = max(_FINEST, floor(log2(prod(sides) / _WINDOW) / len(sides)))
         while True:
-            ranges = [_cells(*each) for each in zip(low, high, self._shape(level), strict=True)]
+            ranges = [_cells(*ends) for ends in zip(low, high, self._shape(level), strict=True)]
             if self._goes_around:
                 ranges[-1] = _around(low[-1], high[-1], self._shape(level)[-1])
             if prod(map(len, ranges)) <= _WINDOW:
@@ -165,7 +165,7 @@ class Density:
     def _window(self, level: int, ranges: list[range]) -> DensityWindow:
         shape = np.array(self._shape(level))
         cell = self._extent / shape
-        numbers = [np.arange(each.start, each.stop) for each in ranges]
+        numbers = [np.arange(part.start, part.stop) for part in ranges]
         places = [(n % size) >> max(0, -level) for n, size in zip(numbers, shape, strict=True)]
         centers = [(n + 0.5) * side for n, side in zip(numbers, cell, strict=True)]
         held = self._levels[min(max(0, level), len(self._levels) - 1)]

@@ -246,9 +246,9 @@ class _Tree:
 
     def __init__(self, frame: SpaceFrame, points: Points) -> None:
         self.frame = frame
-        made = partial(cKDTree, leafsize=32, balanced_tree=False)
-        self._order: Rows = made(points, compact_nodes=False).indices
-        self._tree = made(points[self._order])
+        build = partial(cKDTree, leafsize=32, balanced_tree=False)
+        self._order: Rows = build(points, compact_nodes=False).indices
+        self._tree = build(points[self._order])
 
     def __len__(self) -> int:
         """Return the number n of items."""
