@@ -85,14 +85,20 @@ def refused(found: Outcome, code: int, reason: str) -> None:
         assert message.startswith("askew: ")
 
 
+def charge(data: Path, epsilon: Fraction = Fraction(1, 2), month: str = "") -> None:
+    """Charge a signal of another space, this month if none is named."""
+    drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
+    store = SignalStore(data / "signals.sqlite", Caps(Fraction(48)))
+    month = month or month_of(datetime.date.today())
+    store.remember("f" * 32, month, SignalCharge(epsilon), lambda: drawn)
+
+
 @pytest.fixture(params=["no ledger", "a ledger"])
 def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A data directory that is not there yet, or one with a charge in it."""
     data = tmp_path / "data"
     if request.param == "a ledger":
-        drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
-        store = SignalStore(data / "signals.sqlite", Caps(Fraction(48)))
-        store.remember("f" * 32, "2026-10", SignalCharge(Fraction(2)), lambda: drawn)
+        charge(data, Fraction(2), "2026-10")
     return data
 
 
@@ -142,12 +148,7 @@ def test_a_second_space_without_a_yes_is_exit_code_3(
 ) -> None:
     """Planted bug: a script that pays for every space that a server thinks of."""
     data = tmp_path / "data"
-    drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
-    store, month = (
-        SignalStore(data / "signals.sqlite", Caps(Fraction(48))),
-        month_of(datetime.date.today()),
-    )
-    store.remember("f" * 32, month, SignalCharge(Fraction(1, 2)), lambda: drawn)
+    charge(data)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
     refused(without_quote(askew(*command, stdin=RATINGS)), 3, "another feature space already")
     assert len(charges(data)) == 1
@@ -160,10 +161,8 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
     askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: taking a terminal for a yes."""
-    data, drawn = tmp_path / "data", Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
-    store = SignalStore(data / "signals.sqlite", Caps(Fraction(48)))
-    month = month_of(datetime.date.today())
-    store.remember("f" * 32, month, SignalCharge(Fraction(1, 2)), lambda: drawn)
+    data = tmp_path / "data"
+    charge(data)
     asked: list[str] = []
 
     def no(text: str, **_: object) -> None:

@@ -31,20 +31,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "profile.sqlite"
 
 
-def opened(path: Path) -> ProfileStore:
-    return ProfileStore(path)
-
-
 def rated(path: Path, **ratings: float) -> ProfileStore:
     """A store with these ratings and, always, the canary."""
-    store = opened(path)
+    store = ProfileStore(path)
     store.change(lambda document: document.edited({CANARY: (5.0,)}))
     store.change(lambda document: document.edited({k: (v,) for k, v in ratings.items()}))
     return store
 
 
 def test_a_profile_that_was_never_written_is_empty_and_makes_no_file(path: Path) -> None:
-    assert opened(path).read() == ProfileDocument()
+    assert ProfileStore(path).read() == ProfileDocument()
     assert not path.parent.exists()
 
 
@@ -52,7 +48,7 @@ def test_what_is_kept_comes_back(path: Path) -> None:
     past = PastAnswer(datetime.date(2026, 11, 21), "2026-11", ("A", "B"), "B")
     store = rated(path, A=2.5)
     store.change(lambda document: document.edited({"B": (None,)}).answered(past))
-    document = opened(path).read()
+    document = ProfileStore(path).read()
     assert dict(document.ratings) == {CANARY: 5.0, "A": 2.5, "B": None}
     assert document.answers == (past,)
     assert len(document.edits) == 3
@@ -63,7 +59,7 @@ def test_a_profile_that_is_the_same_is_read_once(
 ) -> None:
     """Planted bug: every rating read anew with every key press."""
     rated(path)
-    store, read = opened(path), ProfileDocument.from_bytes
+    store, read = ProfileStore(path), ProfileDocument.from_bytes
     texts: list[bytes] = []
 
     def counted(data: bytes) -> ProfileDocument:
@@ -75,16 +71,16 @@ def test_a_profile_that_is_the_same_is_read_once(
     changed = store.change(lambda document: document.edited({"B": (2.0,)}))
     assert store.read() is changed
     assert len(texts) == 1
-    assert opened(path).read() == changed
+    assert ProfileStore(path).read() == changed
 
 
 def test_what_another_program_wrote_is_read(path: Path) -> None:
     """Planted bug: what was read first, however the file changes."""
     store = rated(path)
     assert CANARY in store.read().ratings
-    opened(path).change(lambda document: document.edited({"B": (2.0,)}))
+    ProfileStore(path).change(lambda document: document.edited({"B": (2.0,)}))
     assert store.read().ratings == {CANARY: 5.0, "B": 2.0}
-    opened(path).wipe()
+    ProfileStore(path).wipe()
     assert store.read() == ProfileDocument()
 
 
@@ -114,12 +110,12 @@ def test_a_file_that_lost_what_it_held_is_refused_until_it_is_removed(path: Path
     path.write_bytes(b"")
     for act in (ProfileStore.read, lambda store: store.change(lambda document: document)):
         with pytest.raises(ProfileError, match=r"is empty, and it was not.*Put a backup") as error:
-            act(opened(path))
+            act(ProfileStore(path))
         assert CANARY not in str(error.value)
         assert path.read_bytes() == b""
-    opened(path).wipe()
+    ProfileStore(path).wipe()
     assert not path.exists()
-    assert opened(path).read() == ProfileDocument()
+    assert ProfileStore(path).read() == ProfileDocument()
 
 
 def test_a_profile_is_never_an_empty_file_of_its_own_making(
@@ -144,8 +140,8 @@ def test_a_profile_is_never_an_empty_file_of_its_own_making(
         rated(path)
     assert [*path.parent.iterdir()] == []
     monkeypatch.setattr(os, "link", late)
-    opened(path).change(lambda document: document.edited({"B": (2.0,)}))
-    assert opened(path).read().ratings == {CANARY: 5.0, "B": 2.0}
+    ProfileStore(path).change(lambda document: document.edited({"B": (2.0,)}))
+    assert ProfileStore(path).read().ratings == {CANARY: 5.0, "B": 2.0}
     assert {each.name for each in path.parent.iterdir()} == {path.name}
 
 
@@ -188,8 +184,8 @@ def test_a_damaged_profile_is_refused_and_stays(path: Path, body: bytes) -> None
     with pytest.raises(ProfileError, match="damaged"):
         rated(path)
     with pytest.raises(ProfileError, match="damaged"):
-        opened(path).change_for_good(lambda document: document.without(bool))
-    with opened(path)._file.transaction() as database:
+        ProfileStore(path).change_for_good(lambda document: document.without(bool))
+    with ProfileStore(path)._file.transaction() as database:
         assert database.execute("SELECT body FROM profile").fetchone() == (body,)
 
 
@@ -197,7 +193,7 @@ def test_another_programs_file_is_left_alone(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("title,rating\n")
     with pytest.raises(ProfileError):
-        opened(path).read()
+        ProfileStore(path).read()
     assert path.read_text() == "title,rating\n"
 
 
@@ -205,7 +201,7 @@ def test_a_wipe_that_cannot_remove_the_file_says_so(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: an OSError, which no screen expects, ends the app in the middle of a wipe."""
-    store = opened(path)
+    store = ProfileStore(path)
     store.change(lambda document: document)
 
     def refused(path: Path, *, missing_ok: bool = False) -> None:
@@ -226,7 +222,7 @@ def test_a_profile_has_an_end_and_what_is_beyond_it_changes_nothing(
     full = store.read()
     with pytest.raises(ProfileError, match="at most 10 ratings"):
         store.change(lambda document: document.edited({"One more": (3.0,)}))
-    assert opened(path).read() == full
+    assert ProfileStore(path).read() == full
     assert len(full.edited({CANARY: (1.0,)}).ratings) == 10
 
 

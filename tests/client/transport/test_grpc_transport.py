@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -32,10 +32,12 @@ LONG = 10.0  # seconds, for answers that come at once unless something is wrong
 
 
 @asynccontextmanager
-async def serving(**methods: grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[str]:
-    """A server with these methods of the service on a free port of this machine."""
+async def serving(
+    service: str = "askew.wire.v1.Retrieval", /, **methods: grpc.RpcMethodHandler[Any, Any]
+) -> AsyncIterator[str]:
+    """A server with these methods of a service on a free port of this machine."""
     server = grpc.aio.server()
-    handler = grpc.method_handlers_generic_handler("askew.wire.v1.Retrieval", methods)
+    handler = grpc.method_handlers_generic_handler(service, methods)
     server.add_generic_rpc_handlers((handler,))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -310,20 +312,10 @@ async def test_health_is_what_the_server_says(status: bytes, said: str) -> None:
     async def check(_: bytes, __: Context) -> bytes:
         return status
 
-    server = grpc.aio.server()
-    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(check)
-    name = "grpc.health.v1.Health"
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(name, {"Check": handler}),)
-    )
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    try:
-        async with GrpcTransport(f"127.0.0.1:{port}", LONG) as network:
-            if said:
-                with pytest.raises(Unreachable, match=said):
-                    await network.check_health()
-            else:
-                await network.check_health()
-    finally:
-        await server.stop(None)
+    handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(check)
+    async with (
+        serving("grpc.health.v1.Health", Check=handler) as address,
+        GrpcTransport(address, LONG) as network,
+    ):
+        with pytest.raises(Unreachable, match=said) if said else nullcontext():
+            await network.check_health()
