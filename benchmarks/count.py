@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -153,7 +154,13 @@ def entered(words: list[str], stdin: str = "") -> int:
 def demo_server(kind: str) -> Iterator[str]:
     """The address of a server of a demo."""
     command = [sys.executable, "-m", "askew_server", "serve", "--demo", kind, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"ASKEW_WITH_PARENT": "1"},  # it says where it listens
+    ) as server:
         try:
             said = server.stdout.readline().decode() if server.stdout else ""
             yield re.findall(r"127\.0\.0\.1:\d+", said)[0]

@@ -84,7 +84,7 @@ def opened(folder: Path) -> Any:
     from askew_client.opening import open_device
     from askew_client.settings.settings import ClientSettings
 
-    settings = ClientSettings(mode="local", byte_budget=BUDGET, k=20)
+    settings = ClientSettings(mode="held", byte_budget=BUDGET, k=20)
     transport = cast("Any", OneFile(folder / "held"))
     return open_device(settings, directory=folder / "device", transport=transport)
 
@@ -98,7 +98,7 @@ async def connected(folder: Path) -> Device:
 
 def rated(device: Device) -> None:
     every = device.titles.connection.n_items // RATED if device.titles.connection else 1
-    items = device.titles._model().catalog.items
+    items = device.titles._connected().catalog.items
     device.profile.edit({items[at * every].label: (5.0,) for at in range(RATED)})
 
 
@@ -118,7 +118,7 @@ async def device(folder: Path) -> None:
         for text in TYPED.values():
             press(device, text)
         device.titles.bars()
-        answer = await device.titles.ask()
+        answer = await device.asker.ask(device.titles)
         assert len(answer.results) == 20, answer
 
 

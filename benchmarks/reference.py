@@ -10,6 +10,7 @@ with what the code says today. `make report ARGS="--only render"` writes them, t
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import subprocess
 import sys
@@ -32,9 +33,8 @@ from askew_server.cli import main as server
 from askew_server.cli.options import SERVE_PORT
 from askew_server.counting import statements
 from askew_server.counting.contract import CountingTask
-from askew_server.serving.event_log import EVENTS
-from askew_server.serving.metrics import ObserverCollector
-from askew_server.serving.observer import Observer
+from askew_server.serving.log import EVENTS
+from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import KEYS
 
 ROOT: Final = Path(__file__).parents[1]
@@ -149,18 +149,26 @@ def _metrics() -> Iterator[str]:
     yield "What `/metrics` tells Prometheus, where `metrics.port` is set."
     yield ""
     observer = Observer()
-    observer.serves(lambda: 0, 0.0)  # a model; without one, its metrics are left out
-    observer.certificate_days = lambda: 0.0
+    observer.serves(lambda: 0, 0.0, dict)  # a model; without one, its metrics are left out
+    observer.shows_certificate(lambda: 0.0)
+    families = [*observer.registry.collect()]
+    labels = {each.name: vars(each).get("_labelnames", ()) for each in families}
+    labels |= {
+        vars(each)["_name"]: vars(each)["_labelnames"]
+        for each in observer.registry._collector_to_names
+        if "_labelnames" in vars(each)
+    }
     yield from _table(
         ("Metric", "Kind", "Labels", "Meaning"),
         (
             (
                 f"`{each.name}{_ENDS.get(each.type, '')}`",
                 each.type,
-                ", ".join(f"`{name}`" for name in vars(each).get("_labelnames", ())),
+                ", ".join(f"`{name}`" for name in labels[each.name]),
                 each.documentation,
             )
-            for each in ObserverCollector(observer).collect()
+            for each in sorted(families, key=lambda each: each.name)
+            if each.name.startswith("askew")
         ),
     )
     yield "\n## Alerts\n"
@@ -187,8 +195,12 @@ def _metrics() -> Iterator[str]:
     yield from _table(
         ("Event", "Level", "Fields"),
         (
-            (f"`{name}`", each.level.name.lower(), ", ".join(f"`{field}`" for field in each.fields))
-            for name, each in EVENTS.items()
+            (
+                f"`{name}`",
+                logging.getLevelName(level).lower(),
+                ", ".join(f"`{field}`" for field in fields),
+            )
+            for name, (level, fields) in EVENTS.items()
         ),
     )
 

@@ -1,6 +1,6 @@
 """How long a server takes to start, and what it holds in memory.
 
-    .venv/bin/python benchmarks/server_start.py [ITEMS ...]
+    python -m benchmarks.server_start [ITEMS ...]
 
 The models are SIMULATED: made-up titles and 32 factors. Each is saved and then loaded by a process
 of its own, up to the point where it could answer its first call: CPU time, with one thread of BLAS,
@@ -18,12 +18,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 USUAL = ("1e5", "1e6")
-FACTORS, DIMENSION, PEOPLE = 32, 4, 4_000
+DIMENSION, PEOPLE = 4, 4_000
 GOALS = {100_000: (3.0, 400), 1_000_000: (10.0, 400)}  # seconds of CPU, MB; by the items
 BARE = "bare"
 
@@ -33,48 +30,16 @@ BARE = "bare"
 
 def save_model(directory: Path, count: int) -> None:
     """A model of so many items, as training would save it."""
-    from askew.catalog.catalog import Catalog
-    from askew.catalog.item import Item
-    from askew.protocol.model_card import ModelCard
-    from askew.spaces.item_codes import rounded, scales_of
+    from benchmarks.serving.models import made_tastes
+
     from askew_server.taste.model import artifact
     from askew_server.taste.model.item_model import ItemModel
-    from askew_server.taste.model.shared_slate import default_size
     from askew_server.taste.training.options import TrainingOptions
 
-    rng = np.random.default_rng(0)
-    vectors = (rng.normal(size=(count, FACTORS)) / np.sqrt(count)).astype(np.float32)
-    scales = scales_of(vectors)
-    words = ["".join(rng.choice(list("aeiorntslmdc"), size)) for size in rng.integers(3, 9, 3_000)]
-    picked, years = rng.integers(0, len(words), (count, 3)), rng.integers(1930, 2026, count)
-    lists = [tuple(f"Kind {i}" for i in rng.choice(18, n, False)) for n in rng.integers(1, 4, 300)]
-    items = tuple(
-        Item(f"{words[a]} {words[b]} {words[c]}", int(year), lists[a % 300])
-        for (a, b, c), year in zip(picked.tolist(), years, strict=True)
-    )
-    n_default = default_size(None, items, FACTORS)
-    held = n_default if n_default < count else 0
-    catalog = Catalog(
-        items, rounded(vectors, scales), np.ones(count, "f4"), tuple(range(held, held + 64))
-    )
-    space = made_space(scales, catalog, rng)
-    source = "SIMULATED items"
-    card = ModelCard(space, catalog.version, count, 64, source, True, n_default, 1.0, True)
-    keys = tuple(map(str, range(count)))
+    tastes = made_tastes(count, DIMENSION)
     counts = {"people": PEOPLE, "ratings": 1_000_000, "likes": 500_000}
-    options = TrainingOptions(dimension=DIMENSION)
-    artifact.save(ItemModel(card, catalog, keys, options, counts), directory)
-
-
-def made_space(scales: Any, catalog: Any, rng: np.random.Generator) -> Any:
-
-    from askew.spaces.encoder import KNOTS, Encoder
-    from askew.spaces.vectors import FeatureSpace, RatingScale
-
-    directions = np.linalg.qr(rng.normal(size=(FACTORS, DIMENSION)))[0].astype(np.float32)
-    knots = np.tile(np.linspace(-0.02, 0.02, KNOTS), (DIMENSION, 1))
-    encoder = Encoder(directions, catalog.vectors.mean(axis=0), knots, 0.005, 20, 1.5)
-    return FeatureSpace(RatingScale(1, 5, 4), encoder, scales)
+    options, keys = TrainingOptions(dimension=DIMENSION), tuple(map(str, range(count)))
+    artifact.save(ItemModel(tastes.card, tastes.catalog, keys, options, counts), directory)
 
 
 # -- the process that is measured ------------------------------------------------------------------
@@ -82,6 +47,9 @@ def made_space(scales: Any, catalog: Any, rng: np.random.Generator) -> Any:
 
 def start(directory: str) -> None:
     """Loads a model as `askew-server serve` does, and says what it took."""
+    import numpy as np
+
+    assert np.__version__
     if directory != BARE:
         from askew_server.retrieval.served import serving_of
         from askew_server.retrieval.snapshot import SnapshotHolder
@@ -102,7 +70,7 @@ def start(directory: str) -> None:
 
 def measured(directory: str) -> dict[str, float]:
     """What a fresh process says of its start."""
-    command = [sys.executable, __file__, "--start", directory]
+    command = [sys.executable, "-m", "benchmarks.server_start", "--start", directory]
     one = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     ran = subprocess.run(command, check=True, capture_output=True, text=True, env=one)
     told: dict[str, float] = json.loads(ran.stdout)
@@ -118,7 +86,15 @@ def main(wanted: list[str]) -> int:
         with tempfile.TemporaryDirectory() as room:
             directory, began = Path(room) / "model", time.monotonic()
             subprocess.run(
-                [sys.executable, __file__, "--save", str(directory), str(count)], check=True
+                [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.server_start",
+                    "--save",
+                    str(directory),
+                    str(count),
+                ],
+                check=True,
             )
             made = time.monotonic() - began
             found = measured(str(directory))

@@ -119,7 +119,7 @@ def main(folder: Path) -> None:
         )
     ]
     with served(folder) as address:
-        questions = [asked(n, data, address) for n in ("askew ask", "askew ask --mode query")]
+        questions = [asked(n, data, address) for n in ("askew ask", "askew ask --mode ask")]
         finish([run("Start-up, CPU of a whole command", [*rows, *questions])])
 
 

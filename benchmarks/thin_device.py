@@ -16,6 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -48,7 +49,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
     from askew_client.settings.settings import ClientSettings
     from askew_client.signals.store import SignalStore
 
-    settings = ClientSettings(epsilon_per_rating=Fraction(1), k=K, mode="query", timeout=60.0)
+    settings = ClientSettings(epsilon_per_rating=Fraction(1), k=K, mode="ask", timeout=60.0)
     places, bits = paths.places(directory), SystemBits()
     async with open_library(settings, server=address, directory=directory) as (network, library):
         signals = SignalStore(places.ledger, settings.caps, places.mark)
@@ -60,7 +61,7 @@ async def device(address: str, directory: str) -> dict[str, int]:
         _said("connected")
         for match in companion.titles.search("", RATED):
             companion.profile.rate(match.title, 5.0)
-        answer = await companion.titles.ask()
+        answer = await companion.asker.ask(companion.titles)
         _said("asked")
         turn = (await library.refresh()).next_look.timestamp()
         refreshed = await library.sync.refresh(int(turn))
@@ -156,15 +157,16 @@ class Relay:
 
 async def measured(count: int) -> dict[str, int]:
     """Serve, run the device, and count."""
+
     from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
-    from askew_server.serving.grpc_server import RunningServer
     from askew_server.serving.retrieval import RetrievalService
+    from askew_server.serving.server import running
     from askew_server.serving.settings import ServerConfig
 
     card, catalog = made_model(count)
     service = RetrievalService(SnapshotHolder(Retriever(card, catalog).snapshot))
-    server = RunningServer([service], ServerConfig())
-    await server.start()
+    stack = AsyncExitStack()
+    server = await stack.enter_async_context(running([service], ServerConfig(), grace=0))
     relay = Relay(server.port)
     listening = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
@@ -190,7 +192,7 @@ async def measured(count: int) -> dict[str, int]:
         said = json.loads(await process.stdout.read())
         await process.wait()
     listening.close()
-    await server.stop(grace=0)
+    await stack.aclose()
     print(f"{count:,} SIMULATED items, {card.n_default:,} of them default items, k = {K}")
     assert said["results"] == K
     return {

@@ -134,7 +134,7 @@ _SHELL = r"""
 set -euo pipefail
 answers() {
   for ((tenths = 0; tenths < 1200; tenths++)); do
-    grep -q "listening on" "$2" && return 0
+    grep -q '"event": "ready"' "$2" && return 0
     kill -0 "$1" 2>/dev/null || { cat "$2"; return 1; }
     sleep 0.1
   done

@@ -29,11 +29,11 @@ def proposing(collection: Collection, mode: ServingMode) -> Collection:
 
 
 def rows_model(n: int = 300) -> MetricModel:
-    """Posts, which devices hold and rank, and cafés, of which they ask for live values alone."""
+    """Posts, which devices hold and rank, and cafés with live values, of which they ask."""
     still, live = posts(n=n), cafes(n=n)
     rng = np.random.default_rng(3)
     still = replace(still, coordinates=np.round(rng.uniform((47, 5), (55, 16), (n, 2)), 5))
-    collections = [proposing(still, ServingMode.LOCAL), proposing(live, ServingMode.CACHED)]
+    collections = [proposing(still, ServingMode.HELD), proposing(live, ServingMode.ASK)]
     model = model_of(GERMANY, collections, rule=MetricRuleKind.NEAREST)
     return replace(model, files=files_of(model))
 
@@ -72,13 +72,5 @@ class ServedModel:
     async def call(self, method: str, request: bytes) -> bytes:
         """The reply; every call is written down."""
         self.calls.append((method, request))
-        found = self._service.methods[method](request, Nobody())
+        found = self._service.methods[method](request, tuple)
         return found.run() if isinstance(found, Job) else found
-
-
-class Nobody:
-    """A caller without credentials."""
-
-    def authorization(self) -> tuple[str, ...]:
-        """None."""
-        return ()

@@ -5,7 +5,7 @@ takes about as much of it as the server that it measures, and h2load never looks
 call. A call is two frames that were made before; of a reply everything is checked, its bytes and
 `grpc-status 0` in its trailers.
 
-`RawConnection` is as fast as Python allows, and free to misbehave. It remembers nothing between
+`RawConnection` is as fast as Python allows. It remembers nothing between
 frames: a status is found by looking for its name.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import select
 import socket
-import ssl
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -87,10 +86,9 @@ class Tally:
 class Connection:
     """One connection, one call at a time."""
 
-    def __init__(self, port: int, path: str, tls: ssl.SSLContext | None = None) -> None:
-        plain = socket.create_connection(("127.0.0.1", port), 30)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = tls.wrap_socket(plain, server_hostname="localhost") if tls else plain
+    def __init__(self, port: int, path: str) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), 30)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._headers = headers(path, f"127.0.0.1:{port}", "20S")
         self._stream, self._left, self._seen = -1, b"", 0
         self.reply, self.asked = b"", 0.0
@@ -220,22 +218,20 @@ class Done:
 
 
 class RawConnection:
-    """One connection. window: bytes that a reply may bring before its reader takes any."""
+    """One connection."""
 
-    def __init__(self, port: int, *, window: int = LARGEST, tls: ssl.SSLContext | None = None):
-        plain = socket.create_connection(("127.0.0.1", port), timeout=20)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket = tls.wrap_socket(plain, server_hostname="localhost") if tls else plain
-        self.socket.sendall(opening(window))
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.sendall(opening(LARGEST))
         self.next_stream = 1
         self.closed = False
         self._held = b""
 
-    def call(self, head: bytes, data: bytes | None) -> bytes:
-        """The frames of a new call; without data it stays half-sent."""
+    def call(self, head: bytes, data: bytes) -> bytes:
+        """The frames of a new call."""
         stream, self.next_stream = self.next_stream, self.next_stream + 2
-        start = frame(HEADERS, END_HEADERS, stream, head)
-        return start if data is None else start + frame(DATA, END_STREAM, stream, data)
+        return frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, data)
 
     def send(self, frames: bytes) -> None:
         self.socket.sendall(frames)

@@ -45,7 +45,7 @@ class Tastes:
     catalog: Catalog
 
 
-def snapshot(kind: str, size: int = 0, more: str = "2") -> Snapshot:
+def snapshot(kind: str, size: str = "0", more: str = "2") -> Snapshot:
     """What a server answers from: `films` of the demo, `tastes` of so many items and signal
     dimensions, or so many `places` by a rule.
     """
@@ -53,9 +53,9 @@ def snapshot(kind: str, size: int = 0, more: str = "2") -> Snapshot:
         case "films":
             return snapshot_of(demo_model())
         case "tastes":
-            return snapshot_of(made_tastes(size, int(more)))
+            return snapshot_of(made_tastes(int(size), int(more)))
         case _:
-            return snapshot_of(made_places(size, MetricRuleKind(more)))
+            return snapshot_of(made_places(int(size), MetricRuleKind(more)))
 
 
 def made_tastes(count: int, dimension: int) -> Tastes:

@@ -20,7 +20,7 @@ from benchmarks.serving.http2 import NO_ANSWER, Done, RawConnection, headers, me
 from benchmarks.serving.windows import cpu_of
 
 from askew_server.serving.call import Service
-from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.server import running
 from askew_server.serving.settings import Http, ServerConfig
 
 HEALTH = "/grpc.health.v1.Health/Check"
@@ -31,11 +31,9 @@ MOST = 800  # connections by HTTP, each of one call at a time
 
 async def serve(service: Service) -> None:
     """Serve on a free port, say which, and stop when standard input closes."""
-    server = RunningServer([service], ServerConfig(http=Http()))
-    await server.start()
-    print(server.port, flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    await server.stop(0)
+    async with running([service], ServerConfig(http=Http()), grace=0) as server:
+        print(server.port, flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
 @contextmanager

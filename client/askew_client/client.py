@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from askew.errors import ParameterError
+from askew.protocol.metric_card import ALL
 from askew.settings import host_of
 from askew_client.device.device import Device
 from askew_client.near.places import PlaceService
@@ -31,7 +32,7 @@ from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import ServerInProcess
 from askew_client.views.answers import Answer, NearAnswer, Rated, Refreshed, Result
-from askew_client.views.quote import Quote
+from askew_client.views.cost import Cost
 
 if TYPE_CHECKING:
     from askew_client.device.budget import Budget
@@ -101,7 +102,7 @@ class _Client:
         """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError.
 
         Warns with UnknownTitle where no item that is held or was met has this title; `ask` and
-        `quote` connect.
+        `cost` connect.
         """
         _check("label", label, str, 'text, such as "Alien (1979)"')
         _check("rating", rating, Real, "a number")
@@ -162,22 +163,19 @@ class AskewClient(_Client):
 
     # `self` is either client: BlockingClient runs these very functions to their end.
 
-    async def quote(self: _Client) -> Quote:
+    async def cost(self: _Client) -> Cost:
         """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
-        return await self._device.titles.quote()
+        return await self._device.asker.show(self._device.titles)
 
-    async def ask(
-        self: _Client, *, second_space: bool = False, quoted: Quote | None = None
-    ) -> Answer:
-        """The answer to this month's question.
+    async def ask(self: _Client, *, shown: Cost | None = None) -> Answer:
+        """What is best for this person, ranked here, and the pick.
 
-        second_space: the person's yes to another space's signal within one month; without it,
-        SecondSpace is raised where there would be one. quoted: what `quote` said; it is used once,
-        and QuoteVoid is raised, before anything is drawn, charged or sent, where anything of it has
-        changed since. Without it the settings decide, and QuoteVoid is raised where a
-        signal would be sent and nothing left this device before.
+        shown: what `cost` said; NotShown is raised, before anything is drawn, charged, fetched or
+        sent, where the question would be more than that. Without it the settings decide, and
+        NotShown is raised where a signal would be sent and the last question sent nothing, and for
+        a second fresh signal within one month.
         """
-        return await self._device.titles.ask(second_space=second_space, quoted=quoted)
+        return await self._device.asker.ask(self._device.titles, shown=shown)
 
     async def refresh(self: _Client) -> Refreshed:
         """Look for the current version of what this device holds, if it is time: for a timer, a
@@ -191,38 +189,42 @@ class AskewClient(_Client):
         place: str | Spot = "home",
         *,
         preferences: Preferences | str = NO_PREFERENCES,
-        second_space: bool = False,
-        quoted: Quote | None = None,
+        shown: Cost | None = None,
+        again: bool = False,
     ) -> NearAnswer:
         """The items of a collection near a place, ranked and picked here.
 
         place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
         without a name: a fresh signal and a charge each time. preferences: never sent; text is read
-        by `preferences_of`, such as "open, price <= 10". quoted: what `near_quote` said, as for
-        `ask`.
+        by `preferences_of`, such as "open, price <= 10". shown: what `near_cost` said, as for
+        `ask`. again: send once more the signal that was charged for this very spot without a name
+        and not answered; the server sees that it is the same spot.
         """
-        return await self._device.nearby.ask(
-            collection, place, preferences=preferences, second_space=second_space, quoted=quoted
-        )
+        if collection == ALL:
+            raise ParameterError("collection", ALL, "one's name; `near_all` asks all of them")
+        question = self._device.nearby.question(collection, place, preferences)
+        return (await self._device.asker.ask(question, shown=shown, again=again))[0]
 
     async def near_all(
         self: _Client,
         place: str | Spot = "home",
         *,
         preferences: Preferences | str = NO_PREFERENCES,
-        second_space: bool = False,
-        quoted: Quote | None = None,
+        shown: Cost | None = None,
+        again: bool = False,
     ) -> tuple[NearAnswer, ...]:
-        """The same of every collection of the server, by one question with one signal. quoted:
-        what `near_quote("*")` said.
+        """The same of every collection of the server, by one question with one signal. shown: what
+        `near_cost("*")` said.
         """
-        return await self._device.nearby.ask_all(
-            place, preferences=preferences, second_space=second_space, quoted=quoted
-        )
+        question = self._device.nearby.question(ALL, place, preferences)
+        return await self._device.asker.ask(question, shown=shown, again=again)
 
-    async def near_quote(self: _Client, collection: str, place: str | Spot = "home") -> Quote:
+    async def near_cost(
+        self: _Client, collection: str, place: str | Spot = "home", *, again: bool = False
+    ) -> Cost:
         """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
-        return await self._device.nearby.quote(collection, place)
+        question = self._device.nearby.question(collection, place)
+        return await self._device.asker.show(question, again=again)
 
 
 def _to_its_end(
@@ -276,12 +278,12 @@ class BlockingClient(_Client):
             raise _not_open()
         return self._runner.run(coroutine)
 
-    quote = _to_its_end(AskewClient.quote)
+    cost = _to_its_end(AskewClient.cost)
     ask = _to_its_end(AskewClient.ask)
     refresh = _to_its_end(AskewClient.refresh)
     near = _to_its_end(AskewClient.near)
     near_all = _to_its_end(AskewClient.near_all)
-    near_quote = _to_its_end(AskewClient.near_quote)
+    near_cost = _to_its_end(AskewClient.near_cost)
 
 
 def _not_open() -> ParameterError:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.source import CatalogSource
+from askew_client.device.asker import IN_PROCESS
 from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import paths
 from askew_client.settings.config import DEFAULT_SERVER
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import Guard
 from askew_client.transport.protocol import ServerInProcess, Transport

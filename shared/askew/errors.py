@@ -8,8 +8,7 @@ AskewError
 ├── PlaceError                a position or a value that makes no place; it is never repeated
 │   └── UnclearTown           a name of no town that the device knows, or of several
 ├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
-├── SecondSpace               a fresh signal for a second space in a month, without the person's yes
-├── QuoteVoid                 what the person was shown of a question no longer holds
+├── NotShown                  a question that is more than what the person was shown
 ├── LedgerError               the store of signals and charges cannot be trusted or written
 │   ├── LedgerRefused         it differs from its mark: nothing is spent until somebody accepts
 │   ├── KeyReused             an idempotency key that stands for another request
@@ -197,33 +196,18 @@ class BudgetExceeded(AskewError):
         self.next_month, self.renewed = next_month, renewed
 
 
-class SecondSpace(AskewError):
-    """A fresh signal for a second feature space in one month needs the person's yes.
+class NotShown(AskewError):
+    """A question is more than what the person was shown, so it is not asked.
 
-    Nothing was drawn and nothing was sent. A server makes a new space whenever it likes, under any
-    name, and each one is a signal more about the same person.
+    Nothing was drawn, charged or sent. Attribute: why, in words.
     """
 
-    def __init__(self, month: str) -> None:
+    def __init__(self, why: str) -> None:
         super().__init__(
-            f"{month} has a signal for another feature space already; one more tells more about "
-            "you, and needs your yes. Nothing was drawn and nothing was sent"
+            f"{why}: no cost that was shown covers this question. Nothing was drawn, charged or "
+            "sent"
         )
-        self.month = month
-
-
-class QuoteVoid(AskewError):
-    """What the person was shown of a question no longer holds, so it is not asked.
-
-    Nothing was drawn, charged or sent. Attribute: changed, what is another one now, in words.
-    """
-
-    def __init__(self, changed: str) -> None:
-        super().__init__(
-            f"{changed}: no price that was shown covers this question. Nothing was drawn, charged "
-            "or sent"
-        )
-        self.changed = changed
+        self.why = why
 
 
 class LedgerError(AskewError):

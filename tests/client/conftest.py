@@ -20,7 +20,7 @@ from small_world import made_card, made_catalog, made_encoder, made_space
 
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import SignalCharge
-from askew.errors import BudgetExceeded, SecondSpace
+from askew.errors import BudgetExceeded
 from askew.noise.randomness import RandomBits, ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
@@ -30,8 +30,9 @@ from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.cli import main as cli
 from askew_client.settings.settings import ClientSettings
+from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
-from askew_client.views.quote import Price
+from askew_client.views.cost import Cost, Leaves
 from askew_server.retrieval.snapshot import Retriever
 
 VECTORS: list[tuple[float, ...]] = [
@@ -51,7 +52,7 @@ VECTORS: list[tuple[float, ...]] = [
 SHARED_SLATE = (4, 9, 2, 7, 0, 10)
 MAX_SLATE_SIZE = 6
 K4 = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     k=4,
     rating_lifetime_cap=Fraction(24),
@@ -84,7 +85,7 @@ class Pair:
         return slate_from_bytes(reply, self.card, query.k)
 
 
-class Memory:
+class Memory(SignalStore):
     """Signals in a dictionary, and everything that was asked of it."""
 
     def __init__(self, cap: Fraction = Fraction(10_000)) -> None:
@@ -101,22 +102,19 @@ class Memory:
         draw: Callable[[], Signal],
         *,
         handle: str = "",
-        second_space: bool = False,
-        check: Callable[[Price], None] | None = None,
-    ) -> tuple[Signal, Price]:
+        check: Callable[[Cost], None] | None = None,
+    ) -> tuple[Signal, Cost]:
         """What the real store does, without a file."""
         self.calls.append((space_version, month, charge))
         stored, spent = self.signals.get((space_version, month)), self.spent
         if stored is None:
             if self.spent + charge.epsilon_per_rating > self.cap:
                 raise BudgetExceeded(charge.epsilon_per_rating, self.spent, self.cap)
-            if not second_space and any(each == month for _, each in self.signals):
-                raise SecondSpace(month)
             self.signals[space_version, month] = draw()
             self.charges.append(charge)
-        by = None if stored is None else stored.mechanism
-        price = Price(month, by, charge, False, spent, spent, self.cap, None, None)
-        return self.signals[space_version, month], price
+        leaves = Leaves.FRESH if stored is None else Leaves.KEPT
+        cost = Cost(leaves, charge, month=month, spent=spent, cap=self.cap)
+        return self.signals[space_version, month], cost
 
     @property
     def spent(self) -> Fraction:
@@ -124,8 +122,11 @@ class Memory:
         return sum((each.epsilon_per_rating for each in self.charges), Fraction(0))
 
 
-class UntouchableMemory:
+class UntouchableMemory(SignalStore):
     """Fails the test that touches it."""
+
+    def __init__(self) -> None:
+        pass
 
     def remember(
         self,
@@ -135,9 +136,8 @@ class UntouchableMemory:
         draw: Callable[[], Signal],
         *,
         handle: str = "",
-        second_space: bool = False,
-        check: Callable[[Price], None] | None = None,
-    ) -> tuple[Signal, Price]:
+        check: Callable[[Cost], None] | None = None,
+    ) -> tuple[Signal, Cost]:
         """Never to be called."""
         pytest.fail("the memory was touched")
 

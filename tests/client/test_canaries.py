@@ -38,7 +38,7 @@ RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Cana
 CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
 STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
 SETTINGS = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     k=4,
     rating_lifetime_cap=Fraction(4),
@@ -105,11 +105,11 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
     server = ("--server", demo_address)
     runs = [
         watched("profile", "import", "-", stdin=RATED),
-        watched("ask", *server, "--mode", "query"),
-        watched("ask", *server, "--mode", "query", "--json"),
+        watched("ask", *server, "--mode", "ask"),
+        watched("ask", *server, "--mode", "ask", "--json"),
         watched("budget"),
         watched("ask", "--server", "127.0.0.1:1"),
-        watched("ask", *server, "--mode", "query", "-k", "65"),
+        watched("ask", *server, "--mode", "ask", "-k", "65"),
         watched("ask", *server, "--max-nothing"),
     ]
     picked = json.loads(runs[2][0])["pick"]
@@ -171,7 +171,7 @@ async def test_no_failure_tells_anything_of_the_person(
     """Planted bug: a message or a chained exception that quotes what was being ranked."""
     device = made_device(Failing(pair.card, pair.catalog, spoil), tmp_path, SETTINGS)
     device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
-    problem = await raised(device.titles.ask())
+    problem = await raised(device.asker.ask(device.titles))
     text = "".join(traceback.format_exception(problem.error)) + repr(problem) + problem.hint
     assert leaks(text) == []
     assert "Film" not in text
@@ -182,7 +182,7 @@ async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
 ) -> None:
     device = made_device(LocalTransport(pair.card, pair.catalog), tmp_path, SETTINGS)
     device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
-    answer = await device.titles.ask()
+    answer = await device.asker.ask(device.titles)
     assert isinstance(answer, Answer)
     held = [
         device,
@@ -214,7 +214,7 @@ async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_p
     card = replace(pair.card, catalog_version=catalog.version)
     device = made_device(LocalTransport(card, catalog), tmp_path, SETTINGS)
     device.profile.like(f"{HOSTILE} 9")
-    answer = await device.titles.ask()
+    answer = await device.asker.ask(device.titles)
     assert isinstance(answer, Answer)
     assert {result.title for result in answer.results} <= {i.label for i in catalog.items}
     assert all(result.why.count(HOSTILE) <= 1 for result in answer.results)

@@ -21,7 +21,7 @@ from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportEr
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer, NearAnswer
-from askew_client.views.quote import Quote
+from askew_client.views.cost import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 SETTINGS = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     rating_monthly_cap=Fraction(8),
     k=4,
@@ -63,12 +63,12 @@ def test_a_script_needs_no_event_loop(network: LocalTransport, tmp_path: Path) -
 
 def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_path: Path) -> None:
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        assert client.quote().fresh
+        assert client.cost().fresh
         answer = client.ask()
         assert answer.departure is not None
         assert (answer.used, answer.departure.fresh) == (0, True)
         assert client.pick(answer) == answer.results[0]
-        assert not client.quote().fresh
+        assert not client.cost().fresh
 
 
 def test_what_a_screen_calls_a_problem_a_program_gets_as_an_error(
@@ -91,7 +91,7 @@ def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path
         client.ask()
 
 
-QUICK = ClientSettings(mode="query")
+QUICK = ClientSettings(mode="ask")
 
 
 def test_the_real_network_is_the_default(demo_address: str, tmp_path: Path) -> None:
@@ -230,21 +230,21 @@ def test_nothing_that_a_script_reaches_is_a_coroutine(
         names = dict(reachable(client))
         assert [path for path, each in names.items() if iscoroutinefunction(each)] == []
         assert {"BlockingClient.ask", "BlockingClient.places.add"} <= names.keys()
-        found = (client.ask(), client.quote(), client.refresh(), client.budget(), client.places)
+        found = (client.ask(), client.cost(), client.refresh(), client.budget(), client.places)
         assert not any(map(isawaitable, found))
     waiting = {name for name, each in vars(AskewClient).items() if iscoroutinefunction(each)}
     assert {name for name in waiting if not name.startswith("_")} <= vars(BlockingClient).keys()
 
 
-@pytest.mark.parametrize("name", ["ask", "near", "near_quote", "quote", "refresh"])
+@pytest.mark.parametrize("name", ["ask", "near", "near_cost", "cost", "refresh"])
 def test_a_script_calls_with_the_same_arguments(name: str) -> None:
     mine, theirs = getattr(BlockingClient, name), getattr(AskewClient, name)
     assert (signature(mine), mine.__doc__) == (signature(theirs), theirs.__doc__)
 
 
 def test_what_calls_give_and_take_can_be_annotated() -> None:
-    """Planted bug: a program has to look for the modules of answers and quotes."""
-    given = {"Answer", "Budget", "Cost", "NearAnswer", "NearResult", "PlaceView", "Quote", "Rated"}
+    """Planted bug: a program has to look for the modules of answers and costs."""
+    given = {"Answer", "Budget", "Cost", "NearAnswer", "NearResult", "PlaceView", "Rated"}
     for name in given | {"Refreshed", "Result"}:
         assert name in askew_client.__all__
         assert getattr(askew_client, name).__name__ == name
@@ -253,8 +253,8 @@ def test_what_calls_give_and_take_can_be_annotated() -> None:
 def test_a_type_checker_knows_what_a_script_gets(network: LocalTransport, tmp_path: Path) -> None:
     """mypy reads this: each `assert_type` fails its run where a type is lost."""
     with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        assert_type(client.ask(second_space=False), Answer)
-        assert_type(client.quote(), Quote)
+        assert_type(client.ask(), Answer)
+        assert_type(client.cost(), Cost)
         with pytest.raises(AskewError):
             assert_type(client.near("food", "home"), NearAnswer)
 
@@ -272,7 +272,7 @@ async def test_a_script_inside_an_event_loop_is_told_which_client_it_wants(
 
 async def test_it_is_told_in_an_event_loop_too(network: LocalTransport, tmp_path: Path) -> None:
     async with AskewClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        await client.quote()
+        await client.cost()
         with pytest.warns(UnknownTitle) as told:
             client.rate("Secret Film", 5)
         assert told[0].filename == __file__
@@ -306,7 +306,7 @@ def test_every_error_that_the_device_raises_can_be_imported_beside_it() -> None:
             raised |= set(re.findall(r"raise ([A-Z]\w+)", module.read_text(encoding="utf-8")))
     of_ours = {name for name in raised if hasattr(errors, name)}
     assert of_ours <= {*askew_client.__all__}
-    assert "QuoteVoid" in of_ours
+    assert "NotShown" in of_ours
 
 
 def test_a_name_that_is_not_promised_is_an_ordinary_error() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from asked import query_of
 
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
@@ -27,10 +28,8 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.settings.settings import Caps, ClientSettings
-from askew_client.signals.account import price_of
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
-from askew_client.views.quote import Price
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits, UntouchableMemory
@@ -41,7 +40,7 @@ MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
 K4 = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     rating_monthly_cap=Fraction(8),
     k=4,
@@ -54,7 +53,7 @@ def test_asking_gives_a_query_whose_signal_is_in_the_memory(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     exchange = pair.exchange(FAN)
-    query = exchange.ask(MONTH, memory, replay("first")).query
+    query = query_of(exchange, MONTH, memory, replay("first"))
     assert query == Query(memory.signals[pair.card.space.version, MONTH], k=4, catalog_date=FIRST)
     assert query.signal.mechanism == LatticeLaplace.for_epsilon(K4.epsilon_per_rating)
     drawn = query.signal.lattice.perturb(exchange.profile.point, replay("first"))
@@ -77,8 +76,8 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
     pair: Pair, memory: Memory, replay: Replay, ratings: dict[int, float], settings: ClientSettings
 ) -> None:
     """Planted bug: drawing again because the profile or a setting is another."""
-    first = pair.exchange(FAN).ask(MONTH, memory, replay("first")).query
-    again = pair.exchange(ratings, settings).ask(MONTH, memory, replay("again")).query
+    first = query_of(pair.exchange(FAN), MONTH, memory, replay("first"))
+    again = query_of(pair.exchange(ratings, settings), MONTH, memory, replay("again"))
     assert again == Query(first.signal, settings.k, catalog_date=FIRST)
     assert memory.charges == [SignalCharge(Fraction(2))]
 
@@ -86,8 +85,8 @@ def test_asking_again_sends_the_stored_signal_whatever_has_changed(
 def test_a_stored_signal_needs_no_randomness(
     pair: Pair, memory: Memory, replay: Replay, silent_bits: SilentBits
 ) -> None:
-    first = pair.exchange(FAN).ask(MONTH, memory, replay("first")).query
-    assert pair.exchange(STRANGER).ask(MONTH, memory, silent_bits).query == first
+    first = query_of(pair.exchange(FAN), MONTH, memory, replay("first"))
+    assert query_of(pair.exchange(STRANGER), MONTH, memory, silent_bits) == first
 
 
 def test_another_month_is_another_draw_and_another_charge(
@@ -96,8 +95,8 @@ def test_another_month_is_another_draw_and_another_charge(
     """Planted bug: the same noise for two months, which would show how the profile moved."""
     bits = replay("one stream")
     exchange = pair.exchange(FAN)
-    november = exchange.ask("2026-11", memory, bits).query
-    december = exchange.ask("2026-12", memory, bits).query
+    november = query_of(exchange, "2026-11", memory, bits)
+    december = query_of(exchange, "2026-12", memory, bits)
     assert november.signal != december.signal
     assert memory.charges == [SignalCharge(Fraction(2))] * 2
 
@@ -108,7 +107,7 @@ def test_the_charge_is_what_the_noise_guarantees_and_no_more_than_was_allowed(
 ) -> None:
     """Planted bug: charging the epsilon that was set instead of the lattice's own."""
     exchange = pair.exchange(FAN, replace(K4, epsilon_per_rating=epsilon))
-    query = exchange.ask(MONTH, memory, replay("first")).query
+    query = query_of(exchange, MONTH, memory, replay("first"))
     (charge,) = memory.charges
     assert charge.epsilon_per_rating == query.signal.lattice.epsilon <= epsilon
 
@@ -133,24 +132,19 @@ def test_what_can_be_refused_is_refused_before_a_byte_is_drawn(
     error, ratings, settings, width = REFUSALS[case]
     pair = pair_in_a_space(width=width)
     with pytest.raises(error):
-        pair.exchange(ratings, settings).ask(MONTH, untouchable_memory, silent_bits)
+        query_of(pair.exchange(ratings, settings), MONTH, untouchable_memory, silent_bits)
 
 
 def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
-    pair: Pair, silent_bits: SilentBits
+    pair: Pair, memory: Memory, silent_bits: SilentBits
 ) -> None:
     """Planted bug: sending whatever the file holds."""
     exchange = pair.exchange(FAN)
     flat = Signal(exchange.card.space.version, LatticeLaplace(12, 1024), (5,))
 
-    class Damaged:
-        def remember(self, *_: object, **__: object) -> tuple[Signal, Price]:
-            eight = SignalCharge(Fraction(8))
-            price = price_of([], "", MONTH, eight, Caps(Fraction(8)), flat)
-            return flat, price
-
+    memory.signals[exchange.space_version, MONTH] = flat
     with pytest.raises(LedgerError, match="does not fit its space"):
-        exchange.ask(MONTH, Damaged(), silent_bits)
+        query_of(exchange, MONTH, memory, silent_bits)
 
 
 def test_a_slate_that_scores_items_in_its_own_way_is_refused(pair: Pair) -> None:
@@ -173,7 +167,7 @@ def test_the_widest_space_and_the_largest_k_are_allowed(
     pair_in_a_space: Callable[..., Pair], memory: Memory, replay: Replay
 ) -> None:
     widest = pair_in_a_space(width=16.0)  # two axes of 16 make a diameter of 32, the limit
-    query = widest.exchange(FAN, replace(K4, k=6)).ask(MONTH, memory, replay("first")).query
+    query = query_of(widest.exchange(FAN, replace(K4, k=6)), MONTH, memory, replay("first"))
     assert query.k == 6
 
 
@@ -181,10 +175,9 @@ def test_no_ratings_are_asked_about_and_charged_like_any_other(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     """Planted bug: silence, or a lower price, for who rated nothing."""
-    question = pair.exchange({}).ask(MONTH, memory, replay("first"))
-    assert question.price.fresh
+    query = query_of(pair.exchange({}), MONTH, memory, replay("first"))
     assert memory.charges == [SignalCharge(Fraction(2))]
-    assert question.query.signal.values == question.query.signal.lattice.perturb(
+    assert query.signal.values == query.signal.lattice.perturb(
         pair.exchange({9: 1.0}).profile.point, replay("first")
     )
 
@@ -194,7 +187,7 @@ def test_a_spent_budget_refuses_before_a_byte_is_drawn(
 ) -> None:
     store = SignalStore(tmp_path / "ledger", Caps(Fraction(199, 100)))
     with pytest.raises(BudgetExceeded):
-        pair.exchange(FAN).ask(MONTH, store, silent_bits)
+        query_of(pair.exchange(FAN), MONTH, store, silent_bits)
     assert store.entries() == ()
 
 
@@ -221,7 +214,6 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
         return sorted(items, key=lambda i: (i in exchange.ratings, *rank(i)))
 
     assert exchange.rank(_slate(pair, *ids)).order == (*best_first(ids),)
-    assert exchange.rank_only(ids).order == (*best_first(ids),)
     for count in (1, 5, 12, 20):
         assert exchange.rank_all(count).order == (*best_first(range(12))[:count],)
 
@@ -263,7 +255,7 @@ def test_a_round_trip_ranks_exactly_what_was_asked_for(
     pair: Pair, memory: Memory, replay: Replay
 ) -> None:
     exchange = pair.exchange(FAN, K4)
-    slate = pair.retrieve(exchange.ask(MONTH, memory, replay("first")).query)
+    slate = pair.retrieve(query_of(exchange, MONTH, memory, replay("first")))
     assert sorted(exchange.rank(slate).order) == list(slate.item_ids)
     assert len(slate.item_ids) == 4
     assert exchange.rank(slate).best in slate.item_ids

@@ -36,7 +36,7 @@ from wire.hostility import HOSTILE_TEXTS
 
 from askew.catalog.catalog_file import HEAD_BYTES, file_of
 from askew.catalog.item import Item
-from askew.errors import AskewError, SecondSpace, StaleSpace
+from askew.errors import AskewError, NotShown, StaleSpace
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
@@ -287,7 +287,7 @@ class Seen:
 
 
 async def question(world: World, folder: Path, ratings: dict[str, Liking]) -> tuple[Seen, Any]:
-    """A quote, and the question that it covers."""
+    """A cost, and the question of who agrees to it, but for a second fresh signal of a month."""
     profile = PassingProfile(ProfileDocument(ratings))
     opened = open_device(PATIENT, server=world.address, directory=folder, profile=profile)
     world.asked.clear()
@@ -296,10 +296,10 @@ async def question(world: World, folder: Path, ratings: dict[str, Liking]) -> tu
     outcome: Answer | AskewError
     async with opened as device:
         try:
-            quote = await device.titles.quote()
-            assert quote.terms.price is not None
-            shown = quote.terms.price.charge.epsilon_per_rating
-            outcome = await device.titles.ask(quoted=quote)
+            cost = await device.asker.show(device.titles)
+            shown = cost.charge.epsilon_per_rating
+            agreed = None if cost.is_second else cost
+            outcome = await device.asker.ask(device.titles, shown=agreed)
         except AskewError as error:
             outcome = error
     paid = tuple(each.epsilon_per_rating for each in charges(folder))
@@ -358,7 +358,7 @@ async def test_a_server_that_churns_its_spaces_is_paid_once_a_month(
             world.__post_init__()
             shutil.rmtree(tmp_path / "held")
             person, outcome = await question(world, tmp_path, KNOWN)
-            assert isinstance(outcome, SecondSpace)
+            assert isinstance(outcome, NotShown)
             assert (person.asked, person.paid) == ((), first.paid)
 
 

@@ -43,7 +43,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 MONTH = "2026-11"
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 SETTINGS = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     rating_monthly_cap=Fraction(8),
     k=4,
@@ -109,7 +109,7 @@ async def ask_once(settings: ClientSettings, address: str, ledger: Path) -> tupl
     profile = PassingProfile(ProfileDocument(RATINGS))
     opened = open_device(settings, server=address, directory=ledger.parent, profile=profile)
     async with opened as companion:
-        answer = await companion.titles.ask()
+        answer = await companion.asker.ask(companion.titles)
     assert answer.used == len(RATINGS)
     return tuple(result.title for result in answer.results)
 

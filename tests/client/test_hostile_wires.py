@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.1  # seconds, of retries
 PATIENT = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     rating_monthly_cap=Fraction(8),
     k=4,
@@ -101,7 +101,7 @@ async def ask(
 
 async def outcome_of(device: Device) -> Answer | AskewError:
     try:
-        return await device.titles.ask()
+        return await device.asker.ask(device.titles)
     except AskewError as error:
         return error
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from asked import query_of
 from made_device import made_device
 
 from askew.catalog.catalog_file import FIRST, Part
@@ -77,7 +78,7 @@ def test_picking_touches_neither_network_nor_memory(
 ) -> None:
     """Planted bugs: remembering, logging or reporting the pick."""
     exchange = pair.exchange(FAN)
-    slate = pair.retrieve(exchange.ask(MONTH, memory, replay("first")).query)
+    slate = pair.retrieve(query_of(exchange, MONTH, memory, replay("first")))
     calls, requests = list(memory.calls), list(pair.requests)
     with io_watch().on() as heard:
         assert exchange.rank(slate).best in slate.item_ids
@@ -89,12 +90,12 @@ Play = Callable[[Exchange, "Pair", "Memory", RandomBits], None]
 
 
 def honest(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
-    slate = pair.retrieve(exchange.ask(MONTH, memory, bits).query)
+    slate = pair.retrieve(query_of(exchange, MONTH, memory, bits))
     assert exchange.rank(slate).best in slate.item_ids
 
 
 def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
-    query = exchange.ask(MONTH, memory, bits).query
+    query = query_of(exchange, MONTH, memory, bits)
     picked = exchange.rank(pair.retrieve(query)).best
     pair.retrieve(replace(query, k=1 + picked % 6))
 
@@ -102,19 +103,19 @@ def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomB
 def redraws_with_the_profile(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    pair.retrieve(exchange.ask(f"{MONTH} {exchange.profile.point}", memory, bits).query)
+    pair.retrieve(query_of(exchange, f"{MONTH} {exchange.profile.point}", memory, bits))
 
 
 def asks_for_more_with_more_ratings(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    pair.retrieve(replace(exchange.ask(MONTH, memory, bits).query, k=len(exchange.ratings)))
+    pair.retrieve(replace(query_of(exchange, MONTH, memory, bits), k=len(exchange.ratings)))
 
 
 def asks_again_when_it_shows_what_is_rated(
     exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits
 ) -> None:
-    query = exchange.ask(MONTH, memory, bits).query
+    query = query_of(exchange, MONTH, memory, bits)
     if exchange.ratings.keys() & set(pair.retrieve(query).item_ids):
         pair.retrieve(query)
 
@@ -193,7 +194,7 @@ async def _calls_of(
         network,
         directory,
         ClientSettings(
-            mode="query",
+            mode="ask",
             epsilon_per_rating=Fraction(2),
             rating_monthly_cap=Fraction(8),
             k=4,
@@ -207,7 +208,7 @@ async def _calls_of(
     for item, rating in ratings.items():
         device.profile.rate(pair.catalog.items[item].label, rating)
     for _ in range(2):
-        assert isinstance(await device.titles.ask(), Answer)
+        assert isinstance(await device.asker.ask(device.titles), Answer)
         device.titles.search("film")
         device.titles.bars()
         device.profile.history()

@@ -27,7 +27,7 @@ async def ask(world: World, folder: Path, ratings: dict[str, Liking]) -> Answer:
     profile = PassingProfile(ProfileDocument(ratings))
     opened = open_device(PATIENT, server=world.address, directory=folder, profile=profile)
     async with opened as device:
-        return await device.titles.ask()
+        return await device.asker.ask(device.titles)
 
 
 async def sizes(world: World, folder: Path, ratings: dict[str, Liking]) -> list[int]:

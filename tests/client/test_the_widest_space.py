@@ -14,7 +14,7 @@ from askew_client.settings.settings import ClientSettings
 if TYPE_CHECKING:
     from client.conftest import Pair
 
-FOUR = replace(ClientSettings(), mode="query", k=4, max_ratings_apart=4.0)
+FOUR = replace(ClientSettings(), mode="ask", k=4, max_ratings_apart=4.0)
 A_LITTLE = 2.0**-16  # the least that a width can change
 
 
@@ -25,20 +25,20 @@ def test_a_fraction_beyond_the_limit_is_refused(
     """Planted bug: `int(diameter) > max_ratings_apart`, which lets 4.875 pass for 4."""
     pair = pair_in_a_space(width=2.0 + beyond)  # two axes
     with pytest.raises(ParameterError, match="at most this device's limit, 4"):
-        pair.exchange({0: 3.0}, FOUR).noise  # noqa: B018
+        pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
 
 
 def test_a_fractional_limit_is_kept_too(pair_in_a_space: Callable[..., Pair]) -> None:
     pair = pair_in_a_space(width=1.875)
     with pytest.raises(ParameterError, match="diameter"):
-        pair.exchange({0: 3.0}, replace(FOUR, max_ratings_apart=3.75 - A_LITTLE)).noise  # noqa: B018
-    pair.exchange({0: 3.0}, replace(FOUR, max_ratings_apart=3.75)).noise  # noqa: B018
+        pair.exchange({0: 3.0}, replace(FOUR, max_ratings_apart=3.75 - A_LITTLE)).mechanism  # noqa: B018
+    pair.exchange({0: 3.0}, replace(FOUR, max_ratings_apart=3.75)).mechanism  # noqa: B018
 
 
 @pytest.mark.parametrize("short", [0.0, A_LITTLE])
 def test_the_limit_itself_is_entered(pair_in_a_space: Callable[..., Pair], short: float) -> None:
     pair = pair_in_a_space(width=2.0 - short)
-    pair.exchange({0: 3.0}, FOUR).noise  # noqa: B018
+    pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
 
 
 def test_a_space_where_one_rating_moves_a_point_by_more_than_1_is_not_asked(
@@ -48,7 +48,7 @@ def test_a_space_where_one_rating_moves_a_point_by_more_than_1_is_not_asked(
     Planted bug: it does not, and epsilon a rating is whatever the server makes of it.
     """
     most = (1 - 2.0**-20) / 2
-    pair_in_a_space(width=2.0, clip=most).exchange({0: 3.0}, FOUR).noise  # noqa: B018
+    pair_in_a_space(width=2.0, clip=most).exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
     beyond = pair_in_a_space(width=2.0, clip=0.5)
     with pytest.raises(ParameterError, match="how far one rating moves a point must be at most 1"):
-        beyond.exchange({0: 3.0}, FOUR).noise  # noqa: B018
+        beyond.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018

@@ -53,26 +53,32 @@ class Proxy:
 
 
 @contextmanager
-def proxying(servers: Sequence[str], folder: Path, rate: str = "50r/s") -> Iterator[Proxy]:
-    """The shipped configuration, with paths, ports and addresses of this machine and no other."""
+def proxying(
+    servers: Sequence[str], folder: Path, rate: str = "50r/s", patience: str = "10s"
+) -> Iterator[Proxy]:
+    """The shipped configuration, with paths, ports and addresses of this machine and no other.
+    patience: with slow callers.
+    """
     issuer = Issuer(datetime.datetime.now(datetime.UTC), days=1)
     certificate, key = issuer.server([CALLER])
-    (folder / "tls.crt").write_bytes(certificate)
-    (folder / "tls.key").write_bytes(key)
+    (folder / "server.pem").write_bytes(certificate)
+    (folder / "server.key").write_bytes(key)
     authority = folder / "authority.pem"
     authority.write_bytes(issuer.certificate)
     port = free_port()
     text = SHIPPED.read_text(encoding="utf-8")
-    http = [f"{host}:{int(number) + 1}" for host, _, number in map(_parted, servers)]
+    third = [*servers, servers[-1]][:3]  # where a test has but two
+    places = {}
+    for at, (host, _, number) in enumerate(map(_parted, third), 1):
+        places[f"server askew-{at}:7571 "] = f"server {host}:{number} "
+        places[f"server askew-{at}:7572 "] = f"server {host}:{int(number) + 1} "
     changes = {
         "listen 8443 ": f"listen {CALLER}:{port} ",
         "rate=50r/s": f"rate={rate}",
         "/etc/askew/tls/": f"{folder}/",
         "/tmp/nginx": f"{folder}/nginx",
-        "server askew-1:7571 ": f"server {servers[0]} ",
-        "server askew-2:7571 ": f"server {servers[1]} ",
-        "server askew-1:7572 ": f"server {http[0]} ",
-        "server askew-2:7572 ": f"server {http[1]} ",
+        "_timeout 10s": f"_timeout {patience}",
+        **places,
     }
     for shipped, here in changes.items():
         assert shipped in text, shipped

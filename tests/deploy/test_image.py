@@ -98,7 +98,7 @@ def test_the_recipe_is_pinned_small_and_not_root() -> None:
         ("COPY server server", "COPY . .", ". is everything, or nothing"),
         ("COPY server server", "COPY servers server", "servers is everything, or nothing"),
         ("install --require-hashes -r requirements-s", "install -r requirements-s", "without h"),
-        ("WORKDIR /srv/askew", "RUN apt-get update", "the last stage has tools to run"),
+        ("WORKDIR /srv/askew\n", "RUN apt-get update", "the last stage has tools to run"),
     ],
 )
 def test_a_bug_in_a_recipe_is_seen(shipped: str, planted: str, complaint: str) -> None:

@@ -16,6 +16,7 @@ import grpc
 import grpc.aio
 import pytest
 from deploy.proxy import CALLER, Proxy, proxying, require_nginx
+from end_to_end.server_process import BESIDE
 
 from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import NotFound
@@ -45,7 +46,10 @@ def servers() -> Iterator[list[Server]]:
     with ExitStack() as stack:
         processes = []
         for host in ("127.0.0.2", "127.0.0.3", "127.0.0.4"):
-            process = subprocess.Popen([*command, host], stdout=subprocess.PIPE, text=True)
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(
+                [*command, host], stdin=pipe, stdout=pipe, text=True, env=BESIDE
+            )
             stack.enter_context(process)
             stack.callback(process.terminate)
             processes.append(process)
@@ -81,7 +85,7 @@ async def called(channel: grpc.aio.Channel, method: str, request: bytes = b"") -
 
 async def test_a_device_asks_through_it_by_tls(proxy: Proxy, tmp_path: Path) -> None:
     settings = ClientSettings(
-        mode="query",
+        mode="ask",
         k=4,
         timeout=PATIENCE,
         authority=str(proxy.authority),
@@ -240,6 +244,35 @@ async def test_an_address_holds_no_more_calls_open_than_its_share(proxy: Proxy) 
         while (code := await called(channel, HEALTH)) == Code.RESOURCE_EXHAUSTED:
             pass
     assert code == Code.OK
+
+
+SLOW = {
+    "says nothing": b"",
+    "half a head": b"POST /askew.wire.v1.Retrieval/Retrieve HTTP/1.1\r\nhost: x\r\nx: ",
+    "half a message": (
+        b"POST /askew.wire.v1.Retrieval/Retrieve HTTP/1.1\r\nhost: x\r\n"
+        b"content-type: application/proto\r\ncontent-length: 9\r\n\r\nhalf"
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SLOW)
+async def test_who_is_slow_is_hung_up_on_before_a_server_hears_of_it(
+    said: str, servers: list[Server], tmp_path: Path
+) -> None:
+    """Planted bug: a timeout that is nginx's own, a minute."""
+    with proxying([each for each, _ in servers[:2]], tmp_path, patience="1s") as proxy:
+        await ready(proxy)
+        host, port = proxy.address.split(":")
+        trust = trusted(str(proxy.authority))
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=trust)
+        writer.write(SLOW[said])
+        async with asyncio.timeout(PATIENCE):
+            assert b" 200 " not in await reader.read()
+        writer.close()
+        assert "application/proto" not in proxy.log
+        async with proxy.channel() as channel:
+            assert await called(channel, CARD) == Code.OK
 
 
 @pytest.mark.parametrize("method", ["/askew.wire.v1.Analyst/TopK", "/grpc.health.v1.Health/Watch"])

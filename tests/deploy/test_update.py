@@ -1,4 +1,4 @@
-"""The shipped deployment over its first updates: two servers of one folder behind the proxy.
+"""The shipped deployment over its first updates: three servers of one folder behind the proxy.
 
 Devices that hold the old file and devices that hold nothing ask all along. Servers and devices
 share a clock that a test sets, so that Mondays come when they are wanted.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
+import json
 import sys
 import time
 import urllib.request
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from deploy.proxy import SHIPPED, Proxy, proxying, require_nginx
+from end_to_end.server_process import BESIDE
 from prometheus_client.parser import text_string_to_metric_families
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
@@ -54,15 +55,16 @@ main()
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two models of one space and of other items: `v1`, and `v2` without the first forty."""
+    """Models of one space: `v1`, `v2` without the first forty items, `fewer` without the first."""
     folder, model = tmp_path_factory.mktemp("store"), demo_model()
     artifact.save(model, folder / "v1")
     artifact.save(later(model), folder / "v2")
+    artifact.save(later(model, 1), folder / "fewer")
     return folder
 
 
-def later(model: ItemModel) -> ItemModel:
-    catalog, left_out = films(), 40
+def later(model: ItemModel, left_out: int = 40) -> ItemModel:
+    catalog = films()
     ratings = simulate(catalog, n_people=500)
     stays = ratings.item >= left_out
     table = RatingTable(
@@ -98,7 +100,7 @@ class Clock:
 
 @dataclass
 class Server:
-    """One of the two, which may be started again at its place."""
+    """One of the three, which may be started again at its place."""
 
     host: str
     models: Path
@@ -114,21 +116,21 @@ class Server:
     async def start(self) -> None:
         shipped = ("--config", str(SHIPPED.with_name("server.toml")), "--models", str(self.models))
         place = ("--host", self.host, "--port", str(self.port))
-        said = {"ASKEW_SERVER_METRICS_HOST": self.host, "ASKEW_SERVER_LOG_FORMAT": "text"}
+        said = {"ASKEW_SERVER_METRICS_HOST": self.host}
         self.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", CLOCKED, str(self.clock), "serve", *shipped, *place),
             "--metrics-port",
             "0",
-            env=os.environ | said,
-            stdin=DEVNULL,
+            env=BESIDE | said,
+            stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
         )
         assert self.process.stdout is not None
         line = (await asyncio.wait_for(self.process.stdout.readline(), PATIENCE)).decode()
         self.port = int(line.removeprefix(f"listening on {self.host}:").partition(",")[0])
-        ready = await self.says(" ready ")
-        self.pages = int(ready.rpartition("metrics_port=")[2])
+        ready = await self.says('"ready"')
+        self.pages = json.loads(ready)["metrics_port"]
 
     async def says(self, wanted: str) -> str:
         """The next line of its log with these words."""
@@ -181,7 +183,7 @@ class Shop:
         new.symlink_to(self.store / model)
         new.replace(self.folder / monday)
 
-    async def both_say(self, words: str) -> None:
+    async def all_say(self, words: str) -> None:
         for server in self.servers:
             await server.says(words)
 
@@ -197,6 +199,24 @@ class Shop:
         """Each of them, and one that holds nothing, is answered, by whichever server."""
         asked = (device.asks(2) for device in (*devices, self.device()))
         await asyncio.gather(*asked)
+        await self.look()
+
+    @asynccontextmanager
+    async def asked_all_along(self, *devices: Device) -> AsyncIterator[None]:
+        """Devices ask meanwhile, one question after the other, and none fails."""
+        done = asyncio.Event()
+
+        async def ask(device: Device) -> int:
+            asked = 0
+            while not done.is_set() or asked < 5:
+                await device.asks()
+                asked += 1
+            return asked
+
+        asking = [asyncio.create_task(ask(each)) for each in (*devices, self.device())]
+        yield
+        done.set()
+        assert min(await asyncio.gather(*asking)) >= 5
         await self.look()
 
     async def look(self) -> None:
@@ -222,7 +242,7 @@ class Device:
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[AskewClient]:
         settings = ClientSettings(
-            mode="query",
+            mode="ask",
             k=4,
             interval=0.2,  # a busy machine, which takes longer, asks some intervals later
             timeout=PATIENCE,
@@ -247,13 +267,13 @@ class Device:
 
 @pytest.fixture
 async def shop(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Shop]:
-    """Two servers of `v1`, in the middle of a week."""
+    """Three servers of `v1`, in the middle of a week."""
     folder, devices = tmp_path / "models", tmp_path / "devices"
     folder.mkdir()
     (folder / MONDAYS[0]).symlink_to(store / "v1")
     clock = Clock(tmp_path / "ahead", monkeypatch)
     clock.set(THIS, 2.5)
-    servers = [Server(f"127.0.0.{each}", folder, clock.path) for each in (2, 3)]
+    servers = [Server(f"127.0.0.{each}", folder, clock.path) for each in (2, 3, 4)]
     async with AsyncExitStack() as left:
         for server in servers:
             left.push_async_callback(server.stop)
@@ -271,23 +291,20 @@ async def test_no_question_fails_from_one_model_to_the_next_and_back(shop: Shop)
     await shop.serves(old)
 
     shop.link(MONDAYS[1], "v2")
-    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    await shop.all_say(f'"swapped", "monday": "{MONDAYS[1]}"')
     (shop.folder / MONDAYS[1]).unlink()  # a change of mind before its Monday
-    await shop.both_say(f"withdrawn monday={MONDAYS[1]}")
+    await shop.all_say(f'"withdrawn", "monday": "{MONDAYS[1]}"')
     shop.link(MONDAYS[1], "v2")
-    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    await shop.all_say(f'"swapped", "monday": "{MONDAYS[1]}"')
     await shop.serves(old)
     assert await shop.device().refreshes() == MONDAYS[0]
 
     clock.set(THIS + PERIOD, 0.1)  # old devices have not looked yet
-    await shop.serves(old)
-    await shop.restart(0)
-    await shop.serves(old)
-    await shop.restart(1)
-    await shop.serves(old)
+    async with shop.asked_all_along(old):  # a new program on each server, one after the other
+        await shop.restart(0, 1, 2)
 
     shop.link(MONDAYS[1], "v1")  # in place of one that has come
-    await shop.both_say("devices hold something of that Monday already")
+    await shop.all_say("devices hold something of that Monday already")
     await shop.serves(old)
     shop.link(MONDAYS[1], "v2")
 
@@ -296,16 +313,14 @@ async def test_no_question_fails_from_one_model_to_the_next_and_back(shop: Shop)
     await shop.serves(old)
 
     shop.link(MONDAYS[2], "v1")  # a rollback after its Monday: v1 again, from the next one on
-    await shop.both_say(f"swapped monday={MONDAYS[2]}")
+    await shop.all_say(f'"swapped", "monday": "{MONDAYS[2]}"')
     shop.link(MONDAYS[3], "v2")
-    await shop.both_say("holds 4 models, and a server answers from at most 3: move the oldest")
+    await shop.all_say("holds 4 models, and a server answers from at most 3: move the oldest")
     (shop.folder / MONDAYS[0]).unlink()
-    await shop.both_say(f"swapped monday={MONDAYS[3]}")
+    await shop.all_say(f'"swapped", "monday": "{MONDAYS[3]}"')
     clock.set(THIS + 2 * PERIOD, 0.1)
-    await shop.restart(0)
-    await shop.serves(old)
-    await shop.restart(1)
-    await shop.serves(old)
+    async with shop.asked_all_along(old):
+        await shop.restart(0, 1, 2)
     clock.set(THIS + 2 * PERIOD, 2.5)
     assert await old.refreshes() == MONDAYS[2]
     await shop.serves(old)
@@ -313,22 +328,22 @@ async def test_no_question_fails_from_one_model_to_the_next_and_back(shop: Shop)
     assert shop.changed == set()
 
 
-async def test_a_model_that_is_withdrawn_is_answered_from_no_more(shop: Shop) -> None:
-    """Moved away, at once; or replaced, when the servers were restarted. Who holds it fails one
-    question, and then looks again.
+async def test_what_is_withdrawn_is_answered_no_more(shop: Shop) -> None:
+    """A model that is moved away, or an item, by a model without it in place of the one in force:
+    at once, without a restart. Who holds it fails one question, and then looks again.
     """
     shop.link(MONDAYS[1], "v2")
-    await shop.both_say(f"swapped monday={MONDAYS[1]}")
+    await shop.all_say(f'"swapped", "monday": "{MONDAYS[1]}"')
     shop.clock.set(THIS + PERIOD, 0.1)
     device = shop.device()
     await shop.serves(device)
     (shop.folder / MONDAYS[1]).unlink()
-    await shop.both_say(f"withdrawn monday={MONDAYS[1]}")
+    await shop.all_say(f'"withdrawn", "monday": "{MONDAYS[1]}"')
     with pytest.raises(StaleSpace):
         await device.asks()
     await shop.serves(device)
-    shop.link(MONDAYS[0], "v2")
-    await shop.restart(0, 1)
+    shop.link(MONDAYS[0], "fewer")
+    await shop.all_say(f'"swapped", "monday": "{MONDAYS[0]}"')
     with pytest.raises(StaleSpace):
         await device.asks()
     await shop.serves(device)

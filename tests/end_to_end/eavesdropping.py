@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Protocol
 
 import grpc
@@ -157,7 +156,6 @@ def _world(
     n_items: int = FILMS,
     most: int = 6,
     spoil: Reply = lambda data: data,
-    worth_asking: bool | None = None,
     **encoder: Any,
 ) -> HostileServer:
     rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2))).astype(np.float32)
@@ -170,22 +168,13 @@ def _world(
         catalog = replace(catalog, items=tuple(titles(i) for i in range(n_items)))
     encoding = made_encoder(ranking=2, **{"unit": 1.5, "least_likes": 20, "clip": 0.5} | encoder)
     space = FeatureSpace(RatingScale(*scale), encoding, scales)
-    card = made_card(space, catalog, most)
-    if worth_asking is not None:
-        card = replace(card, n_default=FILMS, worth_asking=worth_asking)
-    return HostileServer(card, catalog, spoil)
+    return HostileServer(made_card(space, catalog, most), catalog, spoil)
 
 
-def large_servers() -> dict[str, Callable[[], HostileServer]]:
-    """Cards of catalogs of which a device with `default_budget` holds the films, and what they say
-    of a signal.
-    """
-    return {
-        name: partial(
-            _world, n_items=FILMS + STRANGERS, titles=_film_or_stranger, worth_asking=worth_asking
-        )
-        for name, worth_asking in (("not worth it", False), ("worth it", True))
-    }
+def large_server() -> HostileServer:
+    """A catalog of which a device with `default_budget` holds the films."""
+    made = _world(n_items=FILMS + STRANGERS, titles=_film_or_stranger)
+    return HostileServer(replace(made.card, n_default=FILMS), made.catalog, made.spoil)
 
 
 def default_budget(server: HostileServer) -> int:
@@ -230,13 +219,15 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "a scale beyond all ratings": lambda: _world(scale=(900.0, 1000.0, 950.0)),
     "a scale below all ratings": lambda: _world(scale=(-1000.0, -900.0, -950.0)),
     "everything a like": lambda: _world(scale=(1.0, 5.0, 1.0 + 1e-9)),
+    "every other vector of nothing": lambda: _world(
+        vectors=lambda rows: rows * (np.arange(len(rows)) % 2)[:, None]
+    ),
     "vectors of nothing": lambda: _world(vectors=lambda rows: 0 * rows),
     "vectors as large as allowed": lambda: _world(vectors=lambda rows: 448 * np.sign(rows)),
     "one vector apart": lambda: _world(vectors=lambda rows: np.where(rows == rows[0], 440, 1e-9)),
     "boosts at both ends": lambda: _world(boosts=[1e-6, 1024.0] * 6),
     "a profile divided by ten thousand likes": lambda: _world(least_likes=10_000),
     "the smallest clip": lambda: _world(clip=1e-6),
-    "a signal that is worth it": lambda: _world(worth_asking=True),
     "a space too wide": lambda: _world(unit=16.0, clip=0.1),
     "one rating worth all": lambda: _world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
     "fewer results than asked for": lambda: _world(most=3),

@@ -45,13 +45,14 @@ from askew_server.published.reader import ReleaseReader
 from askew_server.release.analysts import AnalystDesk
 from askew_server.release.job import ReleaseJob
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
-from askew_server.serving import grpc_server
+from askew_server.serving import grpc_door
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.call import Service
-from askew_server.serving.observer import Observer
+from askew_server.serving.log import start_log
+from askew_server.serving.metrics import Observer
 from askew_server.serving.popularity import PopularityService
-from askew_server.serving.process import observer_of, serve
 from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.server import serve
 from askew_server.serving.settings import Log, Metrics, QueueLimits, ServerConfig
 from askew_server.serving.tokens import Tokens, add_token
 
@@ -143,21 +144,21 @@ def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService
 def leak(observer: Observer, say: Callable[[object], object]) -> None:
     """Plants a leak of each kind in an object that serves."""
     failed, retrieve = Observer.failed, RetrievalService._retrieve
-    caller, find = grpc_server._GrpcCaller.__init__, Tokens.find
+    authorization, find = grpc_door.authorization_of, Tokens.find
 
-    def failed_with_text(self: Observer, counts: Any, error: BaseException) -> None:
+    def failed_with_text(self: Observer, method: str, error: BaseException) -> None:
         say(error)
-        failed(self, counts, error)
+        failed(self, method, error)
 
     def retrieve_by_k(self: RetrievalService, request: bytes, who: Any) -> Any:
         say(request.hex())
         job = retrieve(self, request, who)
-        observer.method(self.name, f"k{pb.RetrieveRequest.FromString(request).k}").done(0, 0.0)
+        observer.method(self.name, f"k{pb.RetrieveRequest.FromString(request).k}")("OK", 0.0)
         return job
 
-    def caller_with_address(self: Any, context: Any) -> None:
+    def with_address(context: Any) -> Any:
         say(context.peer())
-        caller(self, context)
+        return authorization(context)
 
     def find_aloud(self: Tokens, authorization: str) -> str:
         say(authorization)
@@ -173,7 +174,7 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
     status.status_of = with_its_text
     Observer.failed = failed_with_text  # type: ignore[method-assign]
     RetrievalService._retrieve = retrieve_by_k  # type: ignore[method-assign, assignment]
-    grpc_server._GrpcCaller.__init__ = caller_with_address  # type: ignore[method-assign]
+    grpc_door.authorization_of = with_address
     Tokens.find = find_aloud  # type: ignore[method-assign]
     logging.getLogger().addHandler(logging.StreamHandler())
 
@@ -181,16 +182,17 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
 async def main(folder: Path, *, leaky: bool) -> None:
     config = ServerConfig(
         metrics=Metrics(port=0),
-        log=Log(format="json", level="debug"),
+        log=Log(level="debug"),
         answers=QueueLimits(threads=1, waiting=1),
     )
-    observer = observer_of(config)
+    start_log(sys.stderr, config.log.level)
+    observer = Observer()
     if leaky:
         leak(observer, lambda words: sys.stderr.write(f"{words}\n"))
     answers = retriever()
     answers.loop = asyncio.get_running_loop()
     holder = SnapshotHolder(answers.snapshot)
-    observer.serves(lambda: holder.current.since, time.time())
+    observer.serves(lambda: holder.current.since, time.time(), dict)
     with Ledger(folder / "ledger.sqlite", folder / "mark") as ledger:
         cap = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
         ledger.open_dataset(DATASET, "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+BESIDE = os.environ | {"ASKEW_WITH_PARENT": "1"}  # it says where it listens
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
 
 
@@ -22,7 +24,7 @@ class Server:
     async def started(cls, *words: object) -> Server:
         command = [sys.executable, "-m", "askew_server", "serve", *map(str, words)]
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+            *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=BESIDE
         )
         assert process.stdout is not None
         line = (await asyncio.wait_for(process.stdout.readline(), PATIENCE)).decode()

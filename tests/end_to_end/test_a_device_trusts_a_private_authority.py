@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from end_to_end.server_process import BESIDE
 
 from askew.errors import AskewError, Unreachable
 from askew_client.client import AskewClient
@@ -47,7 +48,8 @@ def server(trusted: Path, tmp_path: Path) -> Iterator[str]:
         """
     )
     command = [sys.executable, "-m", "askew_server", "serve", "--config", str(config)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=BESIDE) as process:
         assert process.stdout is not None
         found = re.search(r"listening on (127\.0\.0\.1:\d+)", process.stdout.readline())
         assert found
@@ -62,7 +64,7 @@ async def test_a_question_is_answered_over_tls_and_a_stranger_gets_none(
     """A server that is not trusted learns nothing, and nothing is charged for it."""
     stranger = certs(tmp_path / "stranger")
     for authority in (str(stranger / "authority.pem"), ""):
-        settings = ClientSettings(mode="query", authority=authority)
+        settings = ClientSettings(mode="ask", authority=authority)
         async with AskewClient(settings, server=server, directory=tmp_path / "device") as client:
             with pytest.raises(Unreachable) as caught:
                 await client.ask()
@@ -71,7 +73,7 @@ async def test_a_question_is_answered_over_tls_and_a_stranger_gets_none(
         assert str(caught.value).startswith(f"no connection to {where}: it")
     assert charges_of(tmp_path / "device", settings) == 0
     settings = ClientSettings(
-        mode="query", authority=str(trusted / "authority.pem"), timeout=PATIENCE
+        mode="ask", authority=str(trusted / "authority.pem"), timeout=PATIENCE
     )
     async with AskewClient(settings, server=server, directory=tmp_path / "device") as client:
         answer = await client.ask()

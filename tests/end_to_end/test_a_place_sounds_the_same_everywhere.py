@@ -19,6 +19,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from asked import near
 from client.tui.person import Network, Person
 from end_to_end.eavesdropping import Heard, serving
 from end_to_end.eavesdropping_near import (
@@ -95,7 +96,7 @@ async def test_fifty_made_up_regions_hear_the_same_bytes_and_charge_nothing(
             address = left.enter_context(serving(server))
             async with open_device(settings, server=address, directory=tmp_path) as companion:
                 for collection in ("places", "shops"):
-                    answer = await companion.nearby.ask(collection)
+                    answer = await near(companion, collection)
                     assert isinstance(answer, NearAnswer), answer
                     assert answer.sent == view.sent
                 charges = companion.budget().lines
@@ -151,10 +152,6 @@ def test_at_the_command_line_all_people_are_one_observation(
     assert len(found) == 1
 
 
-FETCH = ["GetModelCard", "file", "file"]
-"""The card, then the head and the body of the rows."""
-
-
 @pytest.fixture
 def rows() -> HonestRows:
     """A server of a static collection and a live one, whose rows devices hold."""
@@ -171,7 +168,7 @@ def test_near_all_at_the_command_line_is_one_observation(
                 address, person, tmp_path / str(number), monkeypatch, ["--all", "--all", "posts"]
             )
             assert codes == [0, 0, 0, 0]
-            assert rows.calls() == [*FETCH, "Retrieve", "Retrieve"]
+            assert rows.calls() == ["GetModelCard", "Retrieve", "Retrieve", "file", "file"]
             found.add(("", tuple(rows.heard)))
             rows.heard.clear()
     assert len(found) == 1

@@ -24,21 +24,21 @@ async def test_all_that_a_client_returns_travels(tmp_path: Path) -> None:
         demo_server("places") as server,
         AskewClient(ClientSettings(region="DE"), server=server, directory=tmp_path / "a") as near,
         demo_server("films") as films,
-        AskewClient(ClientSettings(mode="query"), server=films, directory=tmp_path / "b") as client,
+        AskewClient(ClientSettings(mode="ask"), server=films, directory=tmp_path / "b") as client,
     ):
         place = near.places.add("home", Position(52.52, 13.405))
         around = await near.near("pharmacies", place="home")
         client.rate("Alien (1979)", 5)
         rated = client.ratings()[0]
-        quote = await client.quote()
-        answer = await client.ask(quoted=quote)
-        values = [place, around, around.results[0], rated, quote, quote.cost, answer]
+        cost = await client.cost()
+        answer = await client.ask(shown=cost)
+        values = [place, around, around.results[0], rated, cost, answer]
         values += [answer.results[0], client.budget(), await client.refresh()]
     for value in values:
         for other in returned(value):
             assert type(other) is type(value)
             assert repr(other) == repr(value)
-    names = {"Answer", "Budget", "Cost", "NearAnswer", "NearResult", "PlaceView", "Quote", "Rated"}
+    names = {"Answer", "Budget", "Cost", "NearAnswer", "NearResult", "PlaceView", "Rated"}
     assert {type(value) for value in values} == {
         getattr(askew_client, name) for name in names | {"Refreshed", "Result"}
     }

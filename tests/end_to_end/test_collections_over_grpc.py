@@ -32,10 +32,10 @@ from askew_server.collections.artifact import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import LiveValues, snapshot_of
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
-from askew_server.serving.grpc_server import RunningServer
+from askew_server.serving.metrics import Observer
 from askew_server.serving.models import ModelWatch
-from askew_server.serving.observer import Observer
 from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
@@ -49,19 +49,17 @@ def near(latitude: float, longitude: float, collection: int = CAFES, k: int = 5)
 
 
 @asynccontextmanager
-async def running(holder: SnapshotHolder) -> AsyncIterator[GrpcTransport]:
-    server = RunningServer([RetrievalService(holder)], ServerConfig())
-    await server.start()
-    try:
-        async with GrpcTransport(f"127.0.0.1:{server.port}", PATIENCE) as transport:
-            yield transport
-    finally:
-        await server.stop(grace=0)
+async def served(holder: SnapshotHolder) -> AsyncIterator[GrpcTransport]:
+    async with (
+        running([RetrievalService(holder)], ServerConfig(), grace=0) as server,
+        GrpcTransport(f"127.0.0.1:{server.port}", PATIENCE) as transport,
+    ):
+        yield transport
 
 
 @asynccontextmanager
 async def serving(model: MetricModel) -> AsyncIterator[GrpcTransport]:
-    async with running(SnapshotHolder(snapshot_of(model))) as transport:
+    async with served(SnapshotHolder(snapshot_of(model))) as transport:
         yield transport
 
 
@@ -174,13 +172,13 @@ async def test_a_question_of_tastes_gets_a_clear_code_from_collections() -> None
 
 
 async def test_a_position_gets_a_clear_code_from_a_server_of_tastes() -> None:
-    async with running(SnapshotHolder(tastes())) as transport:
+    async with served(SnapshotHolder(tastes())) as transport:
         code = await code_of(transport, near(50, 10))
         assert code is grpc.StatusCode.FAILED_PRECONDITION
 
 
 async def test_each_kind_of_card_is_told_from_the_other() -> None:
-    async with running(SnapshotHolder(tastes())) as transport:
+    async with served(SnapshotHolder(tastes())) as transport:
         with pytest.raises(OtherKind, match="has a catalog of titles"):
             await metric_card(transport)
 
@@ -217,7 +215,7 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
 
     write(0)
     watch.look(at_once=True)
-    async with running(holder) as transport:
+    async with served(holder) as transport:
         asking = [asyncio.create_task(ask(transport)) for _ in range(4)]
         for value in range(1, 25):
             await asyncio.to_thread(write, value)
@@ -226,6 +224,6 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
             await places(transport, near(50, 10), await metric_card(transport))
         done.set()
         seen = set().union(*await asyncio.gather(*asking))
-    assert observer.swaps == 25
+    assert observer.registry.get_sample_value("askew_snapshot_swaps_total") == 25
     assert len(seen) > 2
     assert seen <= {(value % 2 == 1, float(value)) for value in said}

@@ -36,7 +36,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.views.answers import Connection
 
-SETTINGS = ClientSettings(mode="query", k=4)
+SETTINGS = ClientSettings(mode="ask", k=4)
 SERVERS = hostile_servers()
 Observation = tuple[str, tuple[Heard, ...]]
 
@@ -72,7 +72,7 @@ def by_command(address: str, person: Ratings, data: Path, monkeypatch: pytest.Mo
     """`askew ask --ratings - --unmatched FILE` twice; the exit codes."""
     lines = [f'"{title}",{"" if r is None else r}' for title, r in person.items()]
     text = "\n".join(["title,rating", *lines]).encode()
-    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--mode", "query"]
+    arguments = ["askew", "ask", "--ratings", "-", "-k", "4", "--mode", "ask"]
     arguments += ["--server", address]
     codes: list[object] = []
     for _ in range(2):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
-from asyncio.subprocess import PIPE
 from collections.abc import Mapping
 
 import grpc.aio
@@ -25,20 +22,6 @@ async def by_grpc(port: int) -> bytes:
     async with grpc.aio.insecure_channel(f"{HERE}:{port}") as channel:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(CARD)
         return await call(b"", timeout=PATIENCE)
-
-
-async def by_curl(server: Server, path: str, message: bytes) -> tuple[int, bytes]:
-    """A status and a body."""
-    curl = await asyncio.create_subprocess_exec(
-        *("curl", "--silent", "--show-error", "--max-time", f"{PATIENCE}"),
-        *("--data-binary", "@-", "--header", "content-type: application/proto"),
-        *("--write-out", "%{http_code}", f"http://{HERE}:{server.http}{path}"),
-        stdin=PIPE,
-        stdout=PIPE,
-    )
-    found, _ = await curl.communicate(message)
-    assert curl.returncode == 0
-    return int(found[-3:]), found[:-3]
 
 
 async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -81,14 +64,3 @@ async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
         assert server.process.returncode == 0
         with pytest.raises(ConnectionError):
             await asyncio.open_connection(HERE, server.http)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-async def test_curl_reads_a_card_and_the_code_of_an_error() -> None:
-    async with running(*DEMO) as server:
-        assert await by_curl(server, CARD, b"") == (200, await by_grpc(server.port))
-        status, error = await by_curl(server, QUESTION, pb.RetrieveRequest().SerializeToString())
-        assert status == 400
-        assert json.loads(error).keys() == {"code", "message"}
-        assert json.loads(error)["code"] in {"invalid_argument", "out_of_range"}

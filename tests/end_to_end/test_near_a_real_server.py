@@ -18,8 +18,8 @@ from askew_client import AskewClient, AxisValues, ClientSettings, Position, Pref
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import snapshot_of
 from askew_server.retrieval.snapshot import SnapshotHolder
-from askew_server.serving.grpc_server import RunningServer
 from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
 
 SETTINGS = ClientSettings(
@@ -37,12 +37,8 @@ CAKE = Preferences(only={"kind": frozenset({"cake"})}, open_now=True)
 async def served(model: MetricModel) -> AsyncIterator[str]:
     """The address of a server of this model."""
     holder = SnapshotHolder(snapshot_of(model))
-    server = RunningServer([RetrievalService(holder)], ServerConfig())
-    await server.start()
-    try:
+    async with running([RetrievalService(holder)], ServerConfig(), grace=0) as server:
         yield f"127.0.0.1:{server.port}"
-    finally:
-        await server.stop(grace=0)
 
 
 @asynccontextmanager
@@ -103,9 +99,9 @@ async def test_a_named_value_asks_a_line(tmp_path: Path, hour: float) -> None:
     model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
     async with device_of(model, tmp_path) as client:
         client.places.add("morning", AxisValues({"hour": hour}))
-        quote = await client.near_quote("posts", "morning")
+        shown = await client.near_cost("posts", "morning")
         first = await client.near("posts", "morning")
         again = await client.near("posts", "morning")
-    assert (quote.fresh, first.fresh, again.fresh) == (True, True, False)
+    assert (shown.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
     assert first.results == again.results
     assert all(each.distance <= 24 for each in first.results)

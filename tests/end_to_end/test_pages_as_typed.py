@@ -243,17 +243,19 @@ $ askew-server serve --help | grep -c "default: 7571"
 # What comments of its files tell people to type, and which tests have the same done where no
 # cluster, no systemd and no builder of images is.
 DEPLOYED = {
-    "podman build -f deploy/Containerfile -t askew-server:0.1.0 .": "deploy/test_image.py",
-    "podman-compose -f deploy/compose.yaml up": "deploy/test_manifests.py",
+    "docker build -f deploy/Containerfile -t askew-server:0.1.0 .": "deploy/test_image.py",
+    "docker compose -f deploy/compose.yml up": "deploy/test_manifests.py",
     "kubectl apply -f deploy/kubernetes.yaml": "deploy/test_manifests.py",
-    "systemctl enable --now askew-server@1 askew-server@2": "deploy/test_manifests.py",
+    "systemctl enable --now askew-server@1 askew-server@2 askew-server@3": (
+        "deploy/test_manifests.py"
+    ),
     "python deploy/licenses.py": "supply/test_licenses.py",
 }
 
 
 def test_a_command_in_a_comment_of_deploy_has_a_test() -> None:
     """Planted bugs: a file of another name; one more command that nothing looks at."""
-    programs = "podman|podman-compose|kubectl|systemctl|python|askew-server|openssl|nginx"
+    programs = "docker|kubectl|systemctl|python|askew-server|openssl|nginx"
     typed = re.compile(
         rf"^#.*?[:,] ((?:{programs}) -?[a-z/].*)$|^# ((?:{programs}) [a-z-]+ .*)$", re.MULTILINE
     )

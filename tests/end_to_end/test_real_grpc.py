@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
 import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -14,7 +12,7 @@ import grpc.aio
 import numpy as np
 import pytest
 from google.protobuf.message import Message
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from logged import logged
 from small_world import made_encoder, made_space
 from typed_calls import retrieve
 
@@ -35,15 +33,13 @@ from askew.wire.v1.retrieval_pb2_grpc import RetrievalStub
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
-from askew_server.serving.event_log import EventLog
-from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.observer import Observer
 from askew_server.serving.retrieval import RetrievalService
+from askew_server.serving.server import Running, running
 from askew_server.serving.settings import ServerConfig
 
 SERVICE = "askew.wire.v1.Retrieval"
-SERVING = health_pb2.HealthCheckResponse.SERVING
-NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
 Code = grpc.StatusCode
 
@@ -94,7 +90,7 @@ class Wired:
     """A running server, a channel to it, and what it answers with."""
 
     retriever: Retriever
-    server: RunningServer
+    server: Running
     channel: grpc.aio.Channel
 
     async def retrieve(self, request: bytes) -> bytes:
@@ -105,21 +101,19 @@ class Wired:
 
 
 @asynccontextmanager
-async def running(retriever: Retriever, observer: Observer | None = None) -> AsyncIterator[Wired]:
+async def serving(retriever: Retriever) -> AsyncIterator[Wired]:
     service = RetrievalService(SnapshotHolder(retriever.snapshot))
-    server = RunningServer([service], ServerConfig(), observer)
-    await server.start()
-    try:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-            yield Wired(retriever, server, channel)
-    finally:
-        await server.stop(grace=0)
+    async with (
+        running([service], ServerConfig(), grace=0) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        yield Wired(retriever, server, channel)
 
 
 @pytest.fixture
 async def wired() -> AsyncIterator[Wired]:
     """A server of 40 items."""
-    async with running(retriever_of(40)) as each:
+    async with serving(retriever_of(40)) as each:
         yield each
 
 
@@ -284,17 +278,18 @@ class ExplodingRetriever(Retriever):
 async def test_an_exploding_rule_is_internal_and_neither_the_caller_nor_the_log_learns_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    plain, lines = retriever_of(40), io.StringIO()
+    plain = retriever_of(40)
     caplog.set_level(logging.DEBUG)
-    observer = Observer(EventLog(lines))
-    async with running(ExplodingRetriever(plain.card, plain.catalog), observer) as wired:
-        request = request_to().SerializeToString()
-        refused = await refusal(wired.retrieve(request))
+    with logged() as lines:
+        async with serving(ExplodingRetriever(plain.card, plain.catalog)) as wired:
+            request = request_to().SerializeToString()
+            refused = await refusal(wired.retrieve(request))
     expected = (Code.INTERNAL, "the server could not answer")
     assert expected == refused
-    assert "ERROR call_failed method=Retrieve error=LookupError" in lines.getvalue()
-    logged = lines.getvalue() + caplog.text + "".join(str(record.args) for record in caplog.records)
-    assert not [secret for secret in ("Ripley", "-700", "1300", "-0.68") if secret in logged]
+    [failed] = lines.events
+    assert (failed["event"], failed["error"]) == ("call_failed", "LookupError")
+    said = lines.getvalue() + caplog.text + "".join(str(record.args) for record in caplog.records)
+    assert not [secret for secret in ("Ripley", "-700", "1300", "-0.68") if secret in said]
 
 
 async def test_nothing_of_a_request_is_logged(
@@ -305,45 +300,6 @@ async def test_nothing_of_a_request_is_logged(
     await refusal(wired.retrieve(request_to(k=9).SerializeToString()))
     assert not [record for record in caplog.records if record.name.startswith("askew")]
     assert "-700" not in caplog.text
-
-
-# -- health ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("service", ["", SERVICE])
-async def test_health_says_serving(wired: Wired, service: str) -> None:
-    request = health_pb2.HealthCheckRequest(service=service)
-    reply = await health_pb2_grpc.HealthStub(wired.channel).Check(request, timeout=PATIENCE)
-    assert reply.status == SERVING
-
-
-async def test_health_says_not_serving_once_the_server_stops(wired: Wired) -> None:
-    """Somebody who watches hears of it while the server still finishes what it began."""
-    request = health_pb2.HealthCheckRequest(service=SERVICE)
-    watch = health_pb2_grpc.HealthStub(wired.channel).Watch(request, timeout=PATIENCE)
-    before = (await watch.read()).status
-    stopping = asyncio.create_task(wired.server.stop(grace=PATIENCE))
-    after = (await watch.read()).status
-    watch.cancel()
-    await stopping
-    expected = (SERVING, NOT_SERVING)
-    assert expected == (before, after)
-
-
-async def test_a_server_that_stopped_answers_nobody(wired: Wired) -> None:
-    request = request_to().SerializeToString()
-    await wired.retrieve(request)
-    await wired.server.stop(grace=PATIENCE)
-    code, _ = await refusal(wired.retrieve(request))
-    assert Code.UNAVAILABLE is code
-
-
-async def test_a_second_server_on_the_port_is_refused(wired: Wired) -> None:
-    with pytest.raises(OSError, match=f"{wired.server.port}: the port is taken"):
-        RunningServer(
-            [RetrievalService(SnapshotHolder(wired.retriever.snapshot))],
-            ServerConfig(port=wired.server.port),
-        )
 
 
 # -- a hostile server -----------------------------------------------------------------------------

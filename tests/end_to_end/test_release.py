@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -18,6 +17,7 @@ from urllib.request import urlopen
 import duckdb
 import grpc
 import pytest
+from end_to_end.server_process import BESIDE
 from server.ledger.scenes import releases_of
 
 from askew.catalog.catalog_file import HEAD_BYTES
@@ -87,7 +87,9 @@ def start() -> Iterator[Start]:
     def process(folder: Path, *arguments: object) -> int:
         program = [sys.executable, "-m", "askew_server", *map(str, arguments), "--port", "0"]
         pipe = subprocess.PIPE
-        running = subprocess.Popen(program, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+        running = subprocess.Popen(
+            program, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=BESIDE
+        )
         started.append(running)
         assert running.stdout is not None
         line = running.stdout.readline()
@@ -188,9 +190,9 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     offer = (*OFFER[:-1], "events.parquet")
     started = (sys.executable, "-c", WAITS, "serve-releases", *offer, "--port", "0")
     pipe = subprocess.PIPE
-    said = os.environ | {"ASKEW_SERVER_GRACE": str(grace)}
+    said = BESIDE | {"ASKEW_SERVER_GRACE": str(grace)}
     running = subprocess.Popen(
-        [*started, "--port", "0"], cwd=folder, stdout=pipe, stderr=pipe, text=True, env=said
+        started, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=said
     )
     try:
         assert running.stdout is not None
@@ -223,9 +225,11 @@ def test_a_new_file_of_a_pattern_with_other_types_costs_no_analyst_anything(fold
         running = subprocess.Popen(
             (sys.executable, "-m", "askew_server", "serve-releases", *offer),
             cwd=folder,
+            stdin=pipe,
             stdout=pipe,
             stderr=pipe,
             text=True,
+            env=BESIDE,
         )
         try:
             assert running.stdout is not None

@@ -35,7 +35,7 @@ LOSS = 1.8  # that is claimed of two neighbors
 FEW = 450  # draws of a planted bug
 LEARNED = 10_000  # draws of each that a rule is made from, and as many that it is tried on
 HOME = Position(52.52, 13.405)
-TASTES = ClientSettings(mode="query", k=4)
+TASTES = ClientSettings(mode="ask", k=4)
 PLACES = ClientSettings(
     region="DE",
     place_monthly_cap=Fraction(10**6),
@@ -77,7 +77,7 @@ class Wire:
 
         async def ask(draws: int) -> None:
             async with self._client(TASTES, held) as client:
-                await client.quote()
+                await client.cost()
             for _ in range(draws):
                 directory = copytree(held, self._directory())
                 async with self._client(TASTES, directory) as client:
@@ -164,7 +164,7 @@ def two_tastes() -> Neighbors:
         Exchange(server.card, server.catalog, TASTES, {places[title]: 5.0 for title in each})
         for each in LIKES
     ]
-    noise = made[0].noise
+    noise = made[0].mechanism
     points = [each.profile.point for each in made]
     first, second = (point / noise.step for point in points)
     half = (abs(first - second) / 2).tolist()

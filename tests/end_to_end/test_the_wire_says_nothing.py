@@ -28,7 +28,7 @@ from end_to_end.eavesdropping import (
     Ratings,
     default_budget,
     hostile_servers,
-    large_servers,
+    large_server,
     people,
     serving,
 )
@@ -48,18 +48,17 @@ from askew.protocol.ranking import Slate
 from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient, AxisValues
+from askew_client.device.asker import Asker
 from askew_client.device.model import Model
-from askew_client.device.nearby import NearService
-from askew_client.device.queries import QueryService, _Prepared
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
+from askew_client.device.titles import Titles
+from askew_client.near.preferences import NO_PREFERENCES
 from askew_client.profile.document import ProfileDocument
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import ClientSettings, ModeName
 from askew_client.taste.exchange import Exchange
-from askew_client.views.answers import Answer, NearAnswer
 
-TASTES = ClientSettings(mode="query", k=4)
+TASTES = ClientSettings(mode="ask", k=4)
 PLACES = ClientSettings(region="DE")
-SERVERS, LARGE, MAPS = hostile_servers(), large_servers(), hostile_maps()
+SERVERS, MAPS = hostile_servers(), hostile_maps()
 HONEST = "an honest one"
 PAIRS = {"tastes": 300, "places": 180}  # of a night, at each of 25 and of 14 servers
 FEW_PAIRS, A_PART = 40, 8  # and of an audit, an eighth
@@ -192,19 +191,17 @@ async def test_most_of_the_servers_are_asked(tmp_path: Path) -> None:
     }
 
 
-QUESTIONS = {"worth it": 2}
-
-
-@pytest.mark.thin
-@pytest.mark.parametrize("name", LARGE)
-async def test_whether_a_device_asks_by_itself_is_the_same_for_all_tastes(
-    name: str, tmp_path: Path
+@pytest.mark.parametrize(("mode", "questions"), [("auto", 0), ("ask", 2)])
+async def test_whether_a_device_asks_is_the_same_for_all_tastes(
+    mode: ModeName, questions: int, tmp_path: Path
 ) -> None:
-    """Caught here: no question where the best item is held, or was met; one because it is not."""
-    server = LARGE[name]()
-    settings = replace(TASTES, mode="auto", byte_budget=default_budget(server))
+    """Of which it holds a part. Caught here: no question where the best item is held, or was met;
+    one because it is not.
+    """
+    server = large_server()
+    settings = replace(TASTES, mode=mode, byte_budget=default_budget(server))
     seen = the_only(await first_contacts(server, 6, tmp_path, settings))
-    assert seen.n_questions == QUESTIONS.get(name, 0)
+    assert seen.n_questions == questions
 
 
 async def of_a_neighbor(client: AskewClient, person: Neighbor, place: Any) -> str:
@@ -264,9 +261,9 @@ async def all_at_once(client: AskewClient, person: Neighbor) -> str:
     found = [*await client.near_all("home", preferences=person.preferences)]
     found += await client.near_all("home", preferences=person.preferences)
     for name in ("posts", "cafes"):
-        quote = await client.near_quote(name, "home")
+        shown = await client.near_cost(name, "home")
         wanted = person.preferences
-        found.append(await client.near(name, "home", preferences=wanted, quoted=quote))
+        found.append(await client.near(name, "home", preferences=wanted, shown=shown))
     return " ".join(f"{each.collection} {each.k} {each.sent}" for each in found)
 
 
@@ -284,7 +281,7 @@ async def test_asking_all_of_a_server_with_rows_is_one_observation(tmp_path: Pat
                 ends = await all_at_once(client, person)
             found.add(watch.seen(ends, directory))
     seen = the_only(found)
-    assert [door for door, *_ in seen.wire] == ["grpc", "http", "http", "grpc", "grpc", "grpc"]
+    assert [door for door, *_ in seen.wire] == ["grpc", "grpc", "grpc", "http", "http", "grpc"]
 
 
 def pairs_at(servers: Iterable[str], number: int) -> Iterator[object]:
@@ -318,39 +315,34 @@ async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
 # Each of these was in the device, or could be: planted in its production objects.
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-_asked, _prepare = QueryService._asked, QueryService._prepare
-_exchange_of = QueryService._exchange_of
-_near, _place_request = NearService._asked, NearService._prepare
+_ask, _prepared, _exchange = Asker.ask, Asker._prepared, Titles.exchange
 
 
 def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepare(service: QueryService, *arguments: Any, **options: Any) -> _Prepared:
-        prepared = _prepare(service, *arguments, **options)
-        if not prepared.exchange.ratings:
+    def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
+        if not subject.source.ratings:
             raise ProfileError("nothing is rated")
-        return prepared
+        return _prepared(asker, subject, agreed)
 
-    monkeypatch.setattr(QueryService, "_prepare", prepare)
+    monkeypatch.setattr(Asker, "_prepared", prepared)
 
 
 def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def asked(service: QueryService, *shown: Any, **options: Any) -> Answer:
-        answer = await _asked(service, *shown, **options)
-        return await _asked(service, *shown, **options) if answer.used > 5 else answer
+    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
+        answer = await _ask(asker, question, **options)
+        return await _ask(asker, question, **options) if answer.used > 5 else answer
 
-    monkeypatch.setattr(QueryService, "_asked", asked)
+    monkeypatch.setattr(Asker, "ask", ask)
 
 
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exchange_of(
-        service: QueryService, model: Model, document: ProfileDocument, settings: ClientSettings
-    ) -> Exchange:
-        exchange = _exchange_of(service, model, document, settings)
-        if len(exchange.ratings) < len(document.ratings):
+    def exchange(titles: Titles, model: Model, document: ProfileDocument) -> Exchange:
+        found = _exchange(titles, model, document)
+        if len(found.ratings) < len(document.ratings):
             raise ProfileError("no such title in this catalog")
-        return exchange
+        return found
 
-    monkeypatch.setattr(QueryService, "_exchange_of", exchange_of)
+    monkeypatch.setattr(Titles, "exchange", exchange)
 
 
 def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,32 +357,31 @@ def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) 
 
 
 def sends_one_number_that_was_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepare(service: QueryService, *arguments: Any, **options: Any) -> _Prepared:
-        prepared = _prepare(service, *arguments, **options)
-        request = pb.RetrieveRequest.FromString(prepared.request)
-        request.values[-1] += len(prepared.exchange.ratings)
-        return replace(prepared, request=request.SerializeToString())
+    def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
+        query, sent, cost = _prepared(asker, subject, agreed)
+        request = pb.RetrieveRequest.FromString(sent)
+        request.values[-1] += len(subject.source.ratings)
+        return query, request.SerializeToString(), cost
 
-    monkeypatch.setattr(QueryService, "_prepare", prepare)
+    monkeypatch.setattr(Asker, "_prepared", prepared)
 
 
 def logs_the_pick(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def asked(service: QueryService, *shown: Any, **options: Any) -> Answer:
-        answer = await _asked(service, *shown, **options)
+    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
+        answer = await _ask(asker, question, **options)
         logging.getLogger("askew_client.device").debug("picked %s", answer.pick.title)
         return answer
 
-    monkeypatch.setattr(QueryService, "_asked", asked)
+    monkeypatch.setattr(Asker, "ask", ask)
 
 
 def keeps_the_pick_beside_the_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def asked(service: QueryService, *shown: Any, **options: Any) -> Answer:
-        answer = await _asked(service, *shown, **options)
-        folder = service._library.cache.directory  # type: ignore[attr-defined]
-        folder.joinpath("last").write_text(answer.pick.title)
+    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
+        answer = await _ask(asker, question, **options)
+        question._library.cache.directory.joinpath("last").write_text(answer.pick.title)
         return answer
 
-    monkeypatch.setattr(QueryService, "_asked", asked)
+    monkeypatch.setattr(Asker, "ask", ask)
 
 
 IN_A_TASTE = [
@@ -415,34 +406,31 @@ async def test_a_planted_leak_of_tastes_is_seen(
 
 
 def asks_again_where_something_is_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def asked(
-        service: NearService, collection: str, place: Any, preferences: Preferences, **options: Any
-    ) -> tuple[NearAnswer, ...]:
-        found = await _near(service, collection, place, preferences, **options)
-        if preferences == NO_PREFERENCES:
-            return found
-        return await _near(service, collection, place, preferences, **options)
+    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
+        found = await _ask(asker, question, **options)
+        wants = question._preferences != NO_PREFERENCES
+        return await _ask(asker, question, **options) if wants else found
 
-    monkeypatch.setattr(NearService, "_asked", asked)
+    monkeypatch.setattr(Asker, "ask", ask)
 
 
 def asks_for_more_with_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepare(service: NearService, *arguments: Any, **options: Any) -> Any:
-        prepared = _place_request(service, *arguments, **options)
-        request = pb.RetrieveRequest.FromString(prepared.request)
-        request.k += bool(service._profile.read().ratings)
-        return replace(prepared, request=request.SerializeToString())
+    def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
+        query, sent, cost = _prepared(asker, subject, agreed)
+        request = pb.RetrieveRequest.FromString(sent)
+        request.k += bool(subject._document.ratings)
+        return query, request.SerializeToString(), cost
 
-    monkeypatch.setattr(NearService, "_prepare", prepare)
+    monkeypatch.setattr(Asker, "_prepared", prepared)
 
 
 def names_the_home_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepare(service: NearService, *arguments: Any, **options: Any) -> Any:
-        home = vars(service._profile.read().place("home").spot)
+    def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
+        home = vars(subject._document.place("home").spot)
         logging.getLogger("askew_client.near").debug("from %s", home)
-        return _place_request(service, *arguments, **options)
+        return _prepared(asker, subject, agreed)
 
-    monkeypatch.setattr(NearService, "_prepare", prepare)
+    monkeypatch.setattr(Asker, "_prepared", prepared)
 
 
 @pytest.mark.thin(1)

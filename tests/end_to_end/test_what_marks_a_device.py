@@ -132,7 +132,7 @@ async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard
     settings = ClientSettings(
         epsilon_per_rating=Fraction(1),
         k=4,
-        mode="query",
+        mode="ask",
         byte_budget=budget,
         max_ratings_apart=1000.0,
         rating_lifetime_cap=Fraction(10**6),
@@ -147,7 +147,7 @@ async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard
         )
         async with opened as companion:
             with suppress(AskewError):  # the server answers with one
-                await companion.titles.ask()
+                await companion.asker.ask(companion.titles)
     return server.heard
 
 
@@ -183,7 +183,6 @@ UNMARKED: dict[str, Callable[[], World]] = {
     "other directions": lambda: world(directions=-1.0),
     "directions of nothing": lambda: world(directions=0.0),
     "another source": lambda: with_card(source="for device 7"),
-    "a signal that is worth it": lambda: with_card(worth_asking=True),
     "another largest slate": lambda: with_card(max_slate_size=5),
 }
 

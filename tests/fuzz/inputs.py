@@ -89,7 +89,7 @@ from askew_server.ratings.reader import read_items, read_ratings
 from askew_server.ratings.vectors import read_vectors
 from askew_server.release.forecast import Expectation
 from askew_server.serving import settings as server_settings
-from askew_server.serving.certificates import read_identity
+from askew_server.serving.certificates import read_pair
 from askew_server.serving.tokens import Tokens
 from askew_server.tables import open_table
 from askew_server.taste.model import artifact as taste_artifact
@@ -509,7 +509,8 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
     chain, secret = world.written("server.pem", certificate), world.written("server.key", key)
     with warnings.catch_warnings():  # the library's, of serial numbers that it will refuse one day
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
-        return read_identity(server_settings.Tls(certificate=chain, key=secret))
+        tls = server_settings.Tls(certificate=chain, key=secret)
+        return read_pair(tls, datetime.now(UTC))
 
 
 def items_of(data: bytes) -> object:
@@ -745,7 +746,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
     "it takes a value or a name of this program, and reads nothing that another wrote": (
         "askew.spaces.encoder:Encoder.decode",
         "askew_client.cli.options:load",
-        "askew_client.near.sources:view_of",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
         "askew_client.signals.records:entry_of",

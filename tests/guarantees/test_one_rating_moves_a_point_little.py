@@ -23,7 +23,7 @@ from askew.dp.privacy import DEVICE_DIAMETER, DEVICE_EPSILON
 from askew.noise.lattice import LatticeLaplace
 from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.vectors import fold_in
-from askew_client.views.quote import Cost
+from askew_client.views.cost import Cost, Leaves
 
 Ratings = dict[int, float]
 
@@ -208,7 +208,7 @@ def test_a_title_in_place_of_another_is_told_as_what_two_ratings_tell() -> None:
     vectors = np.array([[-2.0], [2.0]], dtype=np.float32)
     apart = moved(replace(encoder, unit=unit), vectors, {0: 5.0}, {1: 5.0})
     lattice = LatticeLaplace.for_epsilon(DEVICE_EPSILON)
-    cost = Cost(lattice.charge, Fraction(0), Fraction(48), fresh=True)
+    cost = Cost(Leaves.FRESH, lattice.charge)
     # Far beyond both points, one is likelier than the other by (1 + 1/q) ** steps.
     lost = math.log1p(1 / lattice.inverse_rate) * float(apart) / lattice.step
     assert 1.99 * cost.epsilon < lost <= cost.replaced_title

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked import near
 from made_device import made_device
 from protocol import vectors
 from protocol.tape import TapeBits, tape
@@ -166,7 +167,7 @@ async def test_a_whole_question_of_this_device_is_that_of_the_file(
     position = Position(*row["true"])
     if not REGIONS["DE"].contains(position):
         position = Position(50.0, 9.0)
-    answer = await device.nearby.ask(row["collection"], position)
+    answer = await near(device, row["collection"], position)
     values = drawn([germany, "town", position.latitude, position.longitude], TapeBits(number))
     noise = MapNoise.in_region(LEVELS["town"], REGIONS["DE"])
     packed = b"".join(value.to_bytes(4, "little", signed=True) for value in values)

@@ -66,7 +66,7 @@ from askew.wire.places import (  # noqa: E402
 from askew.wire.queries import query_to_bytes  # noqa: E402
 from askew_client.near.pick import is_open, judged, missing  # noqa: E402
 from askew_client.near.preferences import preferences_of  # noqa: E402
-from askew_client.near.sources import PendingPosition, results_of  # noqa: E402
+from askew_client.near.sources import MapSource, results_of  # noqa: E402
 from askew_client.settings.regions import countries  # noqa: E402
 from askew_client.settings.settings import LEVELS, Caps, ClientSettings  # noqa: E402
 from askew_client.signals.records import encode_signal  # noqa: E402
@@ -509,8 +509,8 @@ def source_of(card: MetricCard, query: Query, true: tuple[float, float]) -> Any:
     """A true place that asks, in the device's own type."""
     assert isinstance(card.space, MapSpace)
     noise = query.signal.map_noise
-    pending = PendingPosition(Position(*true), "", noise, None)
-    return pending.bind(card.space.area, "", query.k)
+    place, area = Position(*true), card.space.area
+    return MapSource(place, "", noise, None, area, "", query.k)
 
 
 OF_FOOD: Final = bytes.fromhex("4500000000")  # the number of the collection
@@ -688,7 +688,7 @@ def step_of(store: SignalStore, act: str, handle: str, month: str, level: str) -
     charge = SignalCharge.of_place(noise.epsilon)
     try:
         if act == "price":
-            price = store.price(ANY_SPACE, month, charge, handle=handle)
+            price = store.cost(ANY_SPACE, month, charge, handle=handle)
         else:
             kept, price = store.remember(ANY_SPACE, month, charge, lambda: signal, handle=handle)
             found |= {"record": encode_signal(kept).hex()}

@@ -179,14 +179,14 @@ GOLDEN: dict[str, Golden] = {
             "0a 24"  # field 1, a region: 36 bytes
             "09 9a99999999994740 11 3333333333331740"  # south 47.2, west 5.8
             "19 cdcccccccc8c4b40 21 3333333333332e40"  # north 55.1, east 15.1
-            "4a 44"  # field 9, a collection: 68 bytes
+            "4a 42"  # field 9, a collection: 66 bytes
             "0a 0d 706c6163657320746f20656174"  # "places to eat"
             "12 10 000102030405060708090a0b0c0d0e0f"  # its version
             "1a 09 53494d554c41544544"  # source: "SIMULATED"
             "20 01"  # simulated
             "35 2c010000"  # field 6, fixed32: 300 items
             "3d 64000000"  # field 7, fixed32: 100 bytes an item
-            "42 05 7175657279"  # field 8: "query"
+            "42 03 61736b"  # field 8: "ask"
             "55 02000000"
         ),  # field 10, fixed32: its number, 2
         lambda: metric_card_to_bytes(ONE_COLLECTION),

@@ -32,8 +32,7 @@ CODES = {
     "PlaceError": Code.INTERNAL,
     "UnclearTown": Code.INTERNAL,
     "BudgetExceeded": Code.INTERNAL,
-    "SecondSpace": Code.INTERNAL,
-    "QuoteVoid": Code.INTERNAL,
+    "NotShown": Code.INTERNAL,
     "CacheError": Code.INTERNAL,
     "NoRandomness": Code.INTERNAL,
     "NotReady": Code.INTERNAL,
@@ -220,7 +219,6 @@ def test_plain_text_is_spoken_to_this_machine_alone_and_never_with_an_authority(
 ) -> None:
     assert credentials_for(server) is None
     assert credentials_for(server, b"") is not None
-    assert credentials_for(server, identity=(b"", b"")) is not None
     assert credentials_for("example.org:1") is not None
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
     from askew_client.views.answers import Answer, Rated
-    from askew_client.views.quote import Cost, Quote
+    from askew_client.views.cost import Cost
 
 
 @click.command()
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     options.mode,
     options.data,
     options.as_json,
-    options.second_space,
 )
 @click.option(
     "--unmatched",
@@ -44,33 +43,32 @@ def ask(
     /,
     ratings: TextIO | None,
     as_json: bool,
-    second_space: bool,
     unmatched: Path | None,
     **flags: object,
 ) -> None:
-    """Find what is best for you, ranked in private; a signal is sent only where that pays.
+    """Find what is best for you, ranked in private.
 
-    It fetches the catalog's file first, if it holds none: the same for everybody. Where that is
-    the whole catalog, it ranks it and sends no signal. Else it asks if the server says that a
-    signal is worth it, by your settings. --mode takes another mode.
+    This device ranks the titles that it holds, and sends no signal. It fetches the catalog's file
+    first, if it holds none: the same for everybody. With --mode ask it sends a noisy signal too,
+    and ranks what the server brings beside them.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     One noisy signal is drawn and charged each month; asking again sends the same one. The command
-    says what it costs before it sends it, and asks you before a second feature space within one
-    month. Ratings of titles that this device does not know are left out; --unmatched writes them
+    says what it costs before it sends it, and asks you before a second one within one month.
+    Ratings of titles that this device does not know are left out; --unmatched writes them
     to a file.
 
     \b
     Examples:
       askew ask
-      askew ask --mode query -k 20 --json
+      askew ask --mode ask -k 20 --json
       askew ask --ratings - --unmatched unknown.csv < my-ratings.csv
     """
     config = options.load(context, **flags)
     options.note(f"asking {config.server} ...")
     # Before the first call, so that no error of a profile depends on a server.
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
-    found, strangers = options.run(_asked(config, profile, second_space=second_space))
+    found, strangers = options.run(_asked(config, profile))
     if as_json:
         options.print_json(answer_as_json(found))
     else:
@@ -80,9 +78,7 @@ def ask(
         _write(strangers, unmatched)
 
 
-async def _asked(
-    config: Config, profile: ProfileStore, *, second_space: bool
-) -> tuple[Answer, tuple[Rated, ...]]:
+async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[Rated, ...]]:
     """Say what the question costs, and ask it; and what is not known here.
 
     The latter is looked for when the connection is closed: until then, a server could hear of it.
@@ -93,11 +89,10 @@ async def _asked(
         config.settings, server=config.server, directory=config.data, profile=profile
     )
     async with opened as device:
-        quote = await device.titles.quote()
-        for line in quote_lines(quote):
+        cost = await device.asker.show(device.titles)
+        for line in cost_lines(cost):
             click.echo(line, err=True)
-        second_space = options.agreed(quote, second_space=second_space)
-        answer = await device.titles.ask(second_space=second_space, quoted=quote)
+        answer = await device.asker.ask(device.titles, shown=options.agreed(cost))
     return answer, device.profile.unmatched()
 
 
@@ -145,37 +140,31 @@ def answer_lines(found: Answer) -> Iterator[str]:
 
 
 def _mode_lines(found: Answer) -> Iterator[str]:
-    """How it was answered, and what that cost."""
-    yield f"({found.mode.name}: {found.mode.reason})"
-    for note in found.mode.notes:
-        yield f"({note})"
-    if found.cost is not None:
-        yield from _cost_lines(found.cost)
-    if found.departure is not None and found.departure.fresh:
+    """Say how it was answered, and what that cost."""
+    cost = found.cost
+    yield f"({cost.mode}: {cost.reason})"
+    if cost.sends:
+        spent = f"spent {float(cost.spent):.4g} of {float(cost.cap):g}"
+        yield f"(this month's signal: {_in_words(cost)}; {spent})"
+        if cost.epsilon != cost.wanted:
+            yield "(it was drawn earlier; the settings asked for now count from next month on)"
+    if cost.fresh:
         yield "(a fresh signal was drawn and charged for this month)"
 
 
-def quote_lines(quote: Quote) -> Iterator[str]:
-    """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    cost, price = quote.cost, quote.terms.price
-    if cost is not None and price is not None and price.fresh:
+def cost_lines(cost: Cost) -> Iterator[str]:
+    """Say what a fresh signal will cost; one that is sent again needs no words."""
+    if cost.fresh:
         yield f"this question costs {_in_words(cost)}"
         yield (
             f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
-            f"{float(price.spent_this_month):.4g} of {float(price.monthly_cap or 0):g} "
-            f"in {price.month}"
+            f"{float(cost.spent_this_month):.4g} of {float(cost.monthly_cap or 0):g} "
+            f"in {cost.month}"
         )
 
 
-def _cost_lines(cost: Cost) -> Iterator[str]:
-    spent = f"spent {float(cost.spent):.4g} of {float(cost.cap):g}"
-    yield f"(this month's signal: {_in_words(cost)}; {spent})"
-    if cost.epsilon != cost.wanted:
-        yield "(it was drawn earlier; the settings asked for now count from next month on)"
-
-
 def _in_words(cost: Cost) -> str:
-    from askew_client.views.quote import at_most
+    from askew_client.views.cost import at_most
 
     return (
         f"epsilon {at_most(cost.epsilon, 3)} a rating, {at_most(cost.replaced_title, 3)} where a "
@@ -195,13 +184,9 @@ def answer_as_json(found: Answer) -> dict[str, object]:
         "came": [result.title for result in found.results if result.came],
         "used_ratings": found.used,
         "unused_ratings": found.unused,
-        "mode": {
-            "name": found.mode.name,
-            "why": found.mode.reason,
-            "notes": list(found.mode.notes),
-        },
-        "fresh": found.departure is not None and found.departure.fresh,
-        "cost": None if found.cost is None else _cost_as_json(found.cost),
+        "mode": {"name": found.cost.mode, "why": found.cost.reason},
+        "fresh": found.cost.fresh,
+        "cost": _cost_as_json(found.cost) if found.cost.sends else None,
     }
 
 

@@ -20,11 +20,10 @@ from askew.errors import (
     BudgetExceeded,
     LedgerError,
     LedgerRefused,
+    NotShown,
     OtherKind,
     ParameterError,
     PlaceError,
-    QuoteVoid,
-    SecondSpace,
     ServerFailed,
     TransportError,
     WireError,
@@ -145,7 +144,7 @@ def main() -> None:
 def _in_words(error: Exception) -> str:
     if not isinstance(error, AskewError) or isinstance(error, ServerFailed):  # which is there
         return str(error)
-    explained = TransportError | OtherKind | SecondSpace | QuoteVoid | BudgetExceeded | PlaceError
+    explained = TransportError | OtherKind | NotShown | BudgetExceeded | PlaceError
     hinted = explained | LedgerError
     no_region = isinstance(error, ParameterError) and (error.name, error.value) == ("region", "")
     if not (isinstance(error, hinted) or no_region):
@@ -157,6 +156,6 @@ def _in_words(error: Exception) -> str:
 
 def exit_code(error: Exception) -> int:
     """Return the exit code of a command that raised this error."""
-    if isinstance(error, BudgetExceeded | LedgerRefused | QuoteVoid | SecondSpace):
+    if isinstance(error, BudgetExceeded | LedgerRefused | NotShown):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
     from askew_client.views.answers import NearAnswer, NearResult
-    from askew_client.views.quote import Quote
+    from askew_client.views.cost import Cost
 
 _NO_HOME = (
     "without --place a question is from home, and no place is called so; `askew place list` lists "
@@ -40,6 +40,11 @@ _SHOWN = 20
     help="From a place without a name, typed or on standard input: charged each time.",
 )
 @click.option(
+    "--again",
+    is_flag=True,
+    help="With --unnamed: send again what was charged for this very place and not answered.",
+)
+@click.option(
     "--preferences",
     "preferences_file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -53,7 +58,6 @@ _SHOWN = 20
     options.epsilon_per_axis_unit,
     options.data,
     options.as_json,
-    options.second_space,
 )
 @click.pass_context
 def near(
@@ -63,9 +67,9 @@ def near(
     every: bool,
     name: str | None,
     unnamed: bool,
+    again: bool,
     preferences_file: Path | None,
     as_json: bool,
-    second_space: bool,
     **flags: object,
 ) -> None:
     """Ask what COLLECTION of a server has near a place, and pick in private.
@@ -95,17 +99,14 @@ def near(
         _list(options.run(_card(config)), as_json=as_json)
         return
     preferences = _preferences(preferences_file)
-    if unnamed and name is not None:
-        raise click.UsageError("--unnamed asks from a place without a name, not from --place")
+    _check_place(name, unnamed=unnamed, again=again)
     profile = options.open_profile(config.data)
     spot: str | Spot = name or "home"
     if unnamed:
         spot = options.typed_place(config.settings.region)
     _check_signal(_position(spot, profile, named=name is not None), flags, named=not unnamed)
     options.note(f"asking {config.server} ...")
-    found = options.run(
-        _asked(config, profile, collection, spot, preferences, second_space=second_space)
-    )
+    found = options.run(_asked(config, profile, collection, spot, preferences, again=again))
     if as_json:
         printed = [_as_json(each) for each in found]
         options.print_json(printed if every else printed[0])
@@ -115,6 +116,13 @@ def near(
             click.echo(f"{each.collection}:")
         for line in _as_lines(each):
             click.echo(line)
+
+
+def _check_place(name: str | None, *, unnamed: bool, again: bool) -> None:
+    if unnamed and name is not None:
+        raise click.UsageError("--unnamed asks from a place without a name, not from --place")
+    if again and not unnamed:
+        raise click.UsageError("--again is of --unnamed: a named place is sent again by itself")
 
 
 def _position(spot: str | Spot, profile: ProfileStore, *, named: bool) -> Spot:
@@ -134,7 +142,7 @@ async def _asked(  # what is asked, and from where
     spot: str | Spot,
     preferences: Preferences,
     *,
-    second_space: bool,
+    again: bool,
 ) -> tuple[NearAnswer, ...]:
     """Say what the question costs, and ask it."""
     from askew_client.opening import open_device
@@ -143,21 +151,13 @@ async def _asked(  # what is asked, and from where
         config.settings, server=config.server, directory=config.data, profile=profile
     )
     async with opened as device:
-        nearby = device.nearby
-        quote = await nearby.quote(collection, spot)
-        for line in _quote_lines(quote):
+        question = device.nearby.question(collection, spot, preferences)
+        cost = await device.asker.show(question, again=again)
+        for line in _cost_lines(cost):
             click.echo(line, err=True)
-        if quote.fresh and quote.terms.handle and not quote.terms.space_version:
+        if cost.fresh and cost.account == "places":
             click.echo(device.places.allowance(), err=True)
-        second_space = options.agreed(quote, second_space=second_space)
-        if collection == "*":
-            return await nearby.ask_all(
-                spot, preferences=preferences, second_space=second_space, quoted=quote
-            )
-        found = await nearby.ask(
-            collection, spot, preferences=preferences, second_space=second_space, quoted=quote
-        )
-        return (found,)
+        return await device.asker.ask(question, shown=options.agreed(cost), again=again)
 
 
 def _preferences(source: Path | None) -> Preferences:
@@ -211,11 +211,11 @@ def _told(attribute: Attribute) -> str:
     return f"{attribute.kind}{f' in {attribute.unit}' if attribute.unit else ''}{live}{words}"
 
 
-def _quote_lines(quote: Quote) -> Iterator[str]:
-    """What a fresh signal will cost; one that is sent again costs nothing, and needs no words."""
-    if quote.fresh and quote.cost is not None:
+def _cost_lines(cost: Cost) -> Iterator[str]:
+    """Say what a fresh signal will cost; one that is sent again needs no words."""
+    if cost.fresh:
         yield "this question draws a fresh signal:"
-        yield from quote.cost.words
+        yield from cost.words
 
 
 def _as_lines(found: NearAnswer) -> Iterator[str]:
@@ -234,8 +234,8 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
         yield "(no result passes your filters; the server is not asked again for that)"
     if found.missing:
         yield f"(this collection does not have: {', '.join(found.missing)})"
-    if found.cost is None:
-        yield f"({found.mode.reason})"
+    if not found.cost.sends:
+        yield f"({found.cost.reason})"
         return
     sent = ", ".join(f"{value:g}" for value in found.sent)
     drawn = "drawn and charged now" if found.cost.fresh else "as before"
@@ -270,8 +270,8 @@ def _as_json(found: NearAnswer) -> dict[str, object]:
         "units": found.units,
         "axes": found.axes,
         "sent": found.sent,
-        "mode": found.mode.name,
-        "fresh": found.fresh,
+        "mode": found.cost.mode,
+        "fresh": found.cost.fresh,
         "k": found.k,
         "results": [_result(each) for each in found.results],
     }

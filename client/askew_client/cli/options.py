@@ -19,11 +19,10 @@ from askew_client.settings.paths import config_file, places
 if TYPE_CHECKING:
     from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore
-    from askew_client.views.quote import Quote
+    from askew_client.views.cost import Cost
 
-_SECOND_SPACE = (
-    "This month has a signal for another space already, and a second one tells more about you. "
-    "Ask all the same?"
+_SECOND = (
+    "This month has a fresh signal already, and another one tells more about you. Ask all the same?"
 )
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _Outcome = TypeVar("_Outcome")
@@ -63,11 +62,6 @@ epsilon_per_rating = _setting("epsilon_per_rating")
 epsilon_per_axis_unit = _setting("epsilon_per_axis_unit")
 mode = _setting("mode")
 data = _setting("data", type=DirectoryPath(), metavar="DIRECTORY")
-second_space = click.option(
-    "--second-space",
-    is_flag=True,
-    help="Yes to a signal for a second space within one month.",
-)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -149,12 +143,15 @@ def region_first(context: click.Context, region: object, town: str = "") -> str 
     return typed.strip() or None
 
 
-def agreed(quote: Quote, *, second_space: bool) -> bool:
-    """Return True if the person said yes to a second space, or says so now in a terminal."""
-    if quote.second_space and not second_space and sys.stdin.isatty():
-        click.confirm(_SECOND_SPACE, abort=True, err=True)
-        return True
-    return second_space
+def agreed(cost: Cost) -> Cost | None:
+    """Return what was shown, unless it is a second fresh signal of the month and nobody is there to
+    say yes to that.
+    """
+    if cost.is_second and cost.account != "places":
+        if not sys.stdin.isatty():
+            return None
+        click.confirm(_SECOND, abort=True, err=True)
+    return cost
 
 
 def keep_region(context: click.Context, region: str | None) -> None:

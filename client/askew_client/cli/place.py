@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from askew_client.near.places import PlaceService
     from askew_client.profile.document import Spot
     from askew_client.views.answers import PlaceView
-    from askew_client.views.quote import Cost
+    from askew_client.views.cost import Cost
 
 
 _take = click.option(
@@ -129,7 +129,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
         click.echo(f"{view.name}: {_numbers(view.axes, view.true)}")
         if view.cost is not None:
             click.echo(f"  every server gets {_numbers(view.axes, view.sent)}")
-            from askew_client.views.quote import ODDS
+            from askew_client.views.cost import ODDS
 
             far = view.cost.hidden_km
             click.echo(f"  {far:.3g} km apart: odds change at most {ODDS:g} times")

@@ -22,7 +22,7 @@ from askew_client.demo.person import HOME, PREFERENCES, WITHOUT_LIVE
 from askew_client.demo.server import Rehearsal
 from askew_client.near.pick import Judged, judged
 from askew_client.near.preferences import Preferences
-from askew_client.near.sources import PendingPosition, great_circle, results_of
+from askew_client.near.sources import great_circle, perturbed, results_of
 from askew_client.settings.settings import ClientSettings
 
 Judge = Callable[[PlaceSlate], tuple[Judged, ...]]
@@ -103,7 +103,7 @@ class MeasuredDevice:
         self._card, self._k = card, results_of(card, COLLECTION, settings.near_k)
         self._number = card.asked_number(COLLECTION)
         self._attributes = card.collection(COLLECTION).attributes
-        self._home = PendingPosition(HOME, "", settings.map_noise, settings.plane)
+        self._noise, self._region = settings.map_noise, settings.plane
         self._bits, self._now = bits, datetime.datetime.now()
 
     def distance(self, coordinates: Sequence[float]) -> float:
@@ -113,7 +113,7 @@ class MeasuredDevice:
     async def comparison(self, others: Rehearsal) -> Comparison:
         """Return a comparison of the ways that no noise has a part in."""
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
-        true = Signal(ANY_SPACE, self._home.noise, here)
+        true = Signal(ANY_SPACE, self._noise, here)
         around, nearest, held = await others.answers(
             [
                 ("nearest", Query(true, _AROUND, self._number)),
@@ -130,7 +130,7 @@ class MeasuredDevice:
 
     async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
         """Draw the noise once more, and see what each way would answer to it."""
-        signal = self._home.perturb(self._bits)
+        signal = perturbed(HOME, self._noise, self._region, self._bits)
         served, nearest, one = await others.answers(
             [
                 ("served", Query(signal, self._k, self._number)),

@@ -57,7 +57,8 @@ async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None
             screen.person(card)
             measured = MeasuredDevice(settings, card, SystemBits())
             place = device.places.add(PLACE, HOME)
-            answer = await device.nearby.ask(COLLECTION, PLACE, preferences=PREFERENCES)
+            question = device.nearby.question(COLLECTION, PLACE, PREFERENCES)
+            (answer,) = await device.asker.ask(question)
             screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
             screen.answer(answer, settings.map_noise)
             comparison = await measured.comparison(others)
@@ -67,8 +68,8 @@ async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None
                     step()
             screen.quality(comparison, answer.k, draws)
             # The same question without preferences, and one about another collection.
-            again = await device.nearby.ask(COLLECTION, PLACE)
-            other = await device.nearby.ask(OTHER, PLACE)
+            (again,) = await device.asker.ask(device.nearby.question(COLLECTION, PLACE))
+            (other,) = await device.asker.ask(device.nearby.question(OTHER, PLACE))
             first, second, _ = network.sent
             same = first == second and again.sent == other.sent == answer.sent
             cost = device.places.price()

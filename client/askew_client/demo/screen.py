@@ -16,8 +16,8 @@ from askew.spaces.map import MapNoise, Position
 from askew_client.demo.measured import Comparison
 from askew_client.demo.person import COUNTRY, HOME, PLACE, PREFERENCES, TOWN, TOWNS
 from askew_client.views.answers import NearAnswer, NearResult, PlaceView
+from askew_client.views.cost import Cost, at_most
 from askew_client.views.place_map import PlaceHeatMap, Scene, legend, lines, rank_sign
-from askew_client.views.quote import Cost, at_most
 
 WIDTH = 80
 

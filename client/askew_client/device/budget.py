@@ -13,7 +13,7 @@ from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import Account, clock, day_after
 from askew_client.signals.entries import Entry
-from askew_client.views.quote import ModeView, at_most, times
+from askew_client.views.cost import at_most, times
 
 if TYPE_CHECKING:
     from askew_client.signals.store import SignalStore
@@ -31,7 +31,7 @@ class Budget:
     next_month: datetime.date
     lines: tuple[tuple[Entry, str], ...]
     words: tuple[str, ...]
-    mode: ModeView | None = None
+    mode: str = ""
 
 
 def budget_of(

@@ -15,26 +15,26 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from askew.noise.randomness import RandomBits
+from askew_client.device.asker import IN_PROCESS, Asker
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.editor import KnownTitles, ProfileService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, month_of
-from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
 from askew_client.transport.protocol import Library, Network
 
 if TYPE_CHECKING:
     from askew_client.device.budget import Budget
-    from askew_client.device.nearby import NearService
-    from askew_client.device.queries import QueryService
+    from askew_client.device.nearby import Nearby
+    from askew_client.device.titles import Titles
     from askew_client.near.places import PlaceService
 
 
 class Device:
     """One person's device, and one server.
 
-    profile: ratings and past answers. titles: questions to a catalog. places: named
-    places. nearby: questions near them.
+    profile: ratings and past answers. titles: its catalog, and the question what is best of it.
+    places: named places. nearby: questions near them. asker: asks, and says before what that costs.
     """
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
@@ -58,26 +58,25 @@ class Device:
         self._network, self._settings, self._library = network, settings, library
         self._store, self._signals, self._bits, self._today = profile, signals, bits, today
         self.profile = ProfileService(profile, self._known)
-        # Each is made when it is first used, by one thread: two would not know each other's quotes.
-        self._titles: QueryService | None = None
+        self.asker = Asker(
+            network, settings, signals=signals, bits=bits, server=server, today=today
+        )
+        self._titles: Titles | None = None
         self._places: PlaceService | None = None
-        self._nearby: NearService | None = None
+        self._nearby: Nearby | None = None
         self._making = RLock()
 
     @property
-    def titles(self) -> QueryService:
-        """Questions about titles; made, and loaded, when they are first used."""
-        from askew_client.device.queries import QueryService
+    def titles(self) -> Titles:
+        """Titles, as a question too; made, and loaded, when they are first used."""
+        from askew_client.device.titles import Titles
 
         with self._making:
-            self._titles = self._titles or QueryService(
+            self._titles = self._titles or Titles(
                 self._network,
                 self._settings,
                 profile=self._store,
-                signals=self._signals,
-                bits=self._bits,
                 library=self._library,
-                server=self.server,
                 today=self._today,
             )
             return self._titles
@@ -102,20 +101,17 @@ class Device:
             return self._places
 
     @property
-    def nearby(self) -> NearService:
+    def nearby(self) -> Nearby:
         """Questions near a place; made, and loaded, for the first of these."""
-        from askew_client.device.nearby import NearService
+        from askew_client.device.nearby import Nearby
 
         with self._making:
-            self._nearby = self._nearby or NearService(
+            self._nearby = self._nearby or Nearby(
                 self._network,
                 self._settings,
                 places=self.places,
                 profile=self._store,
-                signals=self._signals,
-                bits=self._bits,
                 library=self._library,
-                server=self.server,
                 today=self._today,
             )
             return self._nearby
@@ -130,16 +126,16 @@ class Device:
         with self._making:
             self._settings = settings
             self._signals = self._signals.with_caps(settings.caps)
-            for made in (self._titles, self._places, self._nearby):
-                if made is not None:  # else it is made with these
-                    made.configure(settings)
+            for part in (self.asker, self._titles, self._places, self._nearby):
+                if part is not None:  # else it is made with these
+                    part.configure(settings)
 
     def budget(self) -> Budget:
         """The meter, every line of the ledger and what they mean in words."""
         from askew_client.device.budget import budget_of
 
         found = budget_of(self._signals, self._today(), self._store.read().places)
-        return replace(found, mode=None if self._titles is None else self._titles.mode())
+        return replace(found, mode="" if self._titles is None else self._titles.reason())
 
     def accept(self) -> Budget:
         """Continue with the ledger and date as they are; book what was lost. The person's act."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
@@ -15,12 +16,11 @@ from askew.catalog.titles import TitleIndex
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
-from askew_client.device import present
-from askew_client.profile.document import ProfileDocument, ReceivedItem, ReceivedItems
+from askew.spaces.vectors import RatingScale
+from askew_client.profile.document import Liking, ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
-from askew_client.taste.choice import CachedItems
 from askew_client.taste.exchange import Exchange
 from askew_client.transport.protocol import CachedCatalog
 from askew_client.views.answers import Connection
@@ -30,9 +30,9 @@ from askew_client.views.answers import Connection
 class Model:
     """A card and what the device knows of its catalog, and each item's part of a point.
 
-    catalog_date: the Monday of what is held. held: how many items those are, the first ones, and
-    their bytes; behind them stand items that were met in answers, and `alone` is the model without
-    those. An item with the label of one that is held is taken for it. Public.
+    catalog_date: the Monday of what is held. n_held, size: how many items those are, the first
+    ones, and their bytes; behind them stand items that were met in answers, and `alone` is the
+    model without those. An item with the label of one that is held is taken for it. Public.
     """
 
     card: ModelCard
@@ -41,7 +41,8 @@ class Model:
     index: TitleIndex = field(repr=False)
     contributions: NDArray[np.float64] = field(repr=False)
     catalog_date: int
-    held: CachedItems
+    n_held: int
+    size: int
     alone: Model | None = None
 
     @classmethod
@@ -51,11 +52,12 @@ class Model:
         return cls(
             card,
             catalog,
-            present.connection_of(card, catalog),
+            connection_of(card, catalog),
             TitleIndex(catalog.items),
             card.space.encoder.contributions(catalog.vectors),
             held.catalog_date,
-            CachedItems(len(catalog), held.size),
+            len(catalog),
+            held.size,
         )
 
     @cached_property
@@ -63,7 +65,7 @@ class Model:
         """The titles at the ends of each coordinate, of what is held, so the same for everybody:
         made once, not with every rating.
         """
-        return self.alone.ends if self.alone else present.ends_of(self.card, self.catalog)
+        return self.alone.ends if self.alone else ends_of(self.card, self.catalog)
 
     @cached_property
     def search(self) -> TitleSearch:
@@ -99,17 +101,15 @@ class Model:
         """A person with this model, which has met what they met, asking by these settings."""
         guard = guard or Guard()
         with guard.private():
-            ratings, unused = present.ratings_of(
-                document.likings(), self.index, self.card.space.scale
-            )
-        catalog, parts, n_held = self.catalog, self.contributions, self.held.n_items
+            ratings, unused = ratings_of(document.likings(), self.index, self.card.space.scale)
+        catalog, parts, n_held = self.catalog, self.contributions, self.n_held
         return Exchange(
             self.card, catalog, settings, ratings, parts, self.catalog_date, n_held, unused, guard
         )
 
     def received_in(self, slate: Slate) -> tuple[ReceivedItem, ...]:
         """The items of an answer that the device does not hold."""
-        new = [at for at, item in enumerate(slate.item_ids) if item >= self.held.n_items]
+        new = [at for at, item in enumerate(slate.item_ids) if item >= self.n_held]
         codes = encode(slate.vectors[new], self.card.space.scales)
         boosts = encode_boosts(slate.boosts[new])
         rows = zip(new, codes, boosts, strict=True)
@@ -120,7 +120,7 @@ class Model:
     def places_of(self, slate: Slate) -> tuple[int, ...]:
         """Where the items of an answer are in this catalog, which has met them."""
         return tuple(
-            item if item < self.held.n_items else self._place_of(slate.items[at])
+            item if item < self.n_held else self._place_of(slate.items[at])
             for at, item in enumerate(slate.item_ids)
         )
 
@@ -131,22 +131,57 @@ class Model:
         return place
 
 
-class ConnectedModel:
-    """What the connected server serves, and the same with what a profile has met."""
+def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
+    """What a server says of itself."""
+    return Connection(
+        source=card.source,
+        simulated=card.simulated,
+        n_items=card.n_items,
+        dimension=card.space.dimension,
+        map_axes=map_axes_of(card, catalog),
+        diameter=float(card.space.diameter),
+        space_version=card.space.version,
+        catalog_version=card.catalog_version,
+        lowest_rating=card.space.scale.lowest,
+        highest_rating=card.space.scale.highest,
+    )
 
-    def __init__(self) -> None:
-        self.model: Model | None = None  # without the items that were met; None before a connection
-        # That model, with these, is this one.
-        self._received: tuple[Model, ReceivedItems, Model] | None = None
 
-    def with_received(self, model: Model, received: ReceivedItems) -> Model:
-        """A model with the items that were met, made anew where they are others."""
-        known = self._received
-        if known is None or known[0] is not model or known[1] != received:
-            known = self._received = (model, received, model.with_received(received))
-        return known[2]
+def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
+    """The two coordinates along which the catalog's items score most differently, ascending.
 
-    def knowing(self, document: ProfileDocument) -> Model | None:
-        """With the items that this profile has met; None before a connection."""
-        model = self.model  # once: a question in another thread may take it away
-        return None if model is None else self.with_received(model, document.received)
+    By the card and the catalog alone, so a map is the same for everybody and says nothing of whom
+    it is for.
+    """
+    scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
+    spread = scores.std(axis=0)  # (d,)
+    return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
+
+
+def ratings_of(
+    likings: Mapping[str, Liking], known: TitleIndex, scale: RatingScale
+) -> tuple[dict[int, float], int]:
+    """The ratings {item id: rating} that this catalog knows, on its server's scale, and how many it
+    does not know.
+
+    likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
+    its nearest end; a title that the catalog lacks is skipped.
+    """
+    rated = [(known.get(key), liking) for key, liking in likings.items()]
+    found = {
+        item: scale.highest if liking is None else min(max(liking, scale.lowest), scale.highest)
+        for item, liking in rated
+        if item is not None
+    }
+    return found, sum(item is None for item, _ in rated)
+
+
+def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """The labels that score most at the low and at the high end of each coordinate.
+
+    By the card and the catalog alone, so the names are the same for everybody. Ties go to the
+    lower id. O(n_items D d).
+    """
+    scores = catalog.scoring @ card.space.encoder.directions  # (n_items, d)
+    ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
+    return tuple((catalog.items[low].label, catalog.items[high].label) for low, high in ends)

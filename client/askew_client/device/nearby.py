@@ -1,80 +1,64 @@
-"""Questions near a place to one server, and the ranking of what came.
+"""What is near a place, by one server: its card, the rows that are held, questions and answers.
 
-A question is one connection: the card of the server is kept like a catalog, and a first contact
-fetches it before. Which calls are made, and their bytes, depends on the settings, the collection,
-which place was chosen, the ledger and the replies: never on where a named place is, on preferences,
-filters or ratings, and never on the answer: there is no second question because results were far,
-or because no result passes. A position without a name that lies outside the region makes no call at
-all; inside, where it is changes nothing.
+Which calls are made, and their bytes, depends on the settings, the collection, which place was
+chosen, the ledger and the replies: never on where a named place is, on preferences, filters or
+ratings, and never on the answer: there is no second question because results were far, or because
+no result passes. A position without a name that lies outside the region makes no call at all;
+inside, where it is changes nothing.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from askew.catalog.item import Listing
 from askew.errors import (
     CacheError,
     Malformed,
     NotFound,
+    NotShown,
     OtherKind,
     ParameterError,
-    QuoteVoid,
     WireError,
     maybe,
 )
-from askew.noise.randomness import RandomBits
-from askew.protocol.metric_card import ALL, CollectionCard, MetricCard, PlaceSlate
+from askew.protocol.metric_card import CollectionCard, MetricCard
+from askew.protocol.modes import ServingMode
+from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import usable
 from askew_client.catalog.source import date_of
-from askew_client.near.modes import ASKED, NearMode, mode_of, wants_rows
 from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService
 from askew_client.near.preferences import EXAMPLE, NO_PREFERENCES, Preferences, preferences_of
-from askew_client.near.sources import (
-    SIZES,
-    NearSource,
-    PendingRequest,
-    bound,
-    fresh_request,
-    results_of,
-)
+from askew_client.near.sources import SIZES, NearSource, results_of, source_at
 from askew_client.profile.document import AxisValues, NamedPlace, ProfileDocument, Spot
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.settings import ClientSettings, Level, month_of
-from askew_client.signals.asking import Question, Quotes, ask, covered
-from askew_client.signals.store import SignalStore
+from askew_client.settings.settings import ClientSettings, Level
 from askew_client.storage.guard import in_thread
 from askew_client.transport.protocol import CachedRows, Library, Network
 from askew_client.views.answers import NearAnswer, NearResult, Rated
-from askew_client.views.quote import ModeView, Price, Quote, Terms
+from askew_client.views.cost import Cost, Leaves
+
+if TYPE_CHECKING:
+    from askew.protocol.collection import Collection  # brings numpy
 
 _FRESH = "one signal is drawn and charged for this question"
-_STORED = "the signal of this place is sent again, for nothing"
+_KEPT = "the signal of this place is sent again, for nothing"
+_HELD = "; what is held is ranked beside the answer"
+_Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """A question that is paid for and encoded, and where it comes from."""
+class Nearby:
+    """One person's places at one server with a metric space. Methods raise AskewError.
 
-    card: MetricCard
-    source: NearSource = field(repr=False)
-    question: Question
-    request: bytes
-    mode: NearMode
-
-
-class NearService:
-    """One person's questions near their places, to one server with a metric space.
-
-    Methods raise AskewError. What goes to the network is a coroutine; all else may be called from
-    any thread.
+    What goes to the network is a coroutine; all else may be called from any thread.
     """
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
@@ -84,412 +68,315 @@ class NearService:
         *,
         places: PlaceService,
         profile: ProfileStore,
-        signals: SignalStore,
-        bits: RandomBits,
         library: Library,
-        server: str,
         today: Callable[[], datetime.date],
         now: Callable[[], datetime.datetime] = datetime.datetime.now,
     ) -> None:
         """now: the device's clock, by which opening hours are read; it is never sent."""
-        self._network, self._settings = network, settings
-        self._places, self._profile, self._signals, self._bits = places, profile, signals, bits
-        self._library, self._today, self._now = library, today, now
-        self._quotes = Quotes(server)
-        self._card: MetricCard | None = None
-        self._monday = 0  # of the card
+        self.network, self.settings, self.now = network, settings, now
+        self.places, self.profile, self._library, self._today = places, profile, library, today
+        self.card: MetricCard | None = None  # before there was a call
+        self.card_date = 0
         self._held: CachedRows | None = None
         self._no_rows = False  # this server has none within the byte budget
 
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on; the places are told for themselves."""
-        if settings.mode != self._settings.mode:  # who wants rows looks, and is told what is wrong
+        if settings.mode != self.settings.mode:  # who wants rows looks, and is told what is wrong
             self._no_rows = False
-        self._settings = settings
-        self._signals = self._signals.with_caps(settings.caps)
-
-    @property
-    def card(self) -> MetricCard | None:
-        """What the server said of itself, or None before there was a call."""
-        return self._card
+        self.settings = settings
 
     async def connect(self) -> MetricCard:
         """Read the card that is kept, fetched first where none is. It names the collections; no
         item is downloaded.
         """
-        async with self._network.turn():
+        async with self.network.turn():
             return await self._fetch()
 
-    async def quote(self, collection: str, place: str | Spot = "home") -> Quote:
-        """What a question would cost now. Connects if need be; nothing is drawn or charged.
-        collection: ALL as `ask_all` asks.
-        """
-        async with self._network.turn():
-            request = await in_thread(self._request, place)
-            card, mode = await self._mode(collection)
-            quote = await in_thread(self._quote, card, mode, collection, place, request)
-            return self._quotes.show(quote)
-
-    async def ask(
+    def question(
         self,
         collection: str,
         place: str | Spot = "home",
-        *,
         preferences: Preferences | str = NO_PREFERENCES,
-        second_space: bool = False,
-        quoted: Quote | None = None,
-    ) -> NearAnswer:
-        """k items of a collection near a place, ranked here; k is of the settings, or as many as a
-        reply of about 4 kB holds.
+    ) -> NearQuestion:
+        """Return the question what a collection, or each one for ALL, has near a place.
 
         place: the name of one, or a spot: a position or values without a name, which is a fresh
-        signal and a charge each time. What is wrong with a place is said before the first call.
-        second_space: the person's yes to a second space within the month, on axes. quoted: what the
-        person was shown, as for `QueryService.ask`.
+        signal and a charge each time. Raises PreferenceError.
         """
-        if collection == ALL:
-            raise ParameterError("collection", ALL, "one's name; `ask_all` asks all of them")
-        found = await self._asked(
-            collection, place, preferences, second_space=second_space, quoted=quoted
-        )
-        return found[0]
-
-    async def ask_all(
-        self,
-        place: str | Spot = "home",
-        *,
-        preferences: Preferences | str = NO_PREFERENCES,
-        second_space: bool = False,
-        quoted: Quote | None = None,
-    ) -> tuple[NearAnswer, ...]:
-        """The same of each collection of the server, by one question with one signal."""
-        return await self._asked(ALL, place, preferences, second_space=second_space, quoted=quoted)
-
-    async def _asked(
-        self,
-        collection: str,
-        place: str | Spot,
-        preferences: Preferences | str,
-        *,
-        second_space: bool,
-        quoted: Quote | None,
-    ) -> tuple[NearAnswer, ...]:
         if isinstance(preferences, str):
             preferences = preferences_of(preferences)
         if not isinstance(preferences, Preferences):
             limit = f'Preferences, or text such as "{EXAMPLE}"'
             raise ParameterError("preferences", type(preferences).__name__, limit)
-        shown = self._quotes.use(quoted)
+        return NearQuestion(self, collection, place, preferences)
+
+    async def held_for(
+        self, collection: str, *, fetch: bool
+    ) -> tuple[MetricCard, CachedRows | None]:
+        """Return the card, which is that of the rows, and the rows of a question: fetched where the
+        person, or else the server, wants them held, and else those that are held anyway.
+        """
+        day = (self._today() - date_of(0)).days
+        card = self.card if usable(self.card_date, day) else None
+        card = card or await self._fetch(fetch=fetch)
         try:
-            async with self._network.turn():
-                handle = "" if shown is None else shown.handle
-                request = await in_thread(self._request, place, handle)
-                document = await in_thread(self._profile.read)
-                card, mode = await self._mode(collection, shown)
-                source = _bound(card, mode, collection, request, self._settings)
-                terms = self._terms(card, mode, source, place)
-                self._quotes.settle(sends=mode.asks, shown=shown)
-                if not mode.asks:
-                    terms.check(shown or terms)
-                    return await in_thread(
-                        self._ranked_here, card, mode, source, document, preferences
-                    )
-                prepared = await in_thread(
-                    self._prepare,
-                    card,
-                    mode,
-                    source,
-                    place,
-                    terms.month,
-                    check=covered(terms, shown),
-                    second_space=second_space,
-                )
-                reply = await self._network.retrieve(prepared.request)
-                return await in_thread(self._open, prepared, reply, document, preferences)
-        except WireError:
-            # The next question fetches what the server says of itself first: it may be another.
-            held, self._card, self._held, self._no_rows = self._held, None, None, False
-            with suppress(CacheError):  # it is tried again when that question is refused
-                await self._library.forget_metric_card()
-                if held is not None:
-                    await self._library.forget(held.catalog_date)
-            raise
+            asked = card.asked(collection)
+        except NotFound:
+            names = tuple(each.name for each in card.collections)
+            limit = f"one of this server's{maybe(collection, names)}: {', '.join(names)}"
+            raise ParameterError("collection", collection, limit) from None
+        mode = self.settings.mode
+        proposed = all(each.mode is ServingMode.HELD for each in asked)
+        if self._held is not None and not usable(self._held.catalog_date, day):
+            self._held = None
+        if self._held is None and (mode == "held" or (mode == "auto" and proposed)):
+            await self._fetch_rows(fetch=fetch)
+        elif self._held is None and fetch:
+            with self.network.public_work():
+                self._held = await self._library.kept_rows(self._today())
+        held = self._held
+        return (card if held is None else held.card), held
+
+    async def _fetch(self, *, fetch: bool = True) -> MetricCard:
+        if not fetch:  # nothing is, between showing and asking
+            raise NotShown("what the server says of itself must be fetched anew")
+        with self.network.public_work():
+            kept = await self._library.metric_card(self._today())
+        self.card, self.card_date = kept.card, kept.catalog_date
+        return self.card
+
+    async def _fetch_rows(self, *, fetch: bool) -> None:
+        """Fetch the rows, unless this server has none within the byte budget and the person's mode
+        does not need them.
+        """
+        if self._no_rows:
+            return
+        if not fetch:
+            raise NotShown("what this device holds is out of date, and must be fetched first")
+        try:
+            with self.network.public_work():
+                self._held = await self._library.rows(self._today())
+        except (NotFound, OtherKind, ParameterError):
+            if self.settings.mode == "held":
+                raise
+            self._no_rows = True
+
+    async def forget(self) -> None:
+        """Fetch what the server says of itself, and its rows, before the next question: it may be
+        another server.
+        """
+        held, self.card, self._held, self._no_rows = self._held, None, None, False
+        with suppress(CacheError):  # it is tried again when that question is refused
+            await self._library.forget_metric_card()
+            if held is not None:
+                await self._library.forget(held.catalog_date)
 
     def usual_k(self, collection: str) -> int:
-        """How many results a question of a collection, or of ALL, asks for where the person named
-        no number; before `connect` the fewest.
+        """Return how many results a question of a collection, or of ALL, asks for where the person
+        named no number; before `connect` the fewest.
         """
-        if self._card is None:
+        if self.card is None:
             return SIZES[0]
-        names = {each.name for each in self._card.asked(collection)}
+        names = {each.name for each in self.card.asked(collection)}
         held = self._held is not None and names <= self._held.rows.keys()
-        return results_of(self._card, collection, 0, held=held)
+        return results_of(self.card, collection, 0, held=held)
 
     def forecast(self, level: Level, k: int) -> PlaceForecast:
-        """What a level and k would give at any place of the region: nothing is drawn or sent.
+        """Return what a level and k would give at any place of the region: nothing is drawn.
 
         Raises ParameterError where no region is set.
         """
-        return PlaceForecast.of(replace(self._settings, level=level).map_noise, k)
+        return PlaceForecast.of(replace(self.settings, level=level).map_noise, k)
 
     def by_other_preferences(
         self, answer: NearAnswer, preferences: Preferences, ratings: Sequence[Rated]
     ) -> NearAnswer:
-        """An answer of this server ranked anew, on the device: nothing is sent, and preferences may
+        """Rank an answer of this server anew, on the device: nothing is sent, and preferences may
         change as often as the person likes. Where nothing was sent for the answer, all rows that
         are held are ranked, with the profile's own ratings. Raises ParameterError before `connect`.
         """
-        if self._card is None:
+        if self.card is None:
             raise ParameterError("connection", None, "made first, by a question")
-        attributes = self._card.collection(answer.collection).attributes
-        with self._network.guard.private():
-            if answer.cost is None and self._held and answer.collection in self._held.rows:
-                return self._best_held(self._held, answer, preferences)
-            return by_other_preferences(answer, attributes, preferences, ratings, self._now())
+        card, name, held = self.card, answer.collection, self._held
+        with self.network.guard.private():
+            if not answer.cost.sends and held and name in held.rows:
+                on_map = isinstance(card.space, MapSpace)
+                named = dict(zip(answer.axes, answer.true, strict=True))
+                spot = Position(*answer.true) if on_map else AxisValues(named)
+                place = NamedPlace("0" * 32, spot)
+                source = replace(source_at(card, name, place, self.settings), k=answer.k)
+                subject = NearSubject(self, card, source, held, self.profile.read(), preferences)
+                return subject.ranked(card.collection(name), (), answer.cost)
+            attributes = card.collection(name).attributes
+            return by_other_preferences(answer, attributes, preferences, ratings, self.now())
 
-    def _best_held(
-        self, held: CachedRows, answer: NearAnswer, preferences: Preferences
-    ) -> NearAnswer:
-        """The best k of all rows that are held, from where an answer was asked."""
-        from askew_client.near.rows import best_rows  # numpy
 
-        on_map = isinstance(held.card.space, MapSpace)
-        named = dict(zip(answer.axes, answer.true, strict=True))
-        spot = Position(*answer.true) if on_map else AxisValues(named)
-        request = fresh_request(spot, "", self._settings)
-        source = bound(held.card, answer.collection, request, self._settings)
-        rows = best_rows(source, held.rows[answer.collection], preferences, self._now())
-        return self._ranked(
-            replace(source, k=answer.k),
-            held.card.collection(answer.collection),
-            rows,
-            self._profile.read(),
-            preferences,
-            mode=answer.mode,
+class NearQuestion:
+    """What a collection, or each for ALL, has near a place. Implements Question."""
+
+    def __init__(
+        self, nearby: Nearby, collection: str, place: str | Spot, preferences: Preferences
+    ) -> None:
+        self._nearby, self._collection = nearby, collection
+        self._place, self._preferences = place, preferences
+
+    async def subject(self, *, fetch: bool, again: bool = False) -> NearSubject:
+        """Bind the place to the card and the rows that are held."""
+        nearby = self._nearby
+        named, signal = await in_thread(nearby.places.locate, self._place, again=again)
+        document = await in_thread(nearby.profile.read)
+        card, held = await nearby.held_for(self._collection, fetch=fetch)
+        settings, asked = nearby.settings, card.asked(self._collection)
+        here = held is not None and {each.name for each in asked} <= held.rows.keys()
+        held = held if here else None
+        sends = settings.mode == "ask" or (settings.mode == "auto" and not _is_enough(asked, held))
+        if not sends and held is None:
+            limit = f"another one: no rows are held within the byte budget, {settings.byte_budget}"
+            raise ParameterError("mode", settings.mode, limit)
+        source = source_at(
+            card,
+            self._collection,
+            named,
+            settings,
+            stored=None if signal is None else signal.map_noise,
+            held=sends and here,
+        )
+        unnamed = None if isinstance(self._place, str) else named
+        return NearSubject(
+            nearby, card, source, held, document, self._preferences, sends=sends, unnamed=unnamed
         )
 
-    async def _fetch(self, shown: Terms | None = None) -> MetricCard:
-        if shown is not None:  # nothing is fetched between showing and asking
-            raise QuoteVoid("what the server says of itself must be fetched anew")
-        with self._network.public_work():
-            kept = await self._library.metric_card(self._today())
-        self._card, self._monday = kept.card, kept.catalog_date
-        return self._card
+    async def forget(self, error: WireError) -> None:  # noqa: ARG002
+        """Hold no longer what the server said of itself."""
+        await self._nearby.forget()
 
-    async def _mode(
-        self, collection: str, shown: Terms | None = None
-    ) -> tuple[MetricCard, NearMode]:
-        """How a question is answered, with the rows of this server where they are wanted; and the
-        card, which is that of the rows.
-        """
-        card = self._card
-        if card is None or not usable(self._monday, (self._today() - date_of(0)).days):
-            card = await self._fetch(shown)
-        try:
-            card.asked(collection)
-        except NotFound:
-            return card, ASKED  # the question is refused for it
-        wanted = wants_rows(card, collection, self._settings)
-        held = await self._rows(shown) if wanted else None
-        card, monday = (card, self._monday) if held is None else (held.card, held.catalog_date)
-        mode = mode_of(card, collection, self._settings, held)
-        names_it = mode.rows or isinstance(card.space, AxisSpace)
-        return card, replace(mode, catalog_date=monday if names_it else 0)
 
-    async def _rows(self, shown: Terms | None) -> CachedRows | None:
-        """What is held, fetched first where nothing usable is. None where this server has none
-        within the byte budget, and the person's mode does not need them.
-        """
-        day = (self._today() - date_of(0)).days
-        if self._no_rows or (self._held is not None and usable(self._held.catalog_date, day)):
-            return self._held
-        if shown is not None:
-            raise QuoteVoid("what this device holds is out of date, and must be fetched first")
-        try:
-            with self._network.public_work():
-                self._held = await self._library.rows(self._today())
-        except (NotFound, OtherKind, ParameterError):
-            if self._settings.mode != "auto":
-                raise
-            self._held, self._no_rows = None, True
-        return self._held
+def _is_enough(asked: Sequence[CollectionCard], held: CachedRows | None) -> bool:
+    """Return True if rows that are held answer as well as the server: all of them are, and none of
+    their values is live.
+    """
+    return held is not None and all(
+        len(held.rows[each.name]) == each.n_items and not each.is_live for each in asked
+    )
 
-    def _request(self, place: str | Spot, handle: str = "") -> PendingRequest:
-        """From a place; where a charge for this very spot was not answered, by that signal."""
-        if not handle and not isinstance(place, str):
-            waiting = self._profile.read().unanswered
-            if waiting is not None and waiting.spot == place:
-                handle = waiting.handle
-        return self._places.request(place, handle)
 
-    def _terms(
-        self, card: MetricCard, mode: NearMode, source: NearSource, place: str | Spot
-    ) -> Terms:
-        """A question, without what the ledger says of it."""
-        return Terms(
-            server=self._quotes.server,
-            authority=self._settings.authority,
-            mode=mode.words,
-            space_version=source.space_version,
-            collection=source.collection,
-            month=month_of(self._today()),
-            catalog_date=" ".join(each.version for each in card.asked(source.collection)),
-            k=source.k,
-            mechanism=source.mechanism if mode.asks else None,
-            place=place,
-            handle=source.handle,
-            region=self._settings.region,
-        )
+class NearSubject:
+    """A place at a server, with the rows that are held. Implements Subject.
 
-    def _quote(
+    unnamed: a spot without a name, whose signal is kept until a question with it is answered, and
+    is found again only where the person says so: a server that fails one question would hear else
+    whether the next position is the very same.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  # all that an answer depends on
         self,
+        nearby: Nearby,
         card: MetricCard,
-        mode: NearMode,
-        collection: str,
-        place: str | Spot,
-        request: PendingRequest,
-    ) -> Quote:
-        source = _bound(card, mode, collection, request, self._settings)
-        terms = self._terms(card, mode, source, place)
-        if not mode.asks:
-            return Quote(terms, mode.view, None)
-        price = self._signals.price(
-            source.space_version, terms.month, source.charge, handle=source.handle
-        )
-        drawn_by = source.mechanism if price.stored is None else price.stored
-        cost = source.cost(drawn_by, price.spent, price.lifetime_cap, fresh=price.fresh)
-        view = ModeView("query", _FRESH if price.fresh else _STORED)
-        return Quote(replace(terms, price=price), view, cost)
-
-    def _prepare(  # noqa: PLR0913  # all that a question is made of
-        self,
-        card: MetricCard,
-        mode: NearMode,
         source: NearSource,
-        place: str | Spot,
-        month: str,
+        held: CachedRows | None,
+        document: ProfileDocument,
+        preferences: Preferences,
         *,
-        check: Callable[[Price], None] | None,
-        second_space: bool,
-    ) -> _Prepared:
-        """All that is private of a question before its connection: charge and draw the signal,
-        encode the request.
+        sends: bool = False,
+        unnamed: NamedPlace | None = None,
+    ) -> None:
+        self._nearby, self._card, self._preferences = nearby, card, preferences
+        self._document, self._unnamed = document, unnamed
+        self.source, self.sends = source, sends
+        self._rows: Mapping[str, Collection] = {} if held is None else held.rows
+        # On axes a question names the Monday of their card, which a map has no need of.
+        monday = nearby.card_date if isinstance(card.space, AxisSpace) else 0
+        self._catalog_date = monday if held is None else held.catalog_date
 
-        A signal of a spot without a name is kept until it is answered: what is charged and does not
-        arrive is sent the next time that the person asks from there.
+    def priced(self, cost: Cost) -> Cost:
+        """Return it with words, and the collection. A spot without a name has no handle until its
+        signal is kept.
         """
+        reason = f"{_FRESH if cost.fresh else _KEPT}{_HELD if self._rows else ''}"
+        kept = cost.leaves is Leaves.KEPT
+        handle = "" if self._unnamed and not kept else cost.handle
+        return replace(
+            cost,
+            handle=handle,
+            collection=self.source.collection,
+            reason=reason if cost.sends else self._held_words(),
+        )
 
-        def draw() -> Question:
-            return ask(
-                source, month, self._signals, self._bits, second_space=second_space, check=check
-            )
+    def query(self, signal: Signal) -> Query:
+        """Return the question by this signal: the collection by its number."""
+        source, number = self.source, self._card.asked_number(self.source.collection)
+        return Query(signal, source.k, number, self._catalog_date, holds_rows=bool(self._rows))
 
-        with self._network.guard.private():
-            question = draw() if isinstance(place, str) else self._awaited(source, place, draw)
-            query = replace(
-                question.query,
-                collection=card.asked_number(source.collection),
-                catalog_date=mode.catalog_date,
-                holds_rows=bool(mode.rows),
-            )
-        asked = replace(question, query=query)
-        return _Prepared(card, source, asked, self._network.encoded(query), mode)
+    def _held_words(self) -> str:
+        """Say what is ranked here: all, or the first n of N."""
+        asked = self._card.asked(self.source.collection)
+        count = sum(len(self._rows[each.name]) for each in asked)
+        total = sum(each.n_items for each in asked)
+        part = "all" if count == total else f"the first {count:,} of"
+        live = "; live values are unknown" if any(each.is_live for each in asked) else ""
+        return f"{part} {total:,} items are held and ranked here: nothing is sent, epsilon 0{live}"
 
-    def _awaited(self, source: NearSource, spot: Spot, draw: Callable[[], Question]) -> Question:
-        drawn: list[Question] = []
+    def drawing(self, draw: Callable[[], _Value]) -> _Value:
+        """Draw; of a spot without a name, keep where it was, in the profile's transaction."""
+        if not self._unnamed:
+            return draw()
+        drawn: list[_Value] = []
 
         def charged(document: ProfileDocument) -> ProfileDocument:
             drawn.append(draw())
-            return replace(document, unanswered=NamedPlace(source.handle, spot))
+            return replace(document, unanswered=self._unnamed)
 
-        self._profile.change(charged)
+        self._nearby.profile.change(charged)
         return drawn[0]
 
-    def _answered(self, handle: str) -> None:
-        """Keep a spot without a name no longer."""
-        waiting = self._profile.read().unanswered
-        if waiting is not None and waiting.handle == handle:
-            self._profile.change(lambda document: replace(document, unanswered=None))
+    def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> tuple[NearAnswer, ...]:
+        """Return the best k of each collection that was asked, of what is held and what came.
 
-    def _open(
-        self, prepared: _Prepared, reply: bytes, document: ProfileDocument, preferences: Preferences
-    ) -> tuple[NearAnswer, ...]:
-        """All that is private after it: read the reply, and rank. Raises a WireError for a hostile
-        reply, which is not asked for again, and Malformed for an item that lies elsewhere than the
-        server says.
+        Raises a WireError for a hostile reply, which is not asked for again, and Malformed for an
+        item that lies elsewhere than the server says.
         """
-        rows = prepared.mode.rows
-        slates = self._network.decoded_places(reply, prepared.question.query, prepared.card, rows)
-        asked = prepared.card.asked(prepared.source.collection)
-        with self._network.guard.private():
+        nearby, asked = self._nearby, self._card.asked(self.source.collection)
+        if reply is None or query is None:
+            with nearby.network.guard.private():
+                return tuple(self.ranked(each, (), cost) for each in asked)
+        slates = nearby.network.decoded_places(reply, query, self._card, self._rows)
+        with nearby.network.guard.private():
+            paid = replace(cost, spent=cost.spent_after)
             answers = tuple(
-                self._answer(prepared, each, slate, document, preferences)
+                self.ranked(each, slate.listings, paid, query.signal)
                 for each, slate in zip(asked, slates, strict=True)
             )
-            self._answered(prepared.source.handle)
+            waiting = nearby.profile.read().unanswered
+            if waiting is not None and waiting.handle == self.source.handle:
+                nearby.profile.change(lambda document: replace(document, unanswered=None))
             return answers
 
-    def _ranked_here(
+    def ranked(
         self,
-        card: MetricCard,
-        mode: NearMode,
-        source: NearSource,
-        document: ProfileDocument,
-        preferences: Preferences,
-    ) -> tuple[NearAnswer, ...]:
-        """The best k of all rows that are held."""
-        from askew_client.near.rows import best_rows  # numpy
-
-        with self._network.guard.private():
-            found = [
-                (each, best_rows(source, mode.rows[each.name], preferences, self._now()))
-                for each in card.asked(source.collection)
-            ]
-            return tuple(
-                self._ranked(source, each, rows, document, preferences, mode=mode.view)
-                for each, rows in found
-            )
-
-    def _answer(
-        self,
-        prepared: _Prepared,
         asked: CollectionCard,
-        slate: PlaceSlate,
-        document: ProfileDocument,
-        preferences: Preferences,
+        came: Sequence[Listing],
+        cost: Cost,
+        signal: Signal | None = None,
     ) -> NearAnswer:
-        source, question = prepared.source, prepared.question
-        if not all(source.holds(each.coordinates) for each in slate.listings):
+        """Return the best k of the rows of a collection and of the items that came."""
+        source, preferences, now = self.source, self._preferences, self._nearby.now()
+        if not all(source.holds(each.coordinates) for each in came):
             raise Malformed("the answer has an item outside the server's own space")
-        ranked = self._ranked(
-            source, asked, slate.listings, document, preferences, mode=prepared.mode.view
-        )
-        cost = source.cost(
-            question.query.signal.mechanism,
-            question.price.spent_after,
-            question.price.lifetime_cap,
-            fresh=question.price.fresh,
-        )
-        return replace(ranked, sent=source.sent(question.query.signal), cost=cost)
+        listings = {each.id: each for each in came}
+        if asked.name in self._rows:
+            from askew_client.near.rows import best_rows  # numpy
 
-    def _ranked(  # noqa: PLR0913  # what an answer is made of
-        self,
-        source: NearSource,
-        asked: CollectionCard,
-        listings: Sequence[Listing],
-        document: ProfileDocument,
-        preferences: Preferences,
-        *,
-        mode: ModeView,
-    ) -> NearAnswer:
-        """The best k of these items of a collection, as if nothing had been sent for them."""
+            for row in best_rows(source, self._rows[asked.name], preferences, now):
+                listings.setdefault(row.id, row)
+        found = [listings[item] for item in sorted(listings)]
         order = judged(
-            listings,
+            found,
             asked.attributes,
-            [source.distance(each.coordinates) for each in listings],
+            [source.distance(each.coordinates) for each in found],
             preferences,
-            {key: stars(each) for key, each in document.likings().items()},
-            self._now(),
+            {key: stars(each) for key, each in self._document.likings().items()},
+            now,
         )[: source.k]
         names = tuple(each.name for each in asked.attributes)
         return NearAnswer(
@@ -498,34 +385,17 @@ class NearService:
             simulated=asked.simulated,
             k=len(order),
             results=tuple(
-                _result(n, listings[each.index], each, names) for n, each in enumerate(order, 1)
+                _result(n, found[each.index], each, names) for n, each in enumerate(order, 1)
             ),
             none_passes=not any(each.passes for each in order),
-            sent=(),
+            sent=() if signal is None else source.sent(signal),
             true=source.true,
-            cost=None,
-            mode=mode,
+            cost=cost,
             axes=source.axes,
             unit=source.unit,
             missing=missing(asked.attributes, preferences),
             units={each.name: each.unit for each in asked.attributes if each.unit},
         )
-
-
-def _bound(
-    card: MetricCard,
-    mode: NearMode,
-    collection: str,
-    request: PendingRequest,
-    settings: ClientSettings,
-) -> NearSource:
-    """A place on this server, checked against what it says of itself: all of it is public."""
-    try:
-        return bound(card, collection, request, settings, held=mode.asks and bool(mode.rows))
-    except NotFound:
-        names = tuple(each.name for each in card.collections)
-        limit = f"one of this server's{maybe(collection, names)}: {', '.join(names)}"
-        raise ParameterError("collection", collection, limit) from None
 
 
 def _result(rank: int, listing: Listing, each: Judged, names: tuple[str, ...]) -> NearResult:

@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
-from askew.dp.privacy import ANY_SPACE
-from askew.errors import PlaceError
+from askew.dp.privacy import ANY_SPACE, SignalCharge
+from askew.errors import LedgerRefused, PlaceError
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Signal
-from askew_client.near.sources import (
-    PendingPosition,
-    PendingRequest,
-    fresh_request,
-    stored_request,
-    view_of,
+from askew.spaces.map import Position
+from askew_client.near.sources import LOST, check_spot, perturbed
+from askew_client.profile.document import (
+    AxisValues,
+    NamedPlace,
+    ProfileDocument,
+    Spot,
+    new_handle,
 )
-from askew_client.profile.document import NamedPlace, ProfileDocument, Spot, new_handle
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import LEVELS, ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import PlaceView
-from askew_client.views.quote import Cost
+from askew_client.views.cost import MAP_AXES, Cost
 
 _NAMED: Final = (
     "a place of yours is at this very position already, and its noisy position is charged: take it "
@@ -78,10 +80,8 @@ class PlaceService:
 
         Raises PlaceError for a position outside the region.
         """
-        request = fresh_request(spot, "", self._settings)
-        if not isinstance(request, PendingPosition):
-            return None
-        return request.price(self._signals.account())
+        check_spot(spot, self._settings)
+        return self.price() if isinstance(spot, Position) else None
 
     def allowance(self) -> str:
         """How many positions the caps allow, in words."""
@@ -106,13 +106,13 @@ class PlaceService:
     def add(
         self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
     ) -> PlaceView:
-        """Name a place: checked, charged, drawn and then kept. shown: the price that was seen.
+        """Name a place: checked, charged, drawn and then kept. shown: the cost that was seen.
         take: where a place is at this very position already, True is one more name of it, for
         nothing; False draws and charges another noisy position; None is refused.
 
-        Raises QuoteVoid where the price is another one now, PlaceError for a name that is taken and
-        for a position outside the region or that has a name, and BudgetExceeded, in each of which
-        cases nothing was drawn.
+        Raises NotShown where it would tell more than that now, PlaceError for a name that is taken
+        and for a position outside the region or that has a name, and BudgetExceeded, in each of
+        which cases nothing was drawn.
         """
         place = self._place_at(spot, take)
         self._profile.change(
@@ -144,14 +144,33 @@ class PlaceService:
         """Erase the place from the profile. Refunds nothing: its signal is known to who got it."""
         self._profile.change_for_good(lambda document: document.without_place(name))
 
-    def request(self, place: str | Spot, handle: str = "") -> PendingRequest:
-        """A question from a named place, or from a spot without a name: a fresh signal and a charge
-        each time, under the handle that a quote gave it. Raises AskewError before any call.
+    def locate(self, place: str | Spot, *, again: bool = False) -> tuple[NamedPlace, Signal | None]:
+        """Return where a question is from, and the noisy position that is kept for it: that of a
+        name; of a spot without one none, and a handle that nobody has used, unless the signal that
+        was charged for this very spot and not answered is sent again.
+
+        Raises AskewError before any call: PlaceError for a position outside the region, for one
+        whose signal the ledger has lost, and where nothing waits to be sent again; LedgerRefused
+        where a newer copy of the ledger may have it.
         """
         if not isinstance(place, str):
-            return fresh_request(place, handle or new_handle(self._bits), self._settings)
-        known = self._profile.read().place(place)
-        return stored_request(known, self._stored(known), self._signals.account().refused)
+            check_spot(place, self._settings)
+            if not again:
+                return NamedPlace(new_handle(self._bits), place), None
+            waiting = self._profile.read().unanswered
+            if waiting is None or waiting.spot != place:
+                raise PlaceError("no signal that was charged for this very spot waits to be sent")
+            named = waiting
+        else:
+            named = self._profile.read().place(place)
+        if isinstance(named.spot, AxisValues):
+            return named, None
+        signal, refused = self._stored(named), self._signals.account().refused
+        if signal is None and refused:
+            raise LedgerRefused(f"this ledger has no signal of the place, and {refused}")
+        if signal is None:
+            raise PlaceError(LOST)
+        return named, signal
 
     def _place_at(self, spot: Spot, take: bool | None) -> NamedPlace:
         """A place of its own, or the one that is at this very position, if that is taken."""
@@ -176,11 +195,20 @@ class PlaceService:
         """
         if take:
             return after
-        request = fresh_request(place.spot, place.handle, self._settings)
-        if isinstance(request, PendingPosition):
-            if take is None and self._named_at(before, place.spot) is not None:
+        spot, settings = place.spot, self._settings
+        check_spot(spot, settings)
+        if isinstance(spot, Position):
+            if take is None and self._named_at(before, spot) is not None:
                 raise PlaceError(_NAMED)
-            request.settle(month_of(self._today()), self._signals, self._bits, shown)
+            noise, region = settings.map_noise, settings.plane
+            self._signals.remember(
+                ANY_SPACE,
+                month_of(self._today()),
+                SignalCharge.of_place(noise.epsilon),
+                lambda: perturbed(spot, noise, region, self._bits),
+                handle=place.handle,
+                check=None if shown is None else lambda cost: replace(cost, handle="").check(shown),
+            )
         return after
 
     def _named_at(self, document: ProfileDocument, spot: Spot) -> str | None:
@@ -195,7 +223,16 @@ class PlaceService:
         return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:
-        return view_of(name, place, self._stored(place), self._signals.account())
+        spot, stored, account = place.spot, self._stored(place), self._signals.account()
+        if isinstance(spot, AxisValues):
+            return PlaceView(name, tuple(spot.values), tuple(spot.values.values()))
+        true = spot.latitude, spot.longitude
+        if stored is None:
+            return PlaceView(name, MAP_AXES, true)
+        spent, cap = account.spent_per_km, account.caps.places_lifetime
+        cost = Cost.of_place(stored.mechanism, spent, cap, fresh=False)
+        noisy = stored.position()
+        return PlaceView(name, MAP_AXES, true, (noisy.latitude, noisy.longitude), cost)
 
 
 def allowance(settings: ClientSettings) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askew.spaces.map import MapNoise, Region
 
 Level = Literal["district", "town", "county"]
-ModeName = Literal["auto", "local", "cached", "query"]
+ModeName = Literal["auto", "held", "ask"]
 
 # Epsilon per straight-line kilometer, rounded down: odds change at most 4 times within 1, 5 and 20
 # km. A public setting, and never derived from where a place is: the public epsilon would tell it.
@@ -104,7 +104,7 @@ class ClientSettings:
     mode: ModeName = setting(
         one_of(*get_args(ModeName)),
         "auto",
-        "local ranks the whole catalog here, cached the items held here; query sends a signal too.",
+        "held ranks what this device holds; ask sends a signal too; auto asks if rows do not fit.",
         "--mode",
     )
     byte_budget: int = setting(

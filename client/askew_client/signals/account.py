@@ -14,14 +14,14 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-from askew.dp.privacy import ANY_SPACE, SignalCharge
+from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, ParameterError
 from askew_client.settings.settings import Caps
 from askew_client.signals.entries import Entry
-from askew_client.views.quote import AccountName, Price
+from askew_client.views.cost import AccountName, Cost, Leaves
 
 if TYPE_CHECKING:
-    from askew.protocol.signal import Signal
+    from askew.protocol.signal import Mechanism
 
 _MEASURES: Mapping[AccountName, str] = {
     "ratings": "epsilon of one rating",
@@ -80,24 +80,18 @@ def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
     return found
 
 
-def is_second(known: Sequence[Entry], space_version: str, month: str) -> bool:
-    """Whether a fresh signal of this space would be the month's second one; a place is of none."""
-    spaces = {each.space_version for each in drawn_in(known, month)}
-    return space_version != ANY_SPACE and bool(spaces - {space_version, ANY_SPACE})
-
-
-def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
+def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
     known: Sequence[Entry],
     space_version: str,
     month: str,
     charge: SignalCharge,
     caps: Caps,
-    stored: Signal | None,
+    kept: tuple[SignalCharge, Mechanism] | None,
     handle: str = "",
-) -> Price:
-    """What entries say of a signal of this month, in the account that its charge is of."""
-    by = None if stored is None else stored.mechanism
-    second = stored is None and is_second(known, space_version, month)
+) -> Cost:
+    """Return what the ledger says of a signal of this month. kept: of the one that is sent again;
+    else a fresh one is charged, as `charge`.
+    """
     account: AccountName = "axes" if space_version and handle else "ratings"
     limits: tuple[Fraction, Fraction | None, Fraction | None] = caps.lifetime, caps.monthly, None
     if charge.epsilon_per_km:
@@ -105,26 +99,40 @@ def price_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it cost
         limits = caps.places_lifetime, caps.places_monthly, caps.places_draw
     elif account == "axes":
         limits = caps.axes_lifetime, caps.axes_monthly, None
-    at = tuple(_MEASURES).index(account)
-    spent, this_month = (sums_of(each)[at] for each in (known, drawn_in(known, month)))
-    return Price(month, by, charge, second, spent, this_month, *limits, account)
+    at, drawn = tuple(_MEASURES).index(account), drawn_in(known, month)
+    sent, noise = kept or (charge, None)
+    return Cost(
+        Leaves.FRESH if kept is None else Leaves.KEPT,
+        sent,
+        space_version=space_version,
+        handle=handle,
+        month=month,
+        account=account,
+        spent=sums_of(known)[at],
+        spent_this_month=sums_of(drawn)[at],
+        cap=limits[0],
+        monthly_cap=limits[1],
+        draw_cap=limits[2],
+        is_second=kept is None and any(entry.adds[at] for entry in drawn),
+        noise=noise,
+    )
 
 
-def check_caps(price: Price) -> None:
-    """Raises BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
-    cost = price.charge.epsilon_per_km or price.charge.epsilon_per_rating
-    check = partial(BudgetExceeded, measure=_MEASURES[price.account])
-    lifetime, monthly, draw = price.lifetime_cap, price.monthly_cap, price.draw_cap
-    following = day_after(price.month).isoformat()
-    of = "" if price.account == "ratings" else f" of {price.account}"
-    if draw is not None and cost > draw:
-        raise check(cost, _NOTHING, draw, whose="cap of one position")
-    if price.spent + cost > lifetime:
-        raise check(cost, price.spent, lifetime, whose=f"lifetime cap{of}", next_month=following)
-    if monthly is not None and price.spent_this_month + cost > monthly:
-        spent, whose = price.spent_this_month, f"monthly cap{of}"
-        renewed = cost <= monthly
-        raise check(cost, spent, monthly, whose=whose, next_month=following, renewed=renewed)
+def check_caps(cost: Cost) -> None:
+    """Raise BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
+    charged, check = cost.charged, partial(BudgetExceeded, measure=_MEASURES[cost.account])
+    following = day_after(cost.month).isoformat()
+    of = "" if cost.account == "ratings" else f" of {cost.account}"
+    if cost.draw_cap is not None and charged > cost.draw_cap:
+        raise check(charged, _NOTHING, cost.draw_cap, whose="cap of one position")
+    if cost.spent + charged > cost.cap:
+        whose = f"lifetime cap{of}"
+        raise check(charged, cost.spent, cost.cap, whose=whose, next_month=following)
+    monthly = cost.monthly_cap
+    if monthly is not None and cost.spent_this_month + charged > monthly:
+        spent, renewed = cost.spent_this_month, charged <= monthly
+        whose = f"monthly cap{of}"
+        raise check(charged, spent, monthly, whose=whose, next_month=following, renewed=renewed)
 
 
 def check_month(month: str) -> None:

@@ -159,24 +159,24 @@ def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
 
 def find(
     known: Sequence[Entry], space_version: str, month: str, handle: str
-) -> tuple[str, Signal | None]:
-    """The month by the clock of these entries, and the signal that is sent in it."""
-    record = stored(known, space_version, handle, month)
-    if record is None:
+) -> tuple[str, Entry | None]:
+    """Return the month by the clock of these entries, and the entry whose signal is sent in it."""
+    entry = stored(known, space_version, handle, month)
+    if entry is None:
         month = max(month, clock(known))
-        record = stored(known, space_version, handle, month)
-    return month, None if record is None else decode_signal(space_version, record)
+        entry = stored(known, space_version, handle, month)
+    return month, entry
 
 
-def stored(known: Sequence[Entry], space_version: str, handle: str, month: str) -> bytes | None:
-    """The record of this space, handle and month; of whatever month where it lasts."""
-    return next(
-        (
-            entry.signal
-            for entry in known
-            if (entry.space_version, entry.handle) == (space_version, handle)
-            and (entry.lasts or entry.month == month)
-            and entry.signal is not None
-        ),
-        None,
-    )
+def stored(known: Sequence[Entry], space_version: str, handle: str, month: str) -> Entry | None:
+    """Return the entry of this space, handle and month; of whatever month where it lasts."""
+    for entry in known:
+        key, is_of_month = (entry.space_version, entry.handle), entry.lasts or entry.month == month
+        if key == (space_version, handle) and is_of_month and entry.signal is not None:
+            return entry
+    return None
+
+
+def signal_of(entry: Entry) -> Signal:
+    """Return the signal of an entry. Raises LedgerError for a record that is damaged."""
+    return decode_signal(entry.space_version, entry.signal or b"")

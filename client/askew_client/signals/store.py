@@ -16,7 +16,7 @@ from pathlib import Path
 
 from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
 from askew.dp.privacy import ANY_SPACE, SignalCharge
-from askew.errors import LedgerError, LedgerRefused, ParameterError, SecondSpace, storage_reason
+from askew.errors import LedgerError, LedgerRefused, ParameterError, storage_reason
 from askew.noise.randomness import SystemBits
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
@@ -25,8 +25,8 @@ from askew_client.signals.account import (
     check_caps,
     check_month,
     clock,
+    cost_of,
     months_between,
-    price_of,
     sums_of,
 )
 from askew_client.signals.entries import Entry
@@ -38,9 +38,10 @@ from askew_client.signals.records import (
     find,
     last_entries,
     read_entries,
+    signal_of,
 )
 from askew_client.storage.private_files import PrivateDatabase, check_own, replace_file
-from askew_client.views.quote import Price
+from askew_client.views.cost import Cost
 
 _FORMAT = (VERSION, SCHEMA)
 _ACCOUNT = "device"  # the one account of its mark, with a sum for each account of the ledger
@@ -146,15 +147,30 @@ class SignalStore:
 
     def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
         """Return the month by the ledger's clock, and the signal that is sent again, if any."""
-        return find(self.entries(), space_version, month, handle)
+        month, entry = find(self.entries(), space_version, month, handle)
+        return month, None if entry is None else signal_of(entry)
 
-    def price(
+    def cost(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
-    ) -> Price:
-        """What `remember` would find and charge now. Nothing is drawn, charged or written."""
-        known = self.entries()
-        month, signal = find(known, space_version, month, handle)
-        return price_of(known, space_version, month, charge, self._caps, signal, handle)
+    ) -> Cost:
+        """Return what `remember` would find and charge now. Nothing is drawn or written."""
+        return self._cost(self.entries(), space_version, month, charge, handle)[0]
+
+    def _cost(
+        self,
+        known: Sequence[Entry],
+        space_version: str,
+        month: str,
+        charge: SignalCharge,
+        handle: str,
+    ) -> tuple[Cost, Signal | None]:
+        month, entry = find(known, space_version, month, handle)
+        signal, kept = None, None
+        if entry is not None:
+            signal = signal_of(entry)
+            drawn = SignalCharge(entry.epsilon_per_rating, entry.epsilon_per_km)
+            kept = drawn, signal.mechanism
+        return cost_of(known, space_version, month, charge, self._caps, kept, handle), signal
 
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
         self,
@@ -164,9 +180,8 @@ class SignalStore:
         draw: Callable[[], Signal],
         *,
         handle: str = "",
-        second_space: bool = False,
-        check: Callable[[Price], None] | None = None,
-    ) -> tuple[Signal, Price]:
+        check: Callable[[Cost], None] | None = None,
+    ) -> tuple[Signal, Cost]:
         """The stored signal of (space version, handle, month), or a fresh one, charged and stored
         first, and what the ledger said of it before. handle: of a named value or place, else "". A
         place's signal is of no space and of every month, so its handle alone finds it: no server
@@ -174,13 +189,12 @@ class SignalStore:
 
         The ledger's clock never runs back: a month before the last entry's counts as that one. It
         returns after the mark names the charge. Raises, before drawing, BudgetExceeded if the
-        charge would pass a cap, SecondSpace if the month has a signal of another space and
-        `second_space`, the person's yes, is not given, LedgerRefused if the ledger differs from its
-        mark or the clock jumped far ahead, and ParameterError for no month, or a charge that is not
-        positive in one account: a place's, where it is of no space.
+        charge would pass a cap, LedgerRefused if the ledger differs from its mark or the clock
+        jumped far ahead, and ParameterError for no month, or a charge that is not positive in one
+        account: a place's, where it is of no space.
 
-        check: raises for a price that is not the one that the person was shown. It is asked within
-        the transaction, for a stored signal too: nothing comes between it and the charge.
+        check: raises for a cost that is not covered by what the person was shown. It is asked
+        within the transaction, for a stored signal too: nothing comes between it and the charge.
         """
         if not charge.has_one_account or (charge.epsilon_per_rating == 0) != (
             space_version == ANY_SPACE
@@ -190,21 +204,18 @@ class SignalStore:
         with self._file.transaction() as database:
             known = read_entries(database)
             refused = self._catch_up(database, known)
-            month, signal = find(known, space_version, month, handle)
-            price = price_of(known, space_version, month, charge, self._caps, signal, handle)
+            cost, signal = self._cost(known, space_version, month, charge, handle)
             if check is not None:
-                check(price)
+                check(cost)
             if signal is not None:
-                return signal, price
-            self._check(refused, known, month)
-            check_caps(price)
-            if price.second_space and not second_space:
-                raise SecondSpace(month)
+                return signal, cost
+            self._check(refused, known, cost.month)
+            check_caps(cost)
             signal = draw()
-            entry = entry_of("signal", signal, month, charge, handle)
+            entry = entry_of("signal", signal, cost.month, charge, handle)
             mark = self._append(database, known, last_entries(database)[0][0], entry)
         self._write_mark(mark)
-        return signal, price
+        return signal, cost
 
     def _check(self, refused: str | None, known: Sequence[Entry], month: str) -> None:
         """Raise LedgerRefused where the ledger, or the clock, is not believed."""

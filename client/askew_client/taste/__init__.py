@@ -1,1 +1,1 @@
-"""Which mode a device is served by: local, cached or query, by public things alone."""
+"""One person's taste: the signal that it makes, and the ranking by it."""

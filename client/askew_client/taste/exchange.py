@@ -1,12 +1,13 @@
-"""One person's side of the exchange, without I/O: ask, then rank the answer.
+"""One person's side of the exchange, without I/O: the signal, and the ranking of an answer.
 
-The network, the store and the randomness are arguments, so that all of this runs without a socket.
+What a signal costs, and how many results it asks for, the settings say alone: a server's card can
+make that none is sent, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
-from askew.errors import Malformed
+from askew.errors import Malformed, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
@@ -23,10 +24,7 @@ from askew.protocol.ranking import Ranking, Slate, rank, rank_all
 from askew.protocol.signal import Signal
 from askew.spaces.vectors import Profile, fold_in
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.asking import Question, SignalMemory, ask
 from askew_client.storage.guard import Guard
-from askew_client.taste.choice import noise_for
-from askew_client.views.quote import Price
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +59,9 @@ class Exchange:
         object.__setattr__(self, "profile", profile)
 
     @cached_property
-    def noise(self) -> LatticeLaplace:
-        """By which it asks. Raises ParameterError as `noise_for` does, before anything else."""
+    def mechanism(self) -> LatticeLaplace:
+        """Return the noise by which it asks. Raises ParameterError as `noise_for`."""
         return noise_for(self.card, self.settings)
-
-    def ask(
-        self,
-        month: str,
-        memory: SignalMemory,
-        bits: RandomBits,
-        *,
-        second_space: bool = False,
-        check: Callable[[Price], None] | None = None,
-    ) -> Question:
-        """The question of this month: `ask` of this module, about what is held."""
-        question = ask(self, month, memory, bits, second_space=second_space, check=check)
-        return replace(question, query=replace(question.query, catalog_date=self.catalog_date))
 
     @property
     def space_version(self) -> str:
@@ -91,7 +76,7 @@ class Exchange:
     @property
     def charge(self) -> SignalCharge:
         """What a fresh signal costs, by this device's own reckoning."""
-        return self.noise.charge
+        return self.mechanism.charge
 
     @property
     def k(self) -> int:
@@ -103,8 +88,8 @@ class Exchange:
         signal.check(self.card.space.dimension)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """A fresh signal, neither charged nor stored: for `ask` and for play on the device."""
-        noise, profile = self.noise, self.profile
+        """Draw a signal, neither charged nor stored."""
+        noise, profile = self.mechanism, self.profile
         with self.guard.private():
             values = noise.perturb(profile.point, bits)
         return Signal(self.card.space.version, noise, values)
@@ -115,7 +100,9 @@ class Exchange:
         Raises Malformed for a slate that scores what the device holds in another way.
         """
         self.check_slate(slate)
-        return self._ranked(slate)
+        with self.guard.private():
+            shared = self.catalog.shared_slate
+            return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
 
     def check_slate(self, slate: Slate) -> None:
         """Raises Malformed for a slate that scores what the device holds in another way."""
@@ -130,13 +117,22 @@ class Exchange:
         with self.guard.private():
             return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
 
-    def rank_only(self, places: Sequence[int]) -> Ranking:
-        """Some of them, from best to worst."""
-        rows = sorted(set(places))
-        vectors, boosts = self.catalog.vectors[rows], self.catalog.boosts[rows]
-        return self._ranked(Slate("", tuple(rows), vectors, boosts))
 
-    def _ranked(self, slate: Slate) -> Ranking:
-        with self.guard.private():
-            shared = self.catalog.shared_slate
-            return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
+def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
+    """Return the noise by which these settings ask this server.
+
+    The rate is the person's setting, whatever the card says: by a server's numbers it would mark
+    the device. Raises ParameterError when the server cannot answer them, or where the noise would
+    tell more than they say: one rating moves a point by more than 1, or the space is too wide.
+    """
+    if settings.k > card.max_slate_size:
+        limit = f"at most what this server answers, {card.max_slate_size}"
+        raise ParameterError("k", settings.k, limit)
+    encoder = card.space.encoder
+    if encoder.one_rating > 1:
+        name = "how far one rating moves a point"
+        raise ParameterError(name, float(encoder.one_rating), "at most 1, so that it is one rating")
+    if encoder.diameter > settings.max_ratings_apart:
+        limit = f"at most this device's limit, {settings.max_ratings_apart:g} ratings"
+        raise ParameterError("the feature space's diameter", float(encoder.diameter), limit)
+    return LatticeLaplace.for_epsilon(settings.epsilon_per_rating)

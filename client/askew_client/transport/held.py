@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from askew.catalog.catalog_file import catalog_date_of
@@ -55,6 +56,13 @@ class KeptLibrary:
         """Return the rows of a server of places; fetched where none is held, or it is too old."""
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
+
+    async def kept_rows(self, day: datetime.date) -> CachedRows | None:
+        """The rows that lie in the cache, if they are not too old."""
+        file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
+        with suppress(OtherKind):  # a catalog of titles
+            return None if file is None else await asyncio.to_thread(self._rows, file)
+        return None
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday."""

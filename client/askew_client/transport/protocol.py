@@ -59,6 +59,9 @@ class Library(Protocol):
     async def rows(self, day: datetime.date) -> CachedRows:
         """Return what is held of a server of places on this day; fetched, where it has to be."""
 
+    async def kept_rows(self, day: datetime.date) -> CachedRows | None:
+        """The same, and nothing is fetched for it."""
+
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday: the server answers about other items."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from askew.catalog.item import Value
-from askew_client.views.quote import MAP_AXES, Cost, ModeView
+from askew_client.views.cost import MAP_AXES, Cost
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,12 @@ class Result:
 class Answer:
     """One question and its private ranking, best first.
 
-    mode: how it was answered; departure and cost are None where nothing was sent. used and unused
-    count the ratings of titles that are known here, and are not.
+    cost: how it was answered, and what that cost; departure is None where nothing was sent. used
+    and unused count the ratings of titles that are known here, and are not.
     """
 
-    mode: ModeView
     departure: Departure | None
-    cost: Cost | None
+    cost: Cost
     source: str
     simulated: bool
     results: tuple[Result, ...] = field(repr=False)
@@ -205,14 +204,11 @@ class NearResult:
     picked: bool = field(repr=False)
 
 
-_ONE_SIGNAL = ModeView("query", "one signal")
-
-
 @dataclass(frozen=True)
 class NearAnswer:
     """The results of one question, best first. none_passes: no result passes the filters, which is
-    said and never asked about again. mode: how it was answered. sent: the noisy coordinates that
-    left; none did, and cost is None, where the rows that are held were ranked. missing: what
+    said and never asked about again. cost: how it was answered, and what that cost. sent: the noisy
+    coordinates that left; none did where the rows that are held were ranked alone. missing: what
     preferences name and this collection does not have. axes: what coordinates are; unit: of
     distances; units: of the values of a result, by the name of the attribute, where one has a unit.
     """
@@ -225,17 +221,11 @@ class NearAnswer:
     none_passes: bool = field(repr=False)
     sent: tuple[float, ...] = field(repr=False)
     true: tuple[float, ...] = field(repr=False)
-    cost: Cost | None
-    mode: ModeView = _ONE_SIGNAL
+    cost: Cost
     axes: tuple[str, ...] = MAP_AXES
     unit: str = "km"
     missing: tuple[str, ...] = field(repr=False, default=())
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    @property
-    def fresh(self) -> bool:
-        """Whether a signal was drawn and charged for it."""
-        return self.cost is not None and self.cost.fresh
 
     @property
     def pick(self) -> NearResult | None:

@@ -16,13 +16,12 @@ from askew.errors import (
     LedgerError,
     LedgerRefused,
     NotReady,
+    NotShown,
     OtherKind,
     ParameterError,
     PlaceError,
     PreferenceError,
     ProfileError,
-    QuoteVoid,
-    SecondSpace,
     StaleSpace,
     TransportError,
     Unreachable,
@@ -36,8 +35,7 @@ class Trouble(Enum):
     UNREACHABLE = "the server cannot be reached"
     BUDGET = "the budget does not allow it"
     REFUSED = "the ledger waits for you"
-    SECOND_SPACE = "this is a second space in one month"
-    QUOTE = "the price that was shown is void"
+    COST = "this is more than what was shown"
     STALE_SPACE = "the server has another feature space"
     HOSTILE = "the server's answer was refused"
     PROFILE = "the profile does not allow it"
@@ -66,8 +64,7 @@ class Problem:
 
 _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise that cap."),
-    (SecondSpace, Trouble.SECOND_SPACE, "`--second-space` says yes."),
-    (QuoteVoid, Trouble.QUOTE, "Look at what a question would cost now, and ask again."),
+    (NotShown, Trouble.COST, "Look at what a question would cost now, and ask again."),
     (LedgerRefused, Trouble.REFUSED, "`askew budget` shows the ledger, `--accept` continues here."),
     (LedgerError, Trouble.STORE, "Do not delete it: it says what was spent."),
     (NotReady, Trouble.BUSY, "Ask again; what was charged is sent then."),

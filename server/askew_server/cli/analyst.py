@@ -51,9 +51,8 @@ def analyst() -> None:
     """Ask for the most popular items, from a budget that an operator granted.
 
     An operator runs `serve-releases --tokens`, grants a budget (ledger grant) and makes your token
-    (analyst add). For TLS, variables name files in PEM: ASKEW_AUTHORITY certificates to trust
-    in place of the public ones; ASKEW_CERTIFICATE and ASKEW_CERTIFICATE_KEY (of mode 0600) yours,
-    where the server asks for one.
+    (analyst add). For TLS, ASKEW_AUTHORITY names a file in PEM of certificates to trust in place of
+    the public ones.
     """
 
 
@@ -156,19 +155,10 @@ def remove(name: str, tokens: Path) -> None:
 
 
 def _client(server: str, token: IO[str]) -> AnalystClient:
-    from askew_server.serving.analyst_client import AnalystClient, Trust
+    from askew_server.serving.analyst_client import AnalystClient
 
-    trust = Trust(
-        authority=_file_named("ASKEW_AUTHORITY"),
-        certificate=_file_named("ASKEW_CERTIFICATE"),
-        key=_file_named("ASKEW_CERTIFICATE_KEY"),
-    )
-    return AnalystClient(server, token.read(), trust=trust)
-
-
-def _file_named(variable: str) -> Path | None:
-    name = os.environ.get(variable)
-    return Path(name) if name else None
+    authority = os.environ.get("ASKEW_AUTHORITY")
+    return AnalystClient(server, token.read(), authority=Path(authority) if authority else None)
 
 
 def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:

@@ -27,7 +27,7 @@ def certs(directory: Path, hosts: tuple[str, ...]) -> None:
 
     authority.pem is what devices and analysts are told to trust; server.pem and server.key are the
     server's. They are good for 30 days. Nobody keeps the authority's key: it signs nothing else. A
-    file that is there is left alone, and then none is made.
+    file that is there is left alone, and then none is made; where all are, that is no error.
 
     \b
     Examples:
@@ -40,6 +40,9 @@ def certs(directory: Path, hosts: tuple[str, ...]) -> None:
 
     from askew_server.folders import write_new
 
+    if all((directory / name).exists() for name in ("server.pem", "server.key")):
+        click.echo(f"{directory} has a certificate and its key, which were left alone", err=True)
+        return
     authority = trustme.CA()
     ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=_DAYS)
     files = {directory / "authority.pem": authority.cert_pem.bytes()}

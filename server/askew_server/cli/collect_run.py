@@ -32,9 +32,6 @@ from askew_server.collections.model import (
 from askew_server.collections.numbers import numbers_for
 from askew_server.tables import Omissions
 
-_QUESTIONS = 14  # of a device in a week
-_REPLY_BYTES = 4_000  # about what a device asks for
-
 
 def named_files(
     texts: Sequence[str], day: datetime.date, source: str | None, bad_share: float
@@ -146,29 +143,15 @@ def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
     whole = len(rows_to_bytes(model.card, model.collections))
     proposed, words = {}, []
     for name, each in model.collections.items():
-        card, rows = each.card, len(rows_to_bytes(model.card, {name: each}))
-        items, values = (
-            size * max(1, min(_REPLY_BYTES // size, model.card.max_slate_size, card.n_items))
-            for size in (card.item_bytes, card.value_bytes)
-        )
+        card, rows, mode = each.card, len(rows_to_bytes(model.card, {name: each})), ServingMode.ASK
         if whole > DEVICE_BYTES:
-            mode = ServingMode.QUERY
             why = f"all rows take {whole:,} bytes, and devices hold {DEVICE_BYTES:,}"
             words.append(f"devices ask for {name}: {why}")
-        elif not card.is_live:
-            mode = ServingMode.LOCAL
-            words.append(f"devices hold {name}, {rows:,} bytes, and send nothing")
-        elif rows <= _QUESTIONS * (items - values):
-            mode = ServingMode.CACHED
-            words.append(
-                f"devices hold the rows of {name}, {rows:,} bytes, and ask for live values"
-            )
+        elif card.is_live:
+            words.append(f"devices ask for {name}: some of its values are live")
         else:
-            mode = ServingMode.QUERY
-            why = (
-                f"its rows, {rows:,} bytes a week, are more than a week's answers without them save"
-            )
-            words.append(f"devices ask for {name}: {why}")
+            mode = ServingMode.HELD
+            words.append(f"devices hold {name}, {rows:,} bytes, and send nothing")
         proposed[name] = replace(each, card=replace(card, mode=mode))
     cards = tuple([proposed[each.name].card for each in model.card.collections])
     return replace(model, card=replace(model.card, collections=cards), collections=proposed), words

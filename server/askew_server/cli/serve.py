@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from askew.errors import ArtifactError
 from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import SERVE_PORT, existing
 from askew_server.cli.saved_model import of_one_kind, of_tastes
-from askew_server.serving.event_log import write_line
 from askew_server.serving.settings import Configuration
 from askew_server.serving.settings import Models as Chosen
 from askew_server.taste.model.mondays import today
@@ -40,7 +40,6 @@ _SETTINGS = CommandSettings(
     "http",
     "metrics",
     "log",
-    "limits",
     "answers",
     defaults={"server.port": SERVE_PORT},
 )
@@ -84,14 +83,18 @@ def run(chosen: Configuration, *, check: bool) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
-    if check and chosen.server.tls is not None:
+    from askew_server.serving.log import refused, start_log
+
+    if not check:
+        start_log(sys.stderr, chosen.server.log.level)
+    elif chosen.server.tls is not None:
         from askew_server.serving.certificates import Certificates
 
-        Certificates(chosen.server.tls, lambda _: None)
+        Certificates(chosen.server.tls, click.echo)
     reader = _reader(chosen)
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
-    reading = ModelReader(popular)
+    reading = ModelReader(popular, partial(click.echo, err=True) if check else refused)
     servings, folder = read_models(chosen.models, reading)
     if check:
         click.echo(f"in order: {reading.in_words()}")
@@ -107,13 +110,14 @@ async def _serve(
     reader: ReleaseReader | None,
 ) -> None:
     from askew_server.retrieval.snapshot import SnapshotHolder
+    from askew_server.serving.metrics import Observer
     from askew_server.serving.models import ModelWatch
     from askew_server.serving.popularity import PopularityService
-    from askew_server.serving.process import observer_of, serve
     from askew_server.serving.retrieval import RetrievalService
+    from askew_server.serving.server import serve, tell
 
     holder = SnapshotHolder(*(each.snapshot for each in servings.values()))
-    observer = observer_of(chosen.server)
+    observer = Observer()
     retrieval = RetrievalService(holder)
     observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
@@ -123,7 +127,7 @@ async def _serve(
     def announce(bound: int, http: int | None) -> None:
         host, scheme = chosen.server.host, "https" if chosen.server.tls else "http"
         door = "" if http is None else f"{scheme}://{host}:{http}, "
-        write_line(sys.stdout, f"listening on {host}:{bound}, {door}{reading.in_words()}")
+        tell(f"listening on {host}:{bound}, {door}{reading.in_words()}")
 
     await serve(
         [*services, retrieval],
@@ -170,11 +174,13 @@ def _demo(name: str) -> Model:
 
 @dataclass(frozen=True)
 class ModelReader:
-    """How each model is read. popular: the release that orders a cold start. words: what was read,
-    by its Monday. kinds: of what was read, which is one.
+    """How each model is read. popular: the release that orders a cold start. refused: told what is
+    wrong with live values. words: what was read, by its Monday. kinds: of what was read, which is
+    one.
     """
 
     popular: tuple[ReleaseReader, int] | None
+    refused: Callable[[str], None]
     words: dict[int, str] = field(default_factory=dict)
     kinds: set[type] = field(default_factory=set)
 
@@ -195,16 +201,20 @@ class ModelReader:
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.
         threadpool_limits(1)
+        words = model.words
         if self.popular is not None:
-            model = _popular_first(of_tastes(model), *self.popular)
+            model, cold_start = _popular_first(of_tastes(model), *self.popular)
+            words = f"{words}, {cold_start}"
         serving = serving_of(model, directory, since)
-        serving.refresh(lambda line: write_line(sys.stderr, line))
-        self.words[since] = model.words
+        serving.refresh(self.refused)
+        self.words[since] = words
         return serving
 
 
-def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> ItemModel:
-    """A release as the popularity prior; says how many of its items the catalog does not have."""
+def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> tuple[ItemModel, str]:
+    """Return the model with a release as its popularity prior, and how many of its items the
+    catalog does not have.
+    """
     from askew.dp.release import release_from_bytes
     from askew_server.published.popularity import with_popularity
 
@@ -215,8 +225,6 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> Item
             f"release {charge} orders no cold start: none of its {missed} items is in the catalog "
             "of the model; --popularity names one whose items are spelled as the model's"
         )
-    words = (
-        f"release {charge}, {len(release.items) - missed} items; {missed} are not in the catalog"
-    )
-    write_line(sys.stderr, f"cold start: {words}")
-    return replace(model, card=card, catalog=catalog)
+    found = len(release.items) - missed
+    words = f"cold start by release {charge}: {found} items, {missed} are not in the catalog"
+    return replace(model, card=card, catalog=catalog), words

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -21,7 +20,7 @@ from askew_server.cli.options import (
     existing,
     refuse_password,
 )
-from askew_server.serving.settings import Analysts, Configuration, ServerConfig
+from askew_server.serving.settings import Analysts, Configuration
 
 if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
@@ -37,11 +36,9 @@ _SETTINGS = CommandSettings(
     "server.port",
     "server.grace",
     "server.plain_text",
-    "server.proxies",
     "tls",
     "metrics",
     "log",
-    "limits",
     "answers",
     defaults={
         "server.port": RELEASES_PORT,
@@ -77,17 +74,19 @@ def _run(chosen: Configuration) -> None:
     import asyncio
 
     from askew_server.published.reader import ReleaseReader
-    from askew_server.serving.event_log import write_line
+    from askew_server.serving.log import start_log
+    from askew_server.serving.metrics import Observer
     from askew_server.serving.popularity import PopularityService
-    from askew_server.serving.process import observer_of, serve
+    from askew_server.serving.server import serve, tell
 
     analysts = chosen.analysts
 
     def announce(bound: int, _: int | None) -> None:
         served = "releases, and answers to analysts" if analysts.tokens else "releases"
-        write_line(sys.stdout, f"listening on {chosen.server.host}:{bound}, {served}")
+        tell(f"listening on {chosen.server.host}:{bound}, {served}")
 
-    observer, config = observer_of(chosen.server), patient(chosen.server)
+    start_log(sys.stderr, chosen.server.log.level)
+    observer = Observer()
     with ExitStack() as stack:
         place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
@@ -98,12 +97,7 @@ def _run(chosen: Configuration) -> None:
             desk = _desk(stack, place, analysts.dataset, _offered(place, analysts))
             tokens = Tokens(analysts.tokens, observer.token_refused)
             services.append(AnalystService(desk, tokens))
-        asyncio.run(serve(services, config, announce, observer=observer))
-
-
-def patient(config: ServerConfig) -> ServerConfig:
-    """Return how to listen, where a connection that is too old waits for an analyst's count."""
-    return replace(config, limits=replace(config.limits, age_grace=config.analysts.longest))
+        asyncio.run(serve(services, chosen.server, announce, observer=observer))
 
 
 def _place(chosen: Configuration) -> Workplace:

@@ -133,7 +133,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
     """What devices may hold of a model: nothing where it proposes that for no collection."""
-    proposed = any(each.mode is not ServingMode.QUERY for each in model.card.collections)
+    proposed = any(each.mode is not ServingMode.ASK for each in model.card.collections)
     if model.files or not proposed or sum(map(len, model.collections.values())) > MOST_HELD:
         return model.files
     return rows_files(model.card, model.collections)

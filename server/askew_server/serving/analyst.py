@@ -57,7 +57,7 @@ class AnalystService:
 
 def _header(caller: Caller) -> str:
     """The one authorization header. Raises Unauthenticated for none or several."""
-    values = caller.authorization()
+    values = caller()
     if len(values) != 1:
         raise Unauthenticated
     return values[0]

@@ -26,7 +26,6 @@ from askew.wire.releases import (
 )
 from askew.wire.status import checked_authority, credentials_for
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.folders import read_private
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 _OPTIONS = [("grpc.enable_http_proxy", 0)]  # a proxy would see the token
@@ -42,44 +41,25 @@ class AnalystAnswer:
     budget: BudgetStatus
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trust:
-    """Files in PEM: authorities that are trusted in place of the public ones, and the caller's own
-    certificate and key, where a server asks for one.
-    """
-
-    authority: Path | None = None
-    certificate: Path | None = None
-    key: Path | None = None
-
-    def authorities(self) -> bytes | None:
-        """Raises AccessError for a file that cannot be read, ParameterError for no certificates."""
-        if self.authority is None:
-            return None
-        return checked_authority(_read(self.authority), str(self.authority))
-
-    def identity(self) -> tuple[bytes, bytes] | None:
-        """The key and the certificate. Raises AccessError, also for one without the other."""
-        if self.certificate is None and self.key is None:
-            return None
-        if self.certificate is None or self.key is None:
-            raise AccessError("a certificate needs its key, and a key its certificate")
-        return read_private(self.key), _read(self.certificate)
-
-
 class AnalystClient:
     """A channel to `server` ("host:port"), for whoever the token names. Use as a context manager.
 
-    Plain text is spoken to this machine only; everywhere else it is TLS, and here too with a trust.
-    timeout: seconds for a call; a count of a large log may take minutes. Raises ParameterError for
-    a bad address, and AccessError for files that are no use.
+    Plain text is spoken to this machine only; everywhere else it is TLS, and here too with an
+    authority: a file in PEM that is trusted in place of the public ones. timeout: seconds for a
+    call; a count of a large log may take minutes. Raises ParameterError for a bad address or no
+    certificates, and AccessError for a file that cannot be read.
     """
 
     def __init__(
-        self, server: str, token: str, *, timeout: float = 600, trust: Trust | None = None
+        self, server: str, token: str, *, timeout: float = 600, authority: Path | None = None
     ) -> None:
-        trust = trust or Trust()
-        credentials = credentials_for(server, trust.authorities(), trust.identity())
+        trusted = None
+        if authority is not None:
+            try:
+                trusted = checked_authority(authority.read_bytes(), str(authority))
+            except OSError as error:
+                raise AccessError(f"{authority} cannot be read: {error.strerror}") from None
+        credentials = credentials_for(server, trusted)
         if credentials is None:
             self._channel = grpc.insecure_channel(server, options=_OPTIONS)
         else:
@@ -137,13 +117,6 @@ def _meaning(code: grpc.StatusCode, text: str, server: str) -> AskewError:
         case grpc.StatusCode.UNIMPLEMENTED:
             return NotFound("service there: it was started without --tokens")
     return status.error_of(code, server, text)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise AccessError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

@@ -28,12 +28,8 @@ class Job:
     cost: int = 1
 
 
-class Caller(Protocol):
-    """What a call brings beside its message."""
-
-    def authorization(self) -> Sequence[str]:
-        """The values of its authorization headers."""
-
+Caller = Callable[[], Sequence[str]]
+"""What a call brings beside its message: the values of its authorization headers."""
 
 Answer = Callable[[bytes, Caller], bytes | Job]
 

@@ -1,188 +1,194 @@
-"""The numbers of a server for Prometheus: /metrics over plain HTTP, on a port of its own.
+"""The numbers of a server, by prometheus_client: /metrics over plain HTTP, on a port of its own.
 
-What is published is a public choice, in this one place: how often each method was called, with
-which status and how long it took; how often files were fetched; how full the server is; which
-version it serves; what the process uses. Nothing is split by what a call brought: by k, noise,
-catalog date, cell, caller or address.
+What is published is a public choice, in this one place. A call leaves its method, a status and a
+duration behind. Everything else that differs between calls, as k, noise, catalog date, cell, caller
+or address, would tell of one question on a server that is asked rarely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from datetime import date
 
-from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    start_http_server,
 )
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from askew import __version__
-from askew_server.serving.limits import why_not
-from askew_server.serving.observer import (
-    BOUNDS,
-    STATUSES,
-    MethodCounts,
-    Observer,
-    monday_of,
-)
-from askew_server.serving.settings import Metrics
+from askew_server.serving.log import log_event, of_error, one_line
+from askew_server.serving.ports import why_not
 
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double what is published
+
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _DAY = 86_400  # seconds
-_UPPER = (*(str(bound) for bound in BOUNDS), "+Inf")
+_EPOCH = date(1970, 1, 1).toordinal()
+Done = Callable[[str, float], None]
+"""Told when a call ended: with which status, after how many seconds."""
 
 
-class ObserverCollector(Collector):
-    """Reads one observer."""
+class Observer:
+    """Counts what the parts of one server report, and logs what an operator must know."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-
-    def collect(self) -> Iterator[Metric]:
-        """Every family, whether anything was counted yet or not."""
-        yield self._requests()
-        yield self._durations()
-        yield self._fetches()
-        yield from self._queues()
-        yield GaugeMetricFamily(
-            "askew_connections_busy",
-            "Connections with a call under way.",
-            self._observer.callers(),
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        Info("askew_server", "The program.", registry=registry).info({"version": __version__})
+        of_method = ["service", "method"]
+        self._requests = self._counter(
+            "askew_requests", "Calls that ended.", [*of_method, "status"]
         )
-        yield from self._snapshot()
-        yield self._services()
-        yield CounterMetricFamily(
-            "askew_certificates_refused",
-            "Certificates that changed and were no use.",
-            self._observer.certificates_refusals,
-        )
-        if self._observer.certificate_days is not None:
-            yield GaugeMetricFamily(
-                "askew_certificate_days_left",
-                "Until the certificate that is shown expires.",
-                self._observer.certificate_days(),
-            )
-        yield InfoMetricFamily("askew_server", "The program.", value={"version": __version__})
-
-    def _requests(self) -> Metric:
-        family = CounterMetricFamily(
-            "askew_requests", "Calls that ended.", labels=["service", "method", "status"]
-        )
-        for counts in self._observer.methods:
-            for status, number in zip(STATUSES, counts.statuses, strict=True):
-                family.add_metric([counts.service, counts.method, status], number)
-        return family
-
-    def _durations(self) -> Metric:
-        family = HistogramMetricFamily(
+        self._durations = Histogram(
             "askew_request_duration_seconds",
             "From the arrival of a call to its reply or refusal.",
-            labels=["service", "method"],
+            of_method,
+            buckets=BUCKETS,
+            registry=registry,
         )
-        for counts in self._observer.methods:
-            labels = [counts.service, counts.method]
-            family.add_metric(labels, _cumulative(counts), sum_value=counts.seconds)
-        return family
-
-    def _fetches(self) -> Metric:
-        family = CounterMetricFamily(
+        self._fetches = self._counter(
             "askew_file_fetches",
             "Requests for a file that devices hold, by the status of HTTP.",
-            labels=["code"],
+            ["code"],
         )
-        for status, number in self._observer.fetches.items():
-            family.add_metric([str(status)], number)
-        return family
+        self.slots = self._gauge(
+            "askew_admission_slots_taken", "Slots of jobs that run or wait.", ["queue"]
+        )
+        self.refusals = self._counter(
+            "askew_admission_refused", "Calls that found no slot.", ["queue"]
+        )
+        self.serving = self._gauge(
+            "askew_service_serving", "1 where a service can answer.", ["service"]
+        )
+        self._certificates_refused = self._counter(
+            "askew_certificates_refused", "Certificates that changed and were no use."
+        )
+        self._swaps = self._counter("askew_snapshot_swaps", "Swaps of snapshots.")
+        self._swaps_refused = self._counter(
+            "askew_snapshot_swaps_refused", "Snapshots that were not good, and were not served."
+        )
+        self._loaded: Gauge | None = None
 
-    def _queues(self) -> Iterator[Metric]:
-        taken = GaugeMetricFamily(
-            "askew_admission_slots_taken", "Slots of jobs that run or wait.", labels=["queue"]
-        )
-        refused = CounterMetricFamily(
-            "askew_admission_refused", "Calls that found no slot.", labels=["queue"]
-        )
-        wait = GaugeMetricFamily(
-            "askew_admission_wait_seconds", "Until one more job would begin.", labels=["queue"]
-        )
-        for queue, state in self._observer.queues.items():
-            taken.add_metric([queue], state.taken)
-            refused.add_metric([queue], state.refused)
-            wait.add_metric([queue], state.wait)
-        yield taken
-        yield wait
-        yield refused
+    def _counter(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
+        return Counter(name, meaning, labels, registry=self.registry)
 
-    def _snapshot(self) -> Iterator[Metric]:
-        seen = self._observer
-        if seen.version is None:  # a server of releases alone
-            return
-        yield GaugeMetricFamily(
+    def _gauge(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
+        return Gauge(name, meaning, labels, registry=self.registry)
+
+    def method(self, service: str, method: str) -> Done:
+        """Return what counts the calls of a method."""
+        durations = self._durations.labels(service, method)
+
+        def done(status: str, seconds: float) -> None:
+            self._requests.labels(service, method, status).inc()
+            durations.observe(seconds)
+
+        return done
+
+    def failed(self, method: str, error: BaseException) -> None:
+        """Log a call that failed for a reason of the server's own, without the error's text: it
+        could hold a request.
+        """
+        log_event("call_failed", method=method, **of_error(error))
+
+    def fetched(self, status: int) -> None:
+        """Count a request for a file that devices hold."""
+        self._fetches.labels(str(status)).inc()
+
+    def serves(
+        self, monday: Callable[[], int], now: float, catalogs: Callable[[], Mapping[int, str]]
+    ) -> None:
+        """Publish what a model serves: monday: in days since 1970-01-01; catalogs: by their
+        Mondays, the digests of what devices hold.
+        """
+        self._gauge(
             "askew_snapshot_monday_timestamp_seconds",
             "The Monday from which on what serves now is in force.",
-            seen.version() * _DAY,
+        ).set_function(lambda: monday() * _DAY)
+        self._loaded = self._gauge(
+            "askew_snapshot_loaded_timestamp_seconds", "When what serves now was loaded."
         )
-        yield GaugeMetricFamily(
-            "askew_snapshot_loaded_timestamp_seconds",
-            "When what serves now was loaded.",
-            seen.loaded,
-        )
-        catalogs = InfoMetricFamily(
-            "askew_catalog",
+        self._loaded.set(now)
+        self.registry.register(_Catalogs(catalogs))
+
+    def swapped(self, day: int, now: float) -> None:
+        """Another snapshot serves, of the model of this Monday."""
+        self._swaps.inc()
+        if self._loaded is not None:
+            self._loaded.set(now)
+        log_event("swapped", monday=monday_of(day))
+
+    def withdrawn(self, day: int) -> None:
+        """The model of this Monday is answered from no more."""
+        log_event("withdrawn", monday=monday_of(day))
+
+    def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
+        """What would have been next is not good; what was served goes on being served. reason: of
+        the operator's own files, for the operator.
+        """
+        self._swaps_refused.inc()
+        name = "refused" if error is None else type(error).__name__
+        log_event("swap_refused", error=name, reason=one_line(reason))
+
+    def token_refused(self) -> None:
+        """An analyst's token is no good, or no longer."""
+        log_event("token_refused")
+
+    def shows_certificate(self, days_left: Callable[[], float]) -> None:
+        """Publish how long the certificate is good that is shown."""
+        self._gauge(
+            "askew_certificate_days_left", "Until the certificate that is shown expires."
+        ).set_function(days_left)
+
+    def certificates_refused(self, reason: str) -> None:
+        """Files of certificates changed and are no use; what was there stays."""
+        self._certificates_refused.inc()
+        log_event("certificates_refused", reason=one_line(reason))
+
+
+class _Catalogs(Collector):
+    def __init__(self, catalogs: Callable[[], Mapping[int, str]]) -> None:
+        self._catalogs = catalogs
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "askew_catalog_info",
             "What devices hold of a Monday, by the digest of its file.",
             labels=["monday", "digest"],
         )
-        for day, digest in seen.catalogs().items():
-            catalogs.add_metric([monday_of(day), digest], {})
-        yield catalogs
-        yield CounterMetricFamily("askew_snapshot_swaps", "Swaps of snapshots.", seen.swaps)
-        yield CounterMetricFamily(
-            "askew_snapshot_swaps_refused",
-            "Snapshots that were not good, and were not served.",
-            seen.swaps_refused,
-        )
-
-    def _services(self) -> Metric:
-        family = GaugeMetricFamily(
-            "askew_service_serving", "1 where a service can answer.", labels=["service"]
-        )
-        for service, serving in self._observer.healths().items():
-            family.add_metric([service], serving)
-        return family
+        for day, digest in self._catalogs().items():
+            family.add_metric([monday_of(day), digest], 1)
+        yield family
 
 
-def _cumulative(counts: MethodCounts) -> list[tuple[str, float]]:
-    return list(zip(_UPPER, accumulate(counts.durations), strict=True))
-
-
-def registry_of(observer: Observer) -> CollectorRegistry:
-    """Return everything that is published."""
-    registry = CollectorRegistry()
-    registry.register(ObserverCollector(observer))
-    ProcessCollector(registry=registry)
-    return registry
+def monday_of(day: int) -> str:
+    """Return a date as text; what is beyond the last date of the calendar is that."""
+    return date.fromordinal(min(_EPOCH + day, date.max.toordinal())).isoformat()
 
 
 @contextmanager
-def published(config: Metrics, observer: Observer) -> Iterator[int | None]:
-    """Serve /metrics from a thread of its own; the port, or None where none is asked for.
+def published(host: str, port: int | None, observer: Observer) -> Iterator[int | None]:
+    """Serve /metrics from a thread of its own; yield the port, or None where none is asked for.
 
     There is no TLS and no password: see who can reach the address. Raises OSError.
     """
-    if config.port is None:
+    if port is None:
         yield None
         return
     try:
-        server, thread = start_http_server(config.port, config.host, registry_of(observer))
+        server, thread = start_http_server(port, host, observer.registry)
     except (OSError, UnicodeError) as error:
         why = why_not(error, "--metrics-port")
-        where = f"{config.host}:{config.port}"
-        raise OSError(f"cannot listen on {where} for numbers: {why}") from None
+        raise OSError(f"cannot listen on {host}:{port} for numbers: {why}") from None
     try:
         yield server.server_port
     finally:

@@ -2,9 +2,10 @@
 
 A server answers from every model of its folder. While it runs, it takes a model for a Monday to
 come alone: it reads, checks and prepares it in another thread than calls, and swaps it in. One rule
-protects those who ask: **what devices hold of a Monday that has come never changes.** They fetched
-it under the name of that Monday, and cannot use answers from anything else until the next one. A
-model that leaves the folder is answered from no more, unless nothing else would be in force.
+protects those who ask: **what devices hold of a Monday that has come never changes, but that items
+are withdrawn.** They fetched it under the name of that Monday, and cannot use answers from anything
+else until the next one. A model that leaves the folder is answered from no more, unless nothing
+else would be in force.
 """
 
 from __future__ import annotations
@@ -100,6 +101,22 @@ def _is_part(name: str) -> bool:
     return not name.startswith((".", LIVE))
 
 
+def withdraws(before: Snapshot, after: Snapshot) -> bool:
+    """Return True for a model of the same space with fewer items, none of which is new."""
+    old, new = _items_of(before), _items_of(after)
+    return new < old and before.card.space == after.card.space
+
+
+def _items_of(snapshot: Snapshot) -> set[object]:
+    if snapshot.catalog is not None:
+        return set(snapshot.catalog.items)
+    return {
+        (collection.card.name, each.title, each.coordinates)
+        for collection in snapshot.collections
+        for each in collection.listings(range(len(collection)))
+    }
+
+
 _EVERY = 0.5  # seconds between two looks at the files
 
 MakeReady = Callable[[Snapshot], None]
@@ -185,14 +202,16 @@ class ModelWatch:
 
     def _take(self, folder: ModelFolder, day: int, path: Path) -> None:
         try:
-            if day <= self._today():
+            before = self._servings.get(day)
+            serving = folder.read(day, path)
+            is_held = day <= self._today()
+            if is_held and not (before and withdraws(before.snapshot, serving.snapshot)):
                 folder.refuse(day, path)
                 coming = text_of_date(catalog_date_of(self._today()) + PERIOD)
                 raise ArtifactError(
-                    "devices hold something of that Monday already; name it by a Monday to come, "
-                    f"such as {coming}"
+                    "devices hold something of that Monday already, and it has other items; name "
+                    f"it by a Monday to come, such as {coming}"
                 )
-            serving = folder.read(day, path)
             self._swap(day, serving.snapshot)
         except (AskewError, OSError, MemoryError) as error:
             self._told.swap_refused(reason=f"{path} is not taken: {error}")

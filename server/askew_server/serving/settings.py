@@ -5,7 +5,6 @@ Limits that nobody needs to change are fields alone, and no setting.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +29,6 @@ from askew.settings import (
     whole,
 )
 
-LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -51,26 +49,17 @@ def _check_origin(origin: str) -> None:
 _FILE = Kind("a path", _path, "PATH")
 _PORT = whole(0, 65535)
 _ADDRESS = text("an address")
-# With no bits beyond the network's.
-_NETWORK = text("an IP address or network, such as 10.0.0.7 or 10.0.0.0/8", ipaddress.ip_network)
 _ORIGIN = text("an origin such as https://example.org, or *", _check_origin)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """A certificate with its chain, and its private key, each a file in PEM.
-
-    client_authority: the authorities whose certificates a caller must bring; without it, none is
-    asked for. The files are read by `serving.certificates`, again whenever they change.
-    """
+    """A certificate with its chain, and its private key, each a file in PEM."""
 
     certificate: Path = setting(
         _FILE, None, "Speak TLS with this certificate.", "--tls-certificate"
     )
     key: Path = setting(_FILE, None, "Its private key, which others cannot read.", "--tls-key")
-    client_authority: Path | None = setting(
-        _FILE, None, "Ask callers for a certificate of these authorities."
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,34 +86,11 @@ class Http:
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """How lines of the log are written, and the least of them that is."""
+    """The least line of the log that is written."""
 
-    format: LogFormat = setting(one_of("text", "json"), "text", "How lines are written.")
     level: LogLevel = setting(
         one_of("debug", "info", "warning", "error"), "info", "The least line that is written."
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What callers may take of one process, in bytes, seconds, and numbers at once; each was
-    measured against an attack.
-    """
-
-    request_bytes: int = 16 * 1024
-    streams: int = 32  # of one connection, that gRPC takes; beyond, it resets them
-    calls: int = 16  # of one connection but a proxy's, that are answered
-    # Calls that have arrived and not begun; beyond twice as many, none. At least as many as one
-    # connection may bring at a time, or it alone would turn others away.
-    pending: int = 64
-    message: float = 5.0  # from the headers of a call to its message
-    unread_bytes: int = 32 * 1024 * 1024  # of large replies that nobody has read
-    connections: int = setting(whole(1), 2000, "Connections at once.")
-    handshake: float = 5.0
-    idle: float = 300.0
-    age: float = 120.0  # with the grace, the longest that a reply may stay unread
-    age_grace: float = 30.0
-    keepalive: float = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,12 +98,10 @@ class QueueLimits:
     """How many jobs of a queue run at once, how many wait, and the longest that a call may take.
 
     threads: one leaves a core to the loop, which refuses; more cores are for more servers.
-    max_wait: seconds that a job may be expected to wait; beyond, it is refused at once.
     """
 
     threads: int = setting(whole(1), 1, "Answers made at once; more cores are for more servers.")
-    waiting: int = 64
-    max_wait: float = 0.25
+    waiting: int = 32  # of 5 ms: a sixth of a second
     longest: float = 10.0  # seconds, whatever deadline the caller has
 
 
@@ -146,8 +110,7 @@ class ServerConfig:
     """One server. Raises ParameterError, and ConfigError for plain text that nobody asked for.
 
     grace: seconds for calls under way when it stops. tls: None speaks plain text. plain_text: the
-    operator's word that plain text is meant on an address that others reach. proxies: addresses
-    that limits of one connection spare.
+    operator's word that plain text is meant on an address that others reach.
     """
 
     host: str = setting(_ADDRESS, "127.0.0.1", "Address to listen on.", "--host")
@@ -159,19 +122,13 @@ class ServerConfig:
         "Speak plain text where others listen: for a TLS proxy in front.",
         "--plain-text",
     )
-    proxies: tuple[str, ...] = setting(
-        several(_NETWORK), (), "Proxies, whose connections carry many callers."
-    )
     tls: Tls | None = None
     http: Http | None = None  # no door
     metrics: Metrics = field(default_factory=Metrics)
     log: Log = field(default_factory=Log)
-    limits: Limits = field(default_factory=Limits)
     answers: QueueLimits = field(default_factory=QueueLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
-    analysts: QueueLimits = field(
-        default_factory=lambda: QueueLimits(max_wait=600.0, longest=3600.0)
-    )
+    analysts: QueueLimits = field(default_factory=lambda: QueueLimits(longest=3600.0))
 
     def __post_init__(self) -> None:
         if self.http is not None and self.port == 65535:
@@ -181,11 +138,6 @@ class ServerConfig:
         if self.tls is None and not (self.plain_text or is_loopback(self.host)):
             way_out = "name --tls-certificate and --tls-key, or, behind a TLS proxy, --plain-text"
             raise ConfigError(f"plain text is not spoken on {self.host}: {way_out}")
-
-    @property
-    def address(self) -> str:
-        """Return host and port as gRPC writes them."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def second_ports(port: int) -> Iterator[int]:
@@ -326,7 +278,6 @@ _TABLES: Final = {
     "http": Http,
     "metrics": Metrics,
     "log": Log,
-    "limits": Limits,
     "answers": QueueLimits,
 }
 KEYS: Final = tuple(
@@ -358,7 +309,6 @@ def configuration_of(values: Mapping[str, Any]) -> Configuration:
         http=Http(**http) if http else None,
         metrics=Metrics(**stated["metrics"]),
         log=Log(**stated["log"]),
-        limits=Limits(**stated["limits"]),
         answers=QueueLimits(**stated["answers"]),
     )
     return Configuration(

@@ -96,8 +96,7 @@ class CollectionCard:
     version: of titles, positions and attributes that are not live; 32 hexadecimal digits.
     item_bytes: what an item takes in a reply, on average. wants: what the choice of results hedges
     over besides where people are.
-    mode: what the server proposes. local: hold the rows, and ask nothing. cached: hold them, or
-    the default ones, and ask for live values alone. query: hold nothing, and ask for items whole.
+    mode: what the server proposes: held, hold the rows and ask nothing; ask, for items whole.
     """
 
     name: str
@@ -108,7 +107,7 @@ class CollectionCard:
     attributes: tuple[Attribute, ...] = ()
     item_bytes: int = 100
     wants: tuple[Want, ...] = ()
-    mode: ServingMode = ServingMode.QUERY
+    mode: ServingMode = ServingMode.ASK
     number: int = 0
 
     def __post_init__(self) -> None:

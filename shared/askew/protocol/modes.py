@@ -1,8 +1,7 @@
 """How a device is served.
 
-local    the device holds every item and ranks them itself: nothing is sent
-cached   the device holds some items, the same for everybody, and ranks those: nothing is sent
-query    it also sends one noisy signal, and ranks what comes back beside what it holds
+held   the device ranks what it holds, the same for everybody: nothing is sent
+ask    it also sends one noisy signal, and ranks what comes back beside what it holds
 """
 
 from __future__ import annotations
@@ -21,6 +20,5 @@ many within 100 MB of memory (`make bench NAME=thin`).
 class ServingMode(StrEnum):
     """How a device is served."""
 
-    LOCAL = "local"
-    CACHED = "cached"
-    QUERY = "query"
+    HELD = "held"
+    ASK = "ask"

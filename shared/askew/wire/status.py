@@ -23,14 +23,13 @@ from askew.errors import (
     LedgerRefused,
     Malformed,
     NotFound,
+    NotShown,
     OutOfRange,
     Overloaded,
     ParameterError,
     PlaceError,
     ProfileError,
-    QuoteVoid,
     Refused,
-    SecondSpace,
     ServerFailed,
     StaleSpace,
     TooSlow,
@@ -61,20 +60,15 @@ _REASONS = (
 )
 
 
-def credentials_for(
-    server: str, authority: bytes | None = None, identity: tuple[bytes, bytes] | None = None
-) -> grpc.ChannelCredentials | None:
-    """Return the credentials of a channel to "host:port"; None is plain text, to this machine only.
+def credentials_for(server: str, authority: bytes | None = None) -> grpc.ChannelCredentials | None:
+    """Return what a channel to "host:port" is opened with; None is plain text, to this machine.
 
     authority: certificates in PEM that are trusted in place of the public ones; then TLS is spoken
-    to this machine too. identity: the caller's own key and certificate, where it is asked for one.
-    Raises ParameterError for a server that is not host:port.
+    to this machine too. Raises ParameterError for a server that is not host:port.
     """
-    here = is_loopback(host_of(server))
-    if authority is None and identity is None and here:
+    if is_loopback(host_of(server)) and authority is None:
         return None
-    key, certificate = identity or (None, None)
-    return grpc.ssl_channel_credentials(authority, key, certificate)
+    return grpc.ssl_channel_credentials(authority)
 
 
 def checked_authority(authority: bytes, file: str) -> bytes:
@@ -119,8 +113,7 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
     ProfileError: grpc.StatusCode.INTERNAL,
     PlaceError: grpc.StatusCode.INTERNAL,
     BudgetExceeded: grpc.StatusCode.INTERNAL,
-    SecondSpace: grpc.StatusCode.INTERNAL,
-    QuoteVoid: grpc.StatusCode.INTERNAL,
+    NotShown: grpc.StatusCode.INTERNAL,
     LedgerError: grpc.StatusCode.INTERNAL,
     LedgerRefused: grpc.StatusCode.INTERNAL,
     ConfigError: grpc.StatusCode.INTERNAL,

@@ -16,7 +16,7 @@ from askew_client.signals.store import SignalStore
 @pytest.fixture(autouse=True)
 def by_signal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # it comes first
     """The demo's catalog fits every device, which by itself would ask nothing."""
-    monkeypatch.setenv("ASKEW_MODE", "query")
+    monkeypatch.setenv("ASKEW_MODE", "ask")
 
 
 @pytest.fixture

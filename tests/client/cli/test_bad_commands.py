@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -21,11 +21,13 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.device.queries import QueryService
+from askew_client.device.asker import Asker
+from askew_client.device.device import Device
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.account import day_after
 from askew_client.signals.entries import Entry
 from askew_client.signals.store import SignalStore
+from askew_client.views.cost import Cost
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome
@@ -143,21 +145,18 @@ def test_a_question_beyond_the_budget_is_exit_code_3(
     assert charges(data) == before
 
 
-def test_a_second_space_without_a_yes_is_exit_code_3(
+def test_a_second_signal_without_a_yes_is_exit_code_3(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     """Planted bug: a script that pays for every space that a server thinks of."""
     data = tmp_path / "data"
     charge(data)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
-    refused(without_quote(askew(*command, stdin=RATINGS)), 3, "another feature space already")
+    refused(without_quote(askew(*command, stdin=RATINGS)), 3, "a fresh signal already")
     assert len(charges(data)) == 1
-    assert askew(*command, "--second-space", stdin=RATINGS).code == 0
-    assert len(charges(data)) == 2
-    assert askew(*command, stdin=RATINGS).code == 0  # the stored signal needs no yes
 
 
-def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
+def test_in_a_terminal_a_second_signal_is_asked_about_and_no_sends_nothing(
     askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: taking a terminal for a yes."""
@@ -174,55 +173,52 @@ def test_in_a_terminal_a_second_space_is_asked_about_and_no_sends_nothing(
     monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data)
     assert askew(*command, stdin=RATINGS).code == 130
-    assert ["a second one tells more about you" in text for text in asked] == [True]
+    assert ["another one tells more about you" in text for text in asked] == [True]
     assert len(charges(data)) == 1
 
 
-def next_month(service: QueryService, data: Path) -> None:
-    service._today = lambda: day_after(month_of(datetime.date.today()))
+def next_month(device: Device) -> None:
+    device.asker._today = lambda: day_after(month_of(datetime.date.today()))
 
 
-def other_settings(service: QueryService, data: Path) -> None:
-    settings = service._settings
-    service.configure(replace(settings, rating_monthly_cap=settings.rating_monthly_cap + 1))
+def more_is_told(device: Device) -> None:
+    device.configure(replace(device.settings, epsilon_per_rating=1))
 
 
-def another_charge(service: QueryService, data: Path) -> None:
-    charge, bent = (
-        SignalCharge(Fraction(1, 2)),
-        Signal(16 * "ab", LatticeLaplace.for_epsilon(Fraction(1, 2)), (1, 2)),
-    )
-    store = SignalStore(data / "signals.sqlite", service._settings.caps)
-    month = month_of(datetime.date.today())
-    store.remember(16 * "ab", month, charge, lambda: bent, second_space=True)
-
-
-@pytest.mark.parametrize("asked_before", [False, True], ids=["a fresh signal", "a stored one"])
-@pytest.mark.parametrize("change", [next_month, other_settings, another_charge])
-def test_what_changes_after_the_price_was_said_is_not_charged(
+@pytest.mark.parametrize(
+    ("change", "asked_before"), [(more_is_told, False), (next_month, True)], ids=["fresh", "kept"]
+)
+def test_what_changes_after_the_cost_was_said_is_not_charged(
     askew: Askew,
     demo_address: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[QueryService, Path], None],
+    change: Callable[[Device], None],
     asked_before: bool,
 ) -> None:
-    """Planted bug: a command that says one price and pays another."""
-    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", tmp_path)
+    """Planted bug: a command that says one cost and pays another."""
+    where = ("--server", demo_address, "--data", str(tmp_path))
+    command = ("ask", "--mode", "ask", "--ratings", "-", *where)
     if asked_before:
         assert askew(*command, stdin=RATINGS).code == 0
-    before, quote = len(charges(tmp_path)), QueryService.quote
+    before, made = len(charges(tmp_path)), list[Device]()
+    init, show = Device.__init__, Asker.show
 
-    async def then_it_changes(service: QueryService) -> object:
-        found = await quote(service)
-        change(service, tmp_path)
-        return found
+    def noted(device: Device, *parts: Any, **named: Any) -> None:
+        made.append(device)
+        init(device, *parts, **named)
 
-    monkeypatch.setattr(QueryService, "quote", then_it_changes)
+    async def then_it_changes(asker: Asker, *parts: Any, **named: Any) -> Cost:
+        cost = await show(asker, *parts, **named)
+        change(made[-1])
+        return cost
+
+    monkeypatch.setattr(Device, "__init__", noted)
+    monkeypatch.setattr(Asker, "show", then_it_changes)
     found = askew(*command, stdin=RATINGS)
     assert found.code == 3
-    assert "no price that was shown covers this question" in found.err
-    assert len(charges(tmp_path)) == before + (change is another_charge)
+    assert "no cost that was shown covers this question" in found.err
+    assert len(charges(tmp_path)) == before
 
 
 def without_quote(found: Outcome) -> Outcome:

@@ -18,7 +18,7 @@ from askew.protocol.signal import Signal
 from askew_client.settings.paths import places
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.store import SignalStore
-from askew_client.views.quote import at_most
+from askew_client.views.cost import at_most
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -151,6 +151,6 @@ def test_a_device_that_held_a_catalog_first_keeps_its_files_for_the_person_alone
     askew: Askew, demo_address: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: a data directory of the umask's mode, above the one of the file that is held."""
-    monkeypatch.setenv("ASKEW_MODE", "local")
+    monkeypatch.setenv("ASKEW_MODE", "held")
     assert askew("ask", "--data", data, "--server", demo_address).code == 0
     assert [S_IMODE(each.stat().st_mode) for each in (data, places(data).profile)] == [0o700, 0o600]

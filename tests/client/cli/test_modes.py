@@ -31,8 +31,8 @@ def test_by_itself_a_device_that_holds_everything_asks_nothing_and_says_so(
     found = asked(askew, demo_address, tmp_path / "data")
     assert (found.code, found.err) == (0, "")
     assert len([line for line in found.out.splitlines() if line.startswith(("* ", "  "))]) == 20
-    assert "(local: all 417 items (" in found.out
-    assert "nothing is drawn, charged or sent; they fit your byte budget)" in found.out
+    assert "(held: all 417 items (" in found.out
+    assert "nothing is drawn, charged or sent)" in found.out
     assert not [*tmp_path.rglob("signals.sqlite")]
 
 
@@ -40,7 +40,7 @@ def test_the_same_as_json_says_that_nothing_was_sent(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     found = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
-    assert (found["mode"]["name"], found["cost"], found["fresh"]) == ("local", None, False)
+    assert (found["mode"]["name"], found["cost"], found["fresh"]) == ("held", None, False)
     assert (len(found["results"]), found["came"]) == (20, [])
 
 
@@ -48,16 +48,16 @@ def test_another_way_is_taken_where_it_is_chosen(
     askew: Askew, demo_address: str, tmp_path: Path
 ) -> None:
     whole = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
-    shared = asked(askew, demo_address, tmp_path / "data", "--mode", "cached", "--json")
-    assert json.loads(shared.out)["mode"]["name"] == "cached"
-    signal = asked(askew, demo_address, tmp_path / "data", "--mode", "query", "--json")
+    shared = asked(askew, demo_address, tmp_path / "data", "--mode", "held", "--json")
+    assert json.loads(shared.out)["mode"]["name"] == "held"
+    signal = asked(askew, demo_address, tmp_path / "data", "--mode", "ask", "--json")
     found = json.loads(signal.out)
-    assert (found["mode"]["name"], found["fresh"]) == ("query", True)
+    assert (found["mode"]["name"], found["fresh"]) == ("ask", True)
     assert found["results"] == whole["results"]  # all of them were held
     assert "this question costs" in signal.err
 
 
 def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(askew("budget", "--json").out)["mode"] == "auto"
-    monkeypatch.setenv("ASKEW_MODE", "cached")
-    assert "The mode is cached; `askew ask` says" in askew("budget").out
+    monkeypatch.setenv("ASKEW_MODE", "held")
+    assert "The mode is held; `askew ask` says" in askew("budget").out

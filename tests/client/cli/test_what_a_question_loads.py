@@ -46,7 +46,7 @@ def ask(address: str, data: Path, *options: str) -> tuple[str, set[str]]:
 
 def test_a_question_about_a_taste_loads_nothing_of_places(demo_address: str, data: Path) -> None:
     """Planted bug: the named places are made with the device."""
-    answer, loaded = ask(demo_address, data, "--mode", "query")
+    answer, loaded = ask(demo_address, data, "--mode", "ask")
     assert "* " in answer
     assert "grpc" in loaded
     assert loaded & USELESS == set()
@@ -54,8 +54,8 @@ def test_a_question_about_a_taste_loads_nothing_of_places(demo_address: str, dat
 
 def test_what_is_held_answers_without_a_network(demo_address: str, data: Path) -> None:
     """Planted bug: the channel is made when the device is opened."""
-    ask(demo_address, data, "--mode", "local")  # fetches what is held
-    answer, loaded = ask(demo_address, data, "--mode", "local")
+    ask(demo_address, data, "--mode", "held")  # fetches what is held
+    answer, loaded = ask(demo_address, data, "--mode", "held")
     assert "nothing is drawn, charged or sent" in answer
     assert "grpc" not in loaded
 
@@ -65,10 +65,10 @@ def test_an_authority_that_is_no_use_is_named_also_where_nothing_is_sent(
     demo_address: str, data: Path
 ) -> None:
     """Planted bug: the file is read by the first call."""
-    ask(demo_address, data, "--mode", "local")
+    ask(demo_address, data, "--mode", "held")
     config = data / "config.toml"
     config.write_text(f'authority = "{data / "none.pem"}"\n')
-    words = ["--config", str(config), "ask", "--mode", "local"]
+    words = ["--config", str(config), "ask", "--mode", "held"]
     words += ["--server", demo_address, "--data", str(data)]
     done = subprocess.run(
         [sys.executable, "-m", "askew_client", *words], capture_output=True, text=True, check=False

@@ -25,25 +25,25 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.source import date_of
-from askew_client.device import queries
+from askew_client.device import titles
 from askew_client.device.device import Device
-from askew_client.device.present import ratings_of
-from askew_client.device.queries import QueryService
+from askew_client.device.model import ratings_of
+from askew_client.device.titles import Titles
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import CachedCatalog, CachedRows, Library
 from askew_client.views.answers import Answer, Connection, Departure, Refreshed
+from askew_client.views.cost import Cost, Leaves
 from askew_client.views.problems import Problem, Trouble
-from askew_client.views.quote import Cost, Quote
 
 if TYPE_CHECKING:
     from client.conftest import Pair
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     k=4,
     rating_lifetime_cap=Fraction(4),
@@ -104,12 +104,12 @@ class DeviceWorld:
         )
 
     async def answer(self) -> Answer:
-        answer = await self.companion.titles.ask()
+        answer = await self.companion.asker.ask(self.companion.titles)
         assert isinstance(answer, Answer)
         return answer
 
     async def problem(self) -> Problem:
-        return await raised(self.companion.titles.ask())
+        return await raised(self.companion.asker.ask(self.companion.titles))
 
 
 def left(answer: Answer) -> Departure:
@@ -117,7 +117,7 @@ def left(answer: Answer) -> Departure:
     return answer.departure
 
 
-def price(told: Answer | Quote) -> Cost:
+def price(told: Answer) -> Cost:
     assert isinstance(told.cost, Cost)
     return told.cost
 
@@ -164,57 +164,48 @@ async def test_an_answer_to_no_ratings_is_in_the_order_for_anybody(device: Devic
 
 
 @pytest.mark.parametrize("rates", [False, True], ids=["nothing rated", "one title rated"])
-async def test_a_quote_says_what_a_question_will_cost_and_spends_nothing(
+async def test_a_cost_says_what_a_question_will_tell_and_spends_nothing(
     device: DeviceWorld, rates: bool
 ) -> None:
-    """Planted bugs: a quote that depends on the profile, or that draws what it prices."""
+    """Planted bugs: a cost that depends on the profile, or that draws what it prices."""
     if rates:
         device.companion.profile.rate("Film 9 (1969)", 5)
-    quote = await device.companion.titles.quote()
-    assert isinstance(quote, Quote)
-    assert (quote.month, quote.fresh, quote.second_space) == ("2026-11", True, False)
-    cost = price(quote)
+    cost = await device.companion.asker.show(device.companion.titles)
+    assert (cost.month, cost.leaves, cost.is_second) == ("2026-11", Leaves.FRESH, False)
     assert cost.epsilon == cost.charge.epsilon_per_rating == Fraction(2)
     # The diameter of this space is 4 ratings, and the card says that half of people are 1 apart.
     assert [cost.replaced_title, cost.at_median, cost.between_any_two] == [4, 2, 8]
-    ledger = quote.terms.price
-    assert ledger is not None
-    assert price(quote).spent == ledger.spent == ledger.spent_this_month == 0
-    assert (ledger.lifetime_cap, ledger.monthly_cap) == (Fraction(4), Fraction(8))
+    assert cost.spent == cost.spent_this_month == 0
+    assert (cost.cap, cost.monthly_cap) == (Fraction(4), Fraction(8))
     assert (device.network.calls, device.signals.entries()) == (FETCHED, ())
 
 
-async def test_a_quote_that_says_sent_again_ends_with_its_month(rated: DeviceWorld) -> None:
-    """Planted bug: the question is of the day on which it leaves, and draws what was quoted as sent
+async def test_a_cost_that_says_sent_again_ends_with_its_month(rated: DeviceWorld) -> None:
+    """Planted bug: the question is of the day on which it leaves, and draws what was shown as sent
     again.
     """
     await rated.answer()
-    quote = await rated.companion.titles.quote()
-    assert isinstance(quote, Quote)
-    assert not quote.fresh
+    cost = await rated.companion.asker.show(rated.companion.titles)
+    assert cost.leaves is Leaves.KEPT
     rated.today = datetime.date(2026, 12, 1)
-    outcome = await raised(rated.companion.titles.ask(quoted=quote))
-    assert outcome.trouble is Trouble.QUOTE
+    outcome = await raised(rated.companion.asker.ask(rated.companion.titles, shown=cost))
+    assert outcome.trouble is Trouble.COST
     assert len(rated.network.asked) == 1
     assert [charge.month for charge in rated.signals.entries()] == ["2026-11"]
     assert left(await rated.answer()).month == "2026-12"
 
 
-async def test_a_signal_that_is_sent_again_is_quoted_so(rated: DeviceWorld) -> None:
+async def test_a_signal_that_is_sent_again_is_shown_so(rated: DeviceWorld) -> None:
     await rated.answer()
-    quote = await rated.companion.titles.quote()
-    assert isinstance(quote, Quote)
-    assert (quote.fresh, quote.second_space) == (False, False)
-    ledger = quote.terms.price
-    assert ledger is not None
-    assert (price(quote).spent, ledger.spent_this_month) == (Fraction(2), Fraction(2))
+    cost = await rated.companion.asker.show(rated.companion.titles)
+    assert (cost.leaves, cost.is_second) == (Leaves.KEPT, False)
+    assert (cost.spent, cost.spent_this_month) == (Fraction(2), Fraction(2))
     rated.companion.configure(replace(SETTINGS, epsilon_per_rating=Fraction(1)))
-    again = await rated.companion.titles.quote()
-    assert isinstance(again, Quote)
-    assert (price(again).epsilon, price(again).wanted) == (Fraction(2), Fraction(1))
+    again = await rated.companion.asker.show(rated.companion.titles)
+    assert (again.epsilon, again.wanted) == (Fraction(2), Fraction(1))
 
 
-async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
+async def test_a_second_signal_in_one_month_is_asked_about_before_it_is_drawn(
     rated: DeviceWorld, pair_in_a_space: Callable[..., Pair], tmp_path: Path
 ) -> None:
     await rated.answer()
@@ -222,12 +213,12 @@ async def test_a_second_space_in_one_month_is_asked_about_before_it_is_drawn(
     rated.network.become(other.card, other.catalog)
     shutil.rmtree(tmp_path / "held")
     await rated.companion.titles.connect()
-    quote = await rated.companion.titles.quote()
-    assert isinstance(quote, Quote)
-    assert (quote.fresh, quote.second_space) == (True, True)
-    assert (await rated.problem()).trouble is Trouble.SECOND_SPACE
+    cost = await rated.companion.asker.show(rated.companion.titles)
+    assert (cost.fresh, cost.is_second) == (True, True)
+    assert (await rated.problem()).trouble is Trouble.COST
     assert (len(rated.network.asked), len(rated.signals.entries())) == (1, 1)
-    assert isinstance(await rated.companion.titles.ask(second_space=True), Answer)
+    answer = await rated.companion.asker.ask(rated.companion.titles, shown=cost)
+    assert isinstance(answer, Answer)
     assert left(await rated.answer()).fresh is False
     assert len(rated.signals.entries()) == 2
 
@@ -343,6 +334,9 @@ class SharedCache:
 
     async def rows(self, day: datetime.date) -> CachedRows:
         """Never of use here."""
+        raise NotImplementedError
+
+    async def kept_rows(self, day: datetime.date) -> CachedRows | None:
         raise NotImplementedError
 
     async def metric_card(self, _: datetime.date) -> CachedRows:
@@ -558,7 +552,7 @@ async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> N
     network = LocalTransport(pair.card, pair.catalog)
     companion = made_device(network, tmp_path, SETTINGS, profile=PassingProfile())
     companion.profile.rate("Film 9 (1969)", 5)
-    assert isinstance(await companion.titles.ask(), Answer)
+    assert isinstance(await companion.asker.ask(companion.titles), Answer)
     assert profiles(tmp_path) == []
 
 
@@ -571,14 +565,14 @@ def test_two_threads_that_come_first_share_one_service(
     device, found = DeviceWorld(pair, tmp_path).companion, []
     other = Thread(target=lambda: found.append(device.titles))
 
-    class Slow(QueryService):
+    class Slow(Titles):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             if not other.ident:
                 other.start()
                 other.join(0.1)  # it gets as far as it can
             super().__init__(*args, **kwargs)
 
-    monkeypatch.setattr(queries, "QueryService", Slow)
+    monkeypatch.setattr(titles, "Titles", Slow)
     mine = device.titles
     other.join()
     assert found == [mine]

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from client.conftest import VECTORS, made_retriever, space_of_width
 from made_device import made_device
-from raised import raised
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
@@ -25,13 +24,11 @@ from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
 from askew_client.profile.store import ProfileStore
 from askew_client.profile.title_search import TitleSearch
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import ClientSettings, ModeName
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.transport.protocol import CachedCatalog, CachedRows
 from askew_client.views.answers import Answer, Refreshed
-from askew_client.views.problems import Trouble
-from askew_client.views.quote import Quote
 
 if TYPE_CHECKING:
     from client.conftest import SilentBits
@@ -40,7 +37,6 @@ TODAY = datetime.date(2026, 11, 21)
 DATE = 20773
 SETTINGS = ClientSettings(k=4, max_ratings_apart=32.0)
 DEFAULT = 6
-ASK, REST = True, False  # what a card says: a signal is worth it, or not
 
 
 class Network(LocalTransport):
@@ -75,6 +71,9 @@ class CatalogCache:
         """Never of use here."""
         raise NotImplementedError
 
+    async def kept_rows(self, day: datetime.date) -> CachedRows | None:
+        raise NotImplementedError
+
     async def metric_card(self, day: datetime.date) -> CachedRows:
         raise NotImplementedError
 
@@ -94,14 +93,14 @@ class DeviceWorld:
     def __init__(
         self,
         directory: Path,
-        worth_asking: bool = REST,
+        mode: ModeName = "auto",
         *,
         n_held: int = DEFAULT,
         own: ClientSettings = SETTINGS,
         bits: RandomBits | None = None,
     ) -> None:
         made = made_retriever(space_of_width(), VECTORS)
-        self.card = replace(made.card, n_default=DEFAULT, worth_asking=worth_asking)
+        self.card = replace(made.card, n_default=DEFAULT)
         self.catalog = made.catalog
         self.network = Network(self.card, self.catalog)
         self.cache = CatalogCache(self.card, self.catalog, n_held)
@@ -110,17 +109,12 @@ class DeviceWorld:
         self.companion = made_device(
             self.network,
             directory,
-            own,
+            replace(own, mode=mode),
             profile=self.profile,
             bits=bits,
             library=self.cache,
             today=lambda: TODAY,
         )
-
-    def says(self, worth_asking: bool) -> None:
-        """Another card from now on, for who connects again."""
-        card = replace(self.card, worth_asking=worth_asking)
-        self.cache.holds = replace(self.cache.holds, card=card)
 
     def entries(self) -> list[Fraction]:
         """What was charged; a ledger that was never made has charged nothing."""
@@ -130,7 +124,7 @@ class DeviceWorld:
         return [each.epsilon_per_rating for each in store.entries()]
 
     async def answer(self) -> Answer:
-        answer = await self.companion.titles.ask()
+        answer = await self.companion.asker.ask(self.companion.titles)
         assert isinstance(answer, Answer), answer
         return answer
 
@@ -145,31 +139,21 @@ def best_of(items: list[int], taste: tuple[float, ...], rated: set[int], k: int)
     return sorted(set(items) - rated, key=lambda item: (-scores[item], item))[:k]
 
 
-async def test_what_is_held_whole_is_ranked_here_without_a_call_a_coin_or_a_ledger(
-    tmp_path: Path, silent_bits: SilentBits
+@pytest.mark.parametrize(("n_held", "part"), [(12, "all 12"), (DEFAULT, "the first 6 of 12")])
+async def test_what_is_held_is_ranked_here_without_a_call_a_coin_or_a_ledger(
+    tmp_path: Path, silent_bits: SilentBits, n_held: int, part: str
 ) -> None:
     """Planted bugs: a question all the same; a ledger that is opened, and so made, for nothing."""
-    device = DeviceWorld(tmp_path, ASK, n_held=12, bits=silent_bits)
-    device.companion.profile.rate("Film 8 (1968)", 5)
-    quote, answer = await device.companion.titles.quote(), await device.answer()
-    assert isinstance(quote, Quote)
-    assert (quote.mode.name, quote.cost, quote.fresh) == ("local", None, False)
-    assert films(answer) == best_of([*range(12)], (1, -1), {8}, 4)
-    assert (answer.mode.name, answer.departure, answer.cost) == ("local", None, None)
-    assert not any(each.came for each in answer.results)
-    assert device.network.requests == []
-    assert not device.ledger.exists()
-
-
-async def test_where_no_signal_is_worth_it_the_items_of_everybody_are_ranked_for_nothing(
-    tmp_path: Path, silent_bits: SilentBits
-) -> None:
-    device = DeviceWorld(tmp_path, REST, bits=silent_bits)
+    device = DeviceWorld(tmp_path, n_held=n_held, bits=silent_bits)
     device.companion.profile.rate("Film 3 (1963)", 5)
+    cost = await device.companion.asker.show(device.companion.titles)
     answer = await device.answer()
-    assert films(answer) == best_of([*range(DEFAULT)], VECTORS[3], {3}, 4)
-    assert answer.mode.name == "cached"
-    assert "nothing is drawn, charged or sent" in answer.mode.reason
+    assert (cost.mode, cost.sends, cost.fresh) == ("held", False, False)
+    assert films(answer) == best_of([*range(n_held)], VECTORS[3], {3}, 4)
+    assert (answer.cost, answer.departure) == (cost, None)
+    assert cost.reason.startswith(f"{part} items")
+    assert "nothing is drawn, charged or sent" in cost.reason
+    assert not any(each.came for each in answer.results)
     assert device.network.requests == []
     assert not device.ledger.exists()
 
@@ -178,13 +162,12 @@ async def test_a_signal_brings_items_that_are_ranked_beside_those_held(
     tmp_path: Path,
 ) -> None:
     """Planted bugs: a list of the answer alone; what came is not told from what was held."""
-    device = DeviceWorld(tmp_path, ASK)
+    device = DeviceWorld(tmp_path, "ask")
     device.network.answers = (9, 10)
     device.companion.profile.rate("Film 5 (1965)", 5)  # held: (0, 1)
     answer = await device.answer()
     assert films(answer) == best_of([*range(DEFAULT), 9, 10], (0, 1), {5}, 4) == [9, 1, 3, 0]
     assert [each.came for each in answer.results] == [True, True, False, True]
-    assert answer.cost is not None
     assert answer.cost.charge.epsilon_per_rating <= 16
     (charge,) = device.entries()
     assert charge <= 16
@@ -193,7 +176,7 @@ async def test_a_signal_brings_items_that_are_ranked_beside_those_held(
 
 async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path: Path) -> None:
     """Planted bugs: forgotten with the answer; known, and without its vector."""
-    device = DeviceWorld(tmp_path, ASK)
+    device = DeviceWorld(tmp_path, "ask")
     await device.answer()
     assert [match.title for match in device.companion.titles.search("film 8")] == ["Film 8 (1968)"]
     device.companion.profile.rate("film 8", 5)
@@ -205,7 +188,7 @@ async def test_an_item_met_is_kept_can_be_rated_and_counts_in_the_point(tmp_path
     again = await device.answer()
     assert films(again) == best_of([*range(DEFAULT), 6, 7, 8, 10], (1, -1), {8}, 4)
     assert (again.used, again.unused) == (1, 0)
-    other = DeviceWorld(tmp_path, ASK)  # another run of the same device
+    other = DeviceWorld(tmp_path, "ask")  # another run of the same device
     await other.companion.titles.connect()
     assert other.companion.profile.unmatched() == ()
     other.companion.profile.rate("FILM 8 (1968)", 4)
@@ -229,7 +212,7 @@ async def test_titles_are_made_to_be_searched_for_who_types_and_no_question(
         return TitleSearch(items)
 
     monkeypatch.setattr("askew_client.device.model.TitleSearch", counted)
-    device = DeviceWorld(tmp_path, ASK)
+    device = DeviceWorld(tmp_path, "ask")
     for _ in range(2):
         await device.answer()
     assert made == []
@@ -240,7 +223,7 @@ async def test_titles_are_made_to_be_searched_for_who_types_and_no_question(
 
 async def test_items_met_go_with_their_space(tmp_path: Path) -> None:
     """Planted bug: codes of one space that are read with the scales of another."""
-    device = DeviceWorld(tmp_path, ASK)
+    device = DeviceWorld(tmp_path, "ask")
     await device.answer()
     device.companion.profile.rate("film 8", 5)
     space = replace(device.card.space, scales=2 * device.card.space.scales)
@@ -255,7 +238,7 @@ async def test_titles_that_a_server_writes_twice_break_nothing(
     tmp_path: Path, titles: tuple[str, str]
 ) -> None:
     """Planted bug: an item that is looked up by its title, and was kept under another's."""
-    device = DeviceWorld(tmp_path, ASK)
+    device = DeviceWorld(tmp_path, "ask")
     items = [*device.catalog.items]
     items[8], items[10] = (Item(title, 1964) for title in titles)
     device.network.catalog = replace(device.catalog, items=tuple(items))
@@ -266,9 +249,9 @@ async def test_titles_that_a_server_writes_twice_break_nothing(
 
 async def test_a_stored_signal_keeps_its_noise_until_its_month_ends(tmp_path: Path) -> None:
     """Planted bug: a second signal for another setting, which charges what was not asked for."""
-    device = DeviceWorld(tmp_path, ASK)
+    device = DeviceWorld(tmp_path, "ask")
     first = await device.answer()
-    device.companion.configure(replace(SETTINGS, epsilon_per_rating=2))
+    device.companion.configure(replace(SETTINGS, mode="ask", epsilon_per_rating=2))
     second = await device.answer()
     assert first.departure is not None
     assert second.departure is not None
@@ -276,13 +259,6 @@ async def test_a_stored_signal_keeps_its_noise_until_its_month_ends(tmp_path: Pa
     assert (first.departure.fresh, second.departure.fresh) == (True, False)
     assert device.network.requests[0] == device.network.requests[1]
     assert len(device.entries()) == 1
-
-
-async def test_whole_is_refused_where_not_everything_is_held(tmp_path: Path) -> None:
-    device = DeviceWorld(tmp_path, own=replace(SETTINGS, mode="local"))
-    refused = await raised(device.companion.titles.ask())
-    assert refused.trouble is Trouble.SETTINGS
-    assert device.companion.budget().mode is not None
 
 
 # What is private decides nothing
@@ -295,30 +271,29 @@ PEOPLE: list[dict[str, float]] = [
     {f"Film {n} ({1960 + n})": 2.5 for n in range(12)},
     {"Elsewhere (1999)": 5.0},
 ]
-CARDS = {
-    "held whole": (ASK, 12),
-    "not worth it": (REST, DEFAULT),
-    "worth it": (ASK, DEFAULT),
+CASES: dict[str, tuple[ModeName, int]] = {
+    "all held": ("auto", 12),
+    "some held": ("held", DEFAULT),
+    "asked": ("ask", DEFAULT),
 }
-ASKED = ("worth it",)
 
 
 async def heard_of(
     ratings: dict[str, float], case: str, directory: Path
 ) -> tuple[list[int], list[Fraction], list[str]]:
     """What leaves, in size, what is charged, and the ways of a person who asks, rates and asks."""
-    worth_asking, n_held = CARDS[case]
-    device = DeviceWorld(directory, worth_asking, n_held=n_held)
+    mode, n_held = CASES[case]
+    device = DeviceWorld(directory, mode, n_held=n_held)
     ways = []
     for _ in range(2):
         for label, rating in ratings.items():
             device.companion.profile.rate(label, rating)
-        ways.append((await device.answer()).mode.reason)
+        ways.append((await device.answer()).cost.reason)
         device.companion.profile.rate("Film 8 (1968)", 1 + len(ratings) % 5)
     return [len(each) for each in device.network.requests], device.entries(), ways
 
 
-@pytest.mark.parametrize("case", CARDS)
+@pytest.mark.parametrize("case", CASES)
 async def test_whether_a_call_is_made_depends_on_public_things_alone(
     tmp_path: Path, case: str
 ) -> None:
@@ -332,5 +307,5 @@ async def test_whether_a_call_is_made_depends_on_public_things_alone(
     assert heard == [heard[0]] * len(PEOPLE)
     calls, charges, _ = heard[0]
     assert len(calls) == 2 * len(charges)
-    assert (calls != []) == (case in ASKED)
+    assert (calls != []) == (case == "asked")
     assert all(charge <= 16 for charge in charges)

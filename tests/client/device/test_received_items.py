@@ -21,7 +21,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import CachedCatalog
 
 N_HELD, MORE = 8, 3000
-SETTINGS = ClientSettings(mode="query", k=4, max_ratings_apart=32.0)
+SETTINGS = ClientSettings(mode="ask", k=4, max_ratings_apart=32.0)
 
 
 class Vectors(CodedVectors):

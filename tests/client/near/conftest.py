@@ -15,11 +15,11 @@ from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.modes import DEVICE_BYTES
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import CatalogCache
-from askew_client.device.nearby import NearService
+from askew_client.device.asker import IN_PROCESS, Asker
+from askew_client.device.nearby import Nearby
 from askew_client.near.places import PlaceService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
-from askew_client.signals.asking import IN_PROCESS
 from askew_client.signals.store import SignalStore
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport
@@ -55,22 +55,43 @@ class DeviceWorld:
         )
 
     @property
-    def nearby(self) -> NearService:
+    def program(self) -> Program:
         """The questions, as they are after a start of the program."""
-        return NearService(
-            ShapedTransport(lambda: self.server, self.server),
+        network = ShapedTransport(lambda: self.server, self.server)
+        nearby = Nearby(
+            network,
             self.settings,
             places=self.places,
             profile=self.profile,
-            signals=self.signals,
-            bits=self.bits,
             library=KeptLibrary(
                 CatalogCache(self.root / token_hex(4)), self.server, DEVICE_BYTES, self.server.call
             ),
-            server=IN_PROCESS,
             today=lambda: self.day,
             now=lambda: NOON,
         )
+        asker = Asker(
+            network,
+            self.settings,
+            signals=self.signals,
+            bits=self.bits,
+            server=IN_PROCESS,
+            today=lambda: self.day,
+        )
+        return Program(asker, nearby)
+
+
+@dataclass
+class Program:
+    """A run of the program, with its questions near a place."""
+
+    asker: Asker
+    nearby: Nearby
+
+    def configure(self, settings: ClientSettings) -> None:
+        """Use other settings from now on."""
+        self.asker.configure(settings)
+        self.nearby.configure(settings)
+        self.nearby.places.configure(settings)
 
 
 @pytest.fixture

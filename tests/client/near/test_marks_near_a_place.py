@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked import near
 from client.near.conftest import BERLIN, SETTINGS, DeviceWorld
 from raised import raised
 from small_map import DAY, GERMANY, NearServer, made_card
@@ -48,7 +49,7 @@ async def heard(root: Path, card: MetricCard) -> list[str]:
     place = BERLIN if isinstance(card.space, MapSpace) else MORNING
     [asked] = [each.name for each in card.collections if each.name != "shops"]
     with suppress(AskewError):  # of another version than the server's
-        await device.nearby.ask(asked, place)
+        await near(device.program, asked, place)
     found = []
     for request in device.server.requests:
         message = pb.RetrieveRequest.FromString(request)
@@ -121,7 +122,7 @@ async def test_a_reply_of_another_collection_is_refused(tmp_path: Path) -> None:
             return places_to_bytes(slate, self.card.collections[1])
 
     device.server = Mistaken(MAP)
-    outcome = await raised(device.nearby.ask("places", BERLIN))
+    outcome = await raised(near(device.program, "places", BERLIN))
     assert isinstance(outcome.error, Malformed)
     assert "of another collection than was asked" in outcome.text
 
@@ -132,10 +133,10 @@ async def test_a_card_is_kept_as_long_as_a_file_of_its_week(tmp_path: Path) -> N
     """
     device = DeviceWorld(tmp_path)
     device.places.add("home", BERLIN)
-    nearby, monday, server = device.nearby, device.day, NearServer(MAP)
+    program, monday, server = device.program, device.day, NearServer(MAP)
     for days, cards in ((0, 1), (16, 1), (17, 2), (30, 2), (31, 3)):
         device.day = monday + datetime.timedelta(days=days)
-        await nearby.ask("places")
+        await near(program, "places")
         library = KeptLibrary(CatalogCache(tmp_path / "kept"), server, DEVICE_BYTES, server.call)
         held = await library.metric_card(device.day)
         assert (held.catalog_date + 3) % 7 == 0  # 1970-01-01 was a Thursday

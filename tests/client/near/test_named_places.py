@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from asked import near
 from client.near.conftest import BERLIN, MUNICH, SETTINGS, DeviceWorld
 from raised import raised
 
@@ -27,7 +28,7 @@ from askew.errors import (
 )
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.spaces.map import Position
-from askew_client.near.sources import PendingPosition
+from askew_client.near.sources import perturbed
 from askew_client.profile.document import MAX_PLACES, AxisValues, NamedPlace, ProfileDocument
 from askew_client.views.answers import NearAnswer
 
@@ -65,7 +66,7 @@ class Counted(SystemBits):
 
 
 async def sent_by(device: DeviceWorld, place: str = "home", collection: str = "places") -> bytes:
-    answer = await device.nearby.ask(collection, place)
+    answer = await near(device.program, collection, place)
     assert isinstance(answer, NearAnswer), answer
     return device.server.requests[-1]
 
@@ -120,8 +121,8 @@ async def test_what_is_sent_of_a_place_never_changes(device: DeviceWorld, change
 async def test_every_collection_gets_the_same_position_for_nothing(device: DeviceWorld) -> None:
     """Planted bug: a charge for each collection."""
     device.places.add("home", BERLIN)
-    places = await device.nearby.ask("places")
-    shops = await device.nearby.ask("shops")
+    places = await near(device.program, "places")
+    shops = await near(device.program, "shops")
     assert isinstance(places, NearAnswer)
     assert isinstance(shops, NearAnswer)
     assert places.sent == shops.sent
@@ -180,8 +181,8 @@ async def test_a_second_name_takes_the_place_for_nothing(device: DeviceWorld) ->
     assert flat.sent == home.sent
     assert device.signals.entries() == entries
     device.places.forget("home")
-    answer = await device.nearby.ask("places", "flat")
-    assert (answer.sent, answer.fresh) == (home.sent, False)
+    answer = await near(device.program, "places", "flat")
+    assert (answer.sent, answer.cost.fresh) == (home.sent, False)
     assert device.places.move("flat", MUNICH).sent != home.sent
     assert len(device.signals.entries()) == 2
 
@@ -203,7 +204,7 @@ def test_a_position_whose_signal_was_lost_is_drawn_anew_where_it_is(device: Devi
 async def test_an_unnamed_position_is_drawn_and_charged_each_time(device: DeviceWorld) -> None:
     """Planted bug: an unnamed position that is not charged, or found again."""
     device.bits = Counted()
-    answers = [await device.nearby.ask("places", BERLIN) for _ in range(3)]
+    answers = [await near(device.program, "places", BERLIN) for _ in range(3)]
     assert all(isinstance(each, NearAnswer) for each in answers)
     assert device.bits.draws() == 3
     assert len(device.signals.entries()) == 3
@@ -248,8 +249,8 @@ def test_a_position_that_falls_outside_the_region_or_into_the_sea_is_kept() -> N
     """
     region = SETTINGS.plane
     corner = Position(region.south, region.west)
-    place = PendingPosition(corner, "", SETTINGS.map_noise, region)
-    drawn = [place.perturb(SystemBits()).position() for _ in range(60)]
+    noise = SETTINGS.map_noise
+    drawn = [perturbed(corner, noise, region, SystemBits()).position() for _ in range(60)]
     assert sum(not region.contains(each) for each in drawn) >= 20
 
 
@@ -376,7 +377,7 @@ async def test_a_place_whose_ledger_was_lost_is_not_drawn_again_unasked(
     device.places.add("home", BERLIN)
     for file in device.root.rglob("*signals*"):
         file.unlink()
-    outcome = await raised(device.nearby.ask("places"))
+    outcome = await raised(near(device.program, "places"))
     assert "not in the ledger" in outcome.text
     assert device.server.requests == []
     (lost,) = device.places.list()
@@ -396,7 +397,7 @@ async def test_a_place_whose_ledger_was_lost_waits_for_the_newest_copy_and_is_no
     ledger = device.signals._file.path
     newest = ledger.read_bytes()
     ledger.unlink()
-    outcome = await raised(device.nearby.ask("places"))
+    outcome = await raised(near(device.program, "places"))
     assert isinstance(outcome.error, LedgerRefused)
     assert "--accept" in outcome.hint
     ledger.write_bytes(newest)
@@ -433,8 +434,8 @@ def test_edits_of_ratings_leave_places_alone(device: DeviceWorld) -> None:
 def test_nothing_of_a_place_shows_when_an_object_is_printed(device: DeviceWorld) -> None:
     view = device.places.add("home", BERLIN)
     place = device.profile.read().place("home")
-    shown = f"{view!r} {place!r} {device.profile.read()!r} {device.places.request('home')!r}"
-    shown += repr(device.places.request(BERLIN)) + repr(AxisValues({"hour": 13.405}))
+    shown = f"{view!r} {place!r} {device.profile.read()!r} {device.places.locate('home')!r}"
+    shown += repr(device.places.locate(BERLIN)) + repr(AxisValues({"hour": 13.405}))
     assert not any(part in shown for part in PRIVATE)
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from asked import near, near_all, near_cost
 from client.near.conftest import BERLIN, MUNICH, SETTINGS, DeviceWorld
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,11 +21,11 @@ from askew.catalog.item import Listing
 from askew.errors import (
     AskewError,
     Malformed,
+    NotShown,
     OutOfRange,
     ParameterError,
     PlaceError,
     PreferenceError,
-    SecondSpace,
     StaleSpace,
 )
 from askew.protocol.metric_card import ALL, PlaceSlate
@@ -34,16 +35,17 @@ from askew_client.near.places import PlaceService
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.near.sources import (
     EARTH_RADIUS,
-    PendingPosition,
-    PendingValues,
+    AxisSource,
+    MapSource,
     great_circle,
     results_of,
+    source_at,
 )
-from askew_client.profile.document import AxisValues, Spot
+from askew_client.profile.document import AxisValues, NamedPlace, Spot
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import NearAnswer
-from askew_client.views.quote import Cost, Quote
+from askew_client.views.cost import Cost
 
 ITALIAN = Preferences(likes={"cuisine": {"italian": 30.0}})
 NOTHING_PASSES = Preferences(at_most={"price": -1.0})
@@ -51,13 +53,13 @@ MORNING, EVENING = AxisValues({"hour": 8.5}), AxisValues({"hour": 20.0})
 
 
 async def asked(device: DeviceWorld, place: str | Spot = "home", **named: object) -> NearAnswer:
-    outcome = await device.nearby.ask("places", place, **named)  # type: ignore[arg-type]
+    outcome = await near(device.program, "places", place, **named)  # type: ignore[arg-type]
     assert isinstance(outcome, NearAnswer), outcome
     return outcome
 
 
 async def refused(device: DeviceWorld, place: str | Spot = "home", **named: object) -> AskewError:
-    outcome = await raised(device.nearby.ask("places", place, **named))  # type: ignore[arg-type]
+    outcome = await raised(near(device.program, "places", place, **named))  # type: ignore[arg-type]
     return outcome.error
 
 
@@ -72,7 +74,7 @@ async def test_the_answer_is_ranked_by_the_true_place(device: DeviceWorld) -> No
     assert found.true == (52.52, 13.405)
     assert found.sent == device.places.list()[0].sent
     assert isinstance(found.cost, Cost)
-    assert not found.fresh
+    assert not found.cost.fresh
 
 
 async def test_results_in_print_show_no_order_and_no_pick(device: DeviceWorld) -> None:
@@ -147,14 +149,14 @@ async def test_a_known_card_is_not_fetched_again_and_one_after_a_refusal_is(
     device: DeviceWorld,
 ) -> None:
     device.places.add("home", BERLIN)
-    nearby = device.nearby
-    assert isinstance(await nearby.ask("places"), NearAnswer)
-    assert isinstance(await nearby.ask("shops"), NearAnswer)
+    nearby = device.program
+    assert isinstance(await near(nearby, "places"), NearAnswer)
+    assert isinstance(await near(nearby, "shops"), NearAnswer)
     assert device.server.n_cards == 1
     device.server.spoil = lambda slate: replace(slate, catalog_version="cd" * 16)
-    await raised(nearby.ask("shops"))
+    await raised(near(nearby, "shops"))
     device.server.spoil = lambda slate: slate
-    assert isinstance(await nearby.ask("shops"), NearAnswer)
+    assert isinstance(await near(nearby, "shops"), NearAnswer)
     assert device.server.n_cards == 2
 
 
@@ -190,21 +192,21 @@ async def test_a_place_of_a_wrong_type_is_said_before_any_call(
 
 async def test_preferences_may_be_text_and_values_have_names(device: DeviceWorld) -> None:
     """Planted bugs: text is refused; an answer is read by the places of its columns; a typing error
-    uses up what was quoted.
+    uses up what was shown.
     """
     device.places.add("home", BERLIN)
-    nearby = device.nearby
-    typed = await nearby.ask("places", preferences="exponent 2, 1 EUR = 3 km")
+    nearby = device.program
+    typed = await near(nearby, "places", preferences="exponent 2, 1 EUR = 3 km")
     made = Preferences(exponent=2.0, trades={"EUR": 3.0})
-    assert typed == await nearby.ask("places", preferences=made)
-    columns = nearby.card.collection("places").attributes if nearby.card else ()
+    assert typed == await near(nearby, "places", preferences=made)
+    columns = nearby.nearby.card.collection("places").attributes if nearby.nearby.card else ()
     assert [each.name for each in columns] == [*typed.results[0].values]
     assert typed.units == {each.name: each.unit for each in columns if each.unit}
-    quoted, asked = await nearby.quote("places"), len(device.server.requests)
+    shown, asked = await near_cost(nearby, "places"), len(device.server.requests)
     with pytest.raises(PreferenceError):
-        await nearby.ask("places", preferences="cheap, please", quoted=quoted)
+        await near(nearby, "places", preferences="cheap, please", shown=shown)
     assert len(device.server.requests) == asked
-    await nearby.ask("places", quoted=quoted)
+    await near(nearby, "places", shown=shown)
 
 
 async def test_preferences_of_a_wrong_type_are_said_before_any_call(device: DeviceWorld) -> None:
@@ -216,7 +218,7 @@ async def test_preferences_of_a_wrong_type_are_said_before_any_call(device: Devi
 
 
 async def test_a_collection_that_is_not_there_costs_nothing(device: DeviceWorld) -> None:
-    outcome = await raised(device.nearby.ask("banks", BERLIN))
+    outcome = await raised(near(device.program, "banks", BERLIN))
     assert "one of this server's: places, shops" in outcome.text
     assert device.signals.entries() == ()
 
@@ -232,7 +234,7 @@ async def test_a_small_collection_answers_with_all_of_its_items(device: DeviceWo
     card = device.server.card
     few = replace(card.collections[1], n_items=3)
     device.server = NearServer(replace(card, collections=(card.collections[0], few)))
-    found = [await device.nearby.ask(each, BERLIN) for each in ("shops", "places")]
+    found = [await near(device.program, each, BERLIN) for each in ("shops", "places")]
     assert [len(each.results) for each in found] == [3, 20]
     assert len({each[5:10] for each in device.server.requests}) == 1
 
@@ -273,12 +275,12 @@ async def test_all_collections_are_asked_by_one_question(device: DeviceWorld) ->
     number tells how many a person looks at.
     """
     device.places.add("home", BERLIN)
-    alone = [await device.nearby.ask(name) for name in ("places", "shops")]
+    alone = [await near(device.program, name) for name in ("places", "shops")]
     charges, device.server.requests[:] = device.signals.entries(), []
-    quote = await device.nearby.quote(ALL)
-    together = await device.nearby.ask_all(preferences=ITALIAN)
+    cost = await near_cost(device.program, ALL)
+    together = await near_all(device.program, preferences=ITALIAN)
     assert len(device.server.requests) == 1
-    assert not quote.fresh
+    assert not cost.fresh
     assert device.signals.entries() == charges
     for one, each in zip(alone, together, strict=True):
         assert (one.collection, one.sent, one.k) == (each.collection, each.sent, each.k)
@@ -290,29 +292,25 @@ async def test_a_small_collection_gives_all_it_has_when_all_are_asked(device: De
     card = device.server.card
     few = replace(card.collections[1], n_items=7)
     device.server = NearServer(replace(card, collections=(card.collections[0], few)))
-    assert [each.k for each in await device.nearby.ask_all(BERLIN)] == [20, 7]
+    assert [each.k for each in await near_all(device.program, BERLIN)] == [20, 7]
 
 
-async def test_a_quote_draws_nothing_and_says_what_the_question_will_cost(
+async def test_a_cost_draws_nothing_and_says_what_the_question_will_cost(
     device: DeviceWorld,
 ) -> None:
-    fresh = await device.nearby.quote("places", BERLIN)
-    assert isinstance(fresh, Quote)
-    assert isinstance(fresh.cost, Cost)
+    fresh = await near_cost(device.program, "places", BERLIN)
     assert fresh.fresh
     assert device.signals.entries() == ()
-    assert "10 km apart: odds change at most 16 times" in fresh.cost.words[0]
+    assert "10 km apart: odds change at most 16 times" in fresh.words[0]
     device.places.add("home", BERLIN)
-    known = await device.nearby.quote("places")
-    assert isinstance(known, Quote)
-    assert not known.fresh
+    assert not (await near_cost(device.program, "places")).fresh
     assert device.server.requests == []
 
 
 async def test_what_an_answer_says_is_spent_has_its_own_charge(device: DeviceWorld) -> None:
     """Planted bug: what was spent before it."""
     first, second = await asked(device, BERLIN), await asked(device, MUNICH)
-    costs = [each.cost for each in (first, second) if each.cost is not None]
+    costs = [first.cost, second.cost]
     charge = costs[0].charge.epsilon_per_km
     assert [each.spent for each in costs] == [charge, 2 * charge]
     assert device.signals.account().spent_per_km == 2 * charge
@@ -325,7 +323,7 @@ async def test_other_settings_are_those_of_an_unnamed_spot_too(
     drawn by the old one; the places are told twice.
     """
     device = made_device(NearServer(made_card(MapSpace(GERMANY))), tmp_path, SETTINGS)
-    nearby, county, told = device.nearby, replace(SETTINGS, level="county"), list[ClientSettings]()
+    county, told = replace(SETTINGS, level="county"), list[ClientSettings]()
     real = PlaceService.configure
 
     def noted(service: PlaceService, settings: ClientSettings) -> None:
@@ -333,9 +331,10 @@ async def test_other_settings_are_those_of_an_unnamed_spot_too(
         real(service, settings)
 
     monkeypatch.setattr(PlaceService, "configure", noted)
+    assert device.nearby.settings == SETTINGS
     device.configure(county)
     assert told == [county]
-    assert isinstance(await nearby.ask("places", MUNICH), NearAnswer)
+    assert isinstance(await near(device, "places", MUNICH), NearAnswer)
     entries = SignalStore(tmp_path / "signals.sqlite", county.caps).entries()
     assert [each.epsilon_per_km for each in entries] == [county.map_noise.epsilon]
 
@@ -374,7 +373,7 @@ async def test_a_hostile_answer_is_refused_and_nothing_of_it_is_used(
 ) -> None:
     device.places.add("home", BERLIN)
     device.server.spoil = HOSTILE[case]
-    outcome = await raised(device.nearby.ask("places"))
+    outcome = await raised(near(device.program, "places"))
     assert isinstance(outcome.error, Malformed | OutOfRange | StaleSpace)
     assert len(device.server.requests) == 1
 
@@ -401,7 +400,7 @@ async def test_a_named_value_is_charged_between_any_two_once_a_month(device: Dev
     (charge,) = device.signals.entries()
     assert (charge.epsilon_per_rating, charge.epsilon_per_km) == (Fraction(3), Fraction(0))
     assert isinstance(first.cost, Cost)
-    assert (first.fresh, again.fresh) == (True, False)
+    assert (first.cost.fresh, again.cost.fresh) == (True, False)
     assert first.unit == "units of distance"
     assert device.server.requests[0] == device.server.requests[1]
 
@@ -414,11 +413,9 @@ async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
     on_axes(device).places.add("work", MORNING)
     first = await asked(device, "work")
     on_axes(device, epsilon=epsilon)
-    again, quote = await asked(device, "work"), await device.nearby.quote("places", "work")
-    assert isinstance(quote, Quote)
+    again, shown = await asked(device, "work"), await near_cost(device.program, "places", "work")
     assert again.sent == first.sent
-    for cost in (again.cost, quote.cost):
-        assert isinstance(cost, Cost)
+    for cost in (again.cost, shown):
         assert (cost.epsilon, cost.charge.epsilon_per_rating) == (Fraction(1), Fraction(3))
         assert not cost.fresh
 
@@ -428,14 +425,21 @@ async def test_each_named_value_has_a_signal_of_its_own(device: DeviceWorld) -> 
     places = on_axes(device).places
     places.add("work", MORNING)
     places.add("night", EVENING)
-    assert (await asked(device, "work")).sent != (await asked(device, "night")).sent
+    first = await asked(device, "work")
+    assert isinstance(await refused(device, "night"), NotShown)  # a second one of the month
+    program = device.program
+    shown = await near_cost(program, "places", "night")
+    assert shown.is_second
+    assert (await near(program, "places", "night", shown=shown)).sent != first.sent
     assert len(device.signals.entries()) == 2
 
 
 async def test_an_unnamed_value_is_charged_each_time(device: DeviceWorld) -> None:
     on_axes(device)
-    await asked(device, MORNING)
-    await asked(device, MORNING)
+    program = device.program
+    shown = await near_cost(program, "places", MORNING)
+    for _ in range(2):
+        assert (await near(program, "places", MORNING, shown=shown)).cost.fresh
     assert len(device.signals.entries()) == 2
 
 
@@ -443,11 +447,11 @@ async def test_another_space_on_axes_within_a_month_wants_a_yes(device: DeviceWo
     on_axes(device).places.add("work", MORNING)
     await asked(device, "work")
     on_axes(device, Axis("hour", "h", 0.0, 24.0, 6.0))
-    quote = await device.nearby.quote("places", "work")
-    assert isinstance(quote, Quote)
-    assert quote.second_space
-    assert isinstance(await refused(device, "work"), SecondSpace)
-    await asked(device, "work", second_space=True)
+    program = device.program
+    shown = await near_cost(program, "places", "work")
+    assert shown.is_second
+    assert isinstance(await refused(device, "work"), NotShown)
+    assert (await near(program, "places", "work", shown=shown)).cost.fresh
 
 
 TOO_WIDE = {
@@ -471,7 +475,7 @@ async def test_axes_beyond_this_devices_limit_are_refused_undrawn(
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1000)])
 async def test_the_charge_is_by_the_axes_numbers(device: DeviceWorld, epsilon: Fraction) -> None:
     on_axes(device, *ROAD.axes, epsilon=epsilon)
-    question = device.nearby.ask("places", AxisValues({"post": 3.0}))
+    question = near(device.program, "places", AxisValues({"post": 3.0}))
     if epsilon == 1:
         await question
         assert device.signals.entries()[0].epsilon_per_rating == 8
@@ -508,7 +512,7 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
     for value in VALUES:
         device = on_axes(another_device(f"{value:g}"), axis)
         found = await asked(device, AxisValues({"post": value}))
-        ends.add((device.server.n_cards, len(device.server.requests[0]), found.fresh))
+        ends.add((device.server.n_cards, len(device.server.requests[0]), found.cost.fresh))
         assert 0 <= found.true[0] <= 800
     assert len(ends) == 1
 
@@ -517,8 +521,15 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
 def test_a_value_is_the_drawn_one_to_its_last_digit(value: float) -> None:
     """Neighboring floats stay neighbors, or they would be told apart more than is promised."""
     line = AxisSpace((Axis("bearing", "degrees", -180.0, 180.0, 30.0),))
-    values = PendingValues(AxisValues({"bearing": value}), "")
-    assert values.bind(line, "places", 20, SETTINGS).true == (value,)
+    assert on_line(line, AxisValues({"bearing": value})).true == (value,)
+
+
+def on_line(line: AxisSpace, values: AxisValues) -> AxisSource:
+    """Values that ask a server with these axes."""
+    card = made_card(line)
+    source = source_at(card, "places", NamedPlace("0" * 32, values), SETTINGS)
+    assert isinstance(source, AxisSource)
+    return source
 
 
 @given(st.floats(-1e9, 1e9), st.integers(-(10**6) + 1, 10**6 - 25), st.integers(0, 6))
@@ -527,8 +538,7 @@ def test_a_value_is_clamped_exactly_whatever_ends_a_server_sets(
 ) -> None:
     """Planted bug: a rounding, which a server makes as large as its ends."""
     axis = Axis("hour", "h", low * 10.0**zeros, (low + 24) * 10.0**zeros, 10.0**zeros)
-    values = PendingValues(AxisValues({"hour": hour}), "")
-    [exact] = values.bind(AxisSpace((axis,)), "places", 20, SETTINGS).point
+    [exact] = on_line(AxisSpace((axis,)), AxisValues({"hour": hour})).point
     assert axis.low <= exact <= axis.high
     assert exact in {Fraction(hour), Fraction(axis.low), Fraction(axis.high)}
 
@@ -571,13 +581,13 @@ def test_an_item_lies_in_a_region_also_across_180_degrees(
     coordinates: tuple[float, float],
 ) -> None:
     area = Region(47.0, 177.0, 49.0, -178.0)
-    source = PendingPosition(BERLIN, "", SETTINGS.map_noise, None).bind(area, "places", 20)
+    source = MapSource(BERLIN, "", SETTINGS.map_noise, None, area, "places", 20)
     assert source.holds(coordinates) is HELD[coordinates]
 
 
 async def test_two_questions_at_once_draw_one_signal(device: DeviceWorld) -> None:
     on_axes(device).places.add("work", MORNING)
-    nearby = device.nearby
-    both = await asyncio.gather(nearby.ask("places", "work"), nearby.ask("shops", "work"))
+    nearby = device.program
+    both = await asyncio.gather(near(nearby, "places", "work"), near(nearby, "shops", "work"))
     assert all(isinstance(each, NearAnswer) for each in both), both
     assert len(device.signals.entries()) == 1

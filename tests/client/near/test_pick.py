@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from askew.catalog.item import MAX_HOURS, Attribute, AttributeKind, Listing, Value
 from askew.catalog.title_key import title_key
 from askew.errors import OutOfRange, PreferenceError
+from askew_client.near import pick
 from askew_client.near.pick import (
     Judged,
     by_other_preferences,
@@ -30,6 +31,7 @@ from askew_client.near.pick import (
 )
 from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
 from askew_client.views.answers import NearAnswer, NearResult
+from askew_client.views.cost import Cost, Leaves
 
 CUISINE = Attribute("cuisine", AttributeKind.CATEGORY)
 PRICE = Attribute("price", AttributeKind.NUMBER)
@@ -180,6 +182,17 @@ def test_a_flag_is_preferred_as_it_is_shown() -> None:
     assert [each.index for each in chosen(rows, (1.0, 2.0, 3.0), liked, columns)] == [1, 0, 2]
 
 
+def test_hours_are_judged_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long hours take to read is a server's choice. Planted bug: hours are read only for who
+    wishes to know, which a server hears in the time.
+    """
+    read: list[str] = []
+    monkeypatch.setattr(pick, "is_open", lambda hours, _: read.append(hours))
+    for preferences in (NO_PREFERENCES, Preferences(open_now=True)):
+        chosen(PLAIN, (1.0, 2.0, 3.0), preferences)
+    assert len(read) == 2 * len(PLAIN)
+
+
 def test_a_live_flag_beats_the_hours() -> None:
     columns = (HOURS, OPEN)
     rows: list[tuple[Value, ...]] = [("24/7", False), ("off", True), ("24/7", None)]
@@ -191,7 +204,9 @@ def test_in_another_order_every_result_keeps_what_is_its_own() -> None:
     """Planted bug: the title and the price of the result that had the rank before."""
     near = NearResult(1, "Near", (1.0, 2.0), {"cuisine": "thai", "price": 9.0}, 1.0, True, True)
     far = NearResult(2, "Far", (3.0, 4.0), {"cuisine": "greek", "price": 5.0}, 2.0, True, False)
-    answer = NearAnswer("food", "made up", True, 2, (near, far), False, (), (0.0, 0.0), None)
+    answer = NearAnswer(
+        "food", "made up", True, 2, (near, far), False, (), (0.0, 0.0), Cost(Leaves.KEPT)
+    )
     greek = Preferences(only={"cuisine": frozenset({"greek"})})
     again = by_other_preferences(answer, (CUISINE, PRICE), greek, (), MONDAY)
     assert again.results == (

@@ -6,11 +6,11 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
 import static_host
+from asked import near, near_all, near_cost
 from client.near.conftest import BERLIN, MUNICH, NOON
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,27 +22,27 @@ from small_collections import DAY, GERMANY, cafes, posts
 from askew.catalog.attributes import Words
 from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
-from askew.errors import OtherKind, ParameterError, QuoteVoid
-from askew.protocol.metric_card import ALL, ALL_NUMBER
+from askew.errors import NotShown, OtherKind, ParameterError
+from askew.protocol.metric_card import ALL_NUMBER
 from askew.protocol.modes import ServingMode
-from askew.spaces.map import Position
+from askew.spaces.map import MapSpace, Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.https import HttpsSource
 from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
-from askew_client.near.modes import mode_of
 from askew_client.near.pick import judged
 from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
 from askew_client.near.rows import best_rows
-from askew_client.near.sources import MapSource, PendingPosition, PendingValues
-from askew_client.profile.document import AxisValues
+from askew_client.near.sources import MapSource, source_at
+from askew_client.profile.document import AxisValues, NamedPlace
 from askew_client.settings.paths import StaticHost
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.protocol import CachedRows
 from askew_client.transport.shaped import ShapedTransport
+from askew_client.views.cost import Leaves
 from askew_server.collections.model import model_of
 
 SETTINGS = ClientSettings(region="DE")
+ASKING = replace(SETTINGS, mode="ask")
 FETCH = ["GetModelCard", "file", "file"]
 """The card, the head of the file, its body."""
 CAKE = Preferences(only={"kind": frozenset({"cake"})}, likes={"kind": {"tea": 3.0}})
@@ -57,11 +57,13 @@ def device_at(server: ServedModel, root: Path, settings: ClientSettings = SETTIN
     return made_device(server, root, settings)
 
 
+def source_of(at: Position, space: MapSpace, k: int = 5) -> MapSource:
+    return MapSource(at, "", SETTINGS.map_noise, None, space.area, "cafes", k)
+
+
 def by_distance(server: ServedModel, at: Position, name: str) -> list[str]:
     """The titles of all items of a collection, the nearest first."""
-    request = PendingPosition(at, "", SETTINGS.map_noise, SETTINGS.plane)
-    source = MapSource(request, server.model.card.space.area, name, 5)  # type: ignore[union-attr]
-    rows = server.model.collections[name]
+    source, rows = source_of(at, GERMANY), server.model.collections[name]
     found = sorted(rows.listings(range(len(rows))), key=lambda e: source.distance(e.coordinates))
     return [each.title for each in found]
 
@@ -71,12 +73,13 @@ async def test_static_rows_are_ranked_here_and_nothing_is_sent_or_charged(
 ) -> None:
     """The best of all items, and it says so. Planted bug: a question all the same."""
     device = device_at(server, tmp_path, replace(SETTINGS, near_k=5))
-    quote = await device.nearby.quote("posts", BERLIN)
-    found = await device.nearby.ask("posts", BERLIN, quoted=quote)
+    cost = await near_cost(device, "posts", BERLIN)
+    found = await near(device, "posts", BERLIN, shown=cost)
     assert server.methods == FETCH
-    assert (quote.cost, found.cost, found.sent) == (None, None, ())
+    assert (cost.leaves, found.cost, found.sent) == (Leaves.NOTHING, cost, ())
     assert device.budget().lines == ()
-    assert "epsilon 0" in found.mode.reason
+    assert cost.reason.startswith("all ")
+    assert "epsilon 0" in cost.reason
     assert [each.title for each in found.results] == by_distance(server, BERLIN, "posts")[:5]
 
 
@@ -89,43 +92,73 @@ async def test_what_is_fetched_is_whole_and_the_same_for_everybody(
     preference names them.
     """
     device = device_at(server, tmp_path)
-    await device.nearby.ask("posts", at, preferences=preferences)
-    await device.nearby.ask("posts", at)
+    await near(device, "posts", at, preferences=preferences)
+    await near(device, "posts", at)
     expected = ServedModel(server.model)
-    await device_at(expected, tmp_path / "other").nearby.ask("posts", Position(54.0, 9.0))
+    await near(device_at(expected, tmp_path / "other"), "posts", Position(54.0, 9.0))
     assert server.methods == FETCH
     assert [each for _, each in server.calls] == [each for _, each in expected.calls]
 
 
-async def test_of_rows_that_are_held_live_values_alone_are_asked_for(
+async def test_mode_ask_fetches_no_rows(server: ServedModel, tmp_path: Path) -> None:
+    """Planted bug: rows of a megabyte for a question of whole items."""
+    found = await near(device_at(server, tmp_path, ASKING), "posts", BERLIN)
+    assert server.methods == ["GetModelCard", "Retrieve"]
+    assert found.cost.fresh
+
+
+async def test_no_rows_are_fetched_between_showing_and_asking(
     server: ServedModel, tmp_path: Path
 ) -> None:
-    """An index and its values: more results in the bytes of fewer. Planted bug: a title comes."""
-    whole = device_at(server, tmp_path / "asks", replace(SETTINGS, mode="query"))
-    first = await whole.nearby.ask("cafes", BERLIN)
+    """Shown that nothing leaves, and Monday passes. Planted bug: rows that are fetched then; or a
+    signal, that was kept, in their place.
+    """
+    device = device_at(server, tmp_path)
+    cost = await near_cost(device, "posts", BERLIN)
+    heard, held = list(server.methods), device.nearby._held
+    assert held is not None
+    device.nearby._held = replace(held, catalog_date=held.catalog_date - 70)
+    outcome = (await raised(near(device, "posts", BERLIN, shown=cost))).error
+    assert isinstance(outcome, NotShown)
+    assert server.methods == heard == FETCH
+
+
+async def test_what_is_held_is_ranked_beside_what_comes(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    """An index and its values: more results in the bytes of fewer, and rows that are nearer than
+    they. Planted bugs: a title comes; the list of the answer alone.
+    """
+    whole = device_at(server, tmp_path / "asks", ASKING)
+    first = await near(whole, "cafes", BERLIN)
     reply_whole = await server.call(*server.calls[-1])
-    device = device_at(server, tmp_path / "holds")
-    found = await device.nearby.ask("cafes", BERLIN)
+    await near(device_at(server, tmp_path / "holds"), "posts", BERLIN)
+    heard = len(server.methods)
+    device = device_at(server, tmp_path / "holds", ASKING)  # another start
+    found = await near(device, "cafes", BERLIN)
+    assert server.methods[heard:] == ["Retrieve"]
     sent = pb.RetrieveRequest.FromString(server.calls[-1][1])
     reply = await server.call(*server.calls[-1])
-    assert (sent.catalog_date > 0, sent.k, found.fresh) == (True, 160, True)
+    assert (sent.catalog_date > 0, sent.k, found.cost.fresh) == (True, 160, True)
     assert found.k == len(found.results) == 160 > 2 * first.k
     assert len(reply) / found.k < 0.35 * len(reply_whole) / first.k
     assert "Café".encode() not in reply
+    assert [each.title for each in found.results] == by_distance(server, BERLIN, "cafes")[:160]
     rows = server.model.collections["cafes"]
     known = {each.title: each for each in rows.listings(range(len(rows)))}
-    for each in found.results:
+    came = [each for each in found.results if each.values["open"] is not None]
+    assert len(came) > 80
+    for each in came:
         assert tuple(each.values.values()) == known[each.title].values
-        assert each.coordinates == known[each.title].coordinates
 
 
-async def test_local_never_asks_and_says_what_it_does_not_know(
+async def test_who_holds_rows_never_asks_and_is_told_what_is_not_known(
     server: ServedModel, tmp_path: Path
 ) -> None:
-    device = device_at(server, tmp_path, replace(SETTINGS, mode="local"))
-    found = await device.nearby.ask("cafes", BERLIN)
+    device = device_at(server, tmp_path, replace(SETTINGS, mode="held"))
+    found = await near(device, "cafes", BERLIN)
     assert server.methods == FETCH
-    assert "live values are unknown" in found.mode.reason
+    assert "live values are unknown" in found.cost.reason
     assert {each.values["open"] for each in found.results} == {None}
 
 
@@ -134,11 +167,11 @@ async def test_rows_beyond_the_byte_budget_are_not_fetched(
 ) -> None:
     """By itself the device asks; who wants to hold them is told."""
     small = replace(SETTINGS, byte_budget=1000)
-    found = await device_at(server, tmp_path / "auto", small).nearby.ask("posts", BERLIN)
-    assert found.fresh
+    found = await near(device_at(server, tmp_path / "auto", small), "posts", BERLIN)
+    assert found.cost.fresh
     assert server.methods == [*FETCH, "Retrieve"]
-    local = device_at(server, tmp_path / "local", replace(small, mode="local"))
-    error = (await raised(local.nearby.ask("posts", BERLIN))).error
+    holds = device_at(server, tmp_path / "held", replace(small, mode="held"))
+    error = (await raised(near(holds, "posts", BERLIN))).error
     assert isinstance(error, ParameterError)
     assert "byte_budget" in str(error)
 
@@ -149,15 +182,14 @@ async def test_who_chooses_to_hold_rows_after_there_were_none_gets_them(
     """Planted bug: a server without rows at the first question has none until the next start."""
     rows, server.read = server.read, no_rows  # type: ignore[method-assign, assignment]
     device = device_at(server, tmp_path)
-    assert (await device.nearby.ask("posts", BERLIN)).fresh
-    device.configure(replace(SETTINGS, mode="local"))
-    assert isinstance((await raised(device.nearby.quote("posts", BERLIN))).error, OtherKind)
+    assert (await near(device, "posts", BERLIN)).cost.fresh
+    device.configure(replace(SETTINGS, mode="held"))
+    assert isinstance((await raised(near_cost(device, "posts", BERLIN))).error, OtherKind)
     device.configure(SETTINGS)
-    assert (await device.nearby.quote("posts", BERLIN)).mode.asks
+    assert (await near_cost(device, "posts", BERLIN)).sends
     server.read = rows  # type: ignore[method-assign]
-    device.configure(replace(SETTINGS, mode="local"))
-    quote = await device.nearby.quote("posts", BERLIN)
-    assert (await device.nearby.ask("posts", BERLIN, quoted=quote)).sent == ()
+    device.configure(replace(SETTINGS, mode="held"))
+    assert (await near(device, "posts", BERLIN)).sent == ()
 
 
 async def no_rows(*_: object) -> bytes:
@@ -169,32 +201,29 @@ async def test_other_preferences_rank_all_rows_that_are_held(
     server: ServedModel, tmp_path: Path
 ) -> None:
     """As a question by them would, and without one. Planted bug: they rank the k that are shown."""
-    device = device_at(server, tmp_path, replace(SETTINGS, mode="local", near_k=5))
-    found = await device.nearby.ask("cafes", BERLIN)
+    device = device_at(server, tmp_path, replace(SETTINGS, mode="held", near_k=5))
+    found = await near(device, "cafes", BERLIN)
     heard = list(server.methods)
     again = device.nearby.by_other_preferences(found, CAKE, device.profile.ratings())
     assert server.methods == heard
-    assert again == await device.nearby.ask("cafes", BERLIN, preferences=CAKE)
+    assert again == await near(device, "cafes", BERLIN, preferences=CAKE)
     assert {each.title for each in again.results} != {each.title for each in found.results}
 
 
-@pytest.mark.parametrize("mode", ["local", "cached"])
-async def test_rows_come_from_a_static_host_as_well(
-    server: ServedModel, tmp_path: Path, mode: Literal["local", "cached"]
-) -> None:
+async def test_rows_come_from_a_static_host_as_well(server: ServedModel, tmp_path: Path) -> None:
     """The server is asked for its card, and for live values where the person wants them."""
     monday = date_of(catalog_date_of((datetime.date.today() - date_of(0)).days))
     files = {f"/{monday}.{part}": file for part, file in server.model.files.items()}
     with static_host.serving(files) as host:
         source = HttpsSource(StaticHost.of(host.base), 5.0, static_host.trust())
         network = ShapedTransport(lambda: server, source)
-        device = made_device(network, tmp_path, replace(SETTINGS, mode=mode))
-        found = await device.nearby.ask("cafes", BERLIN)
+        device = made_device(network, tmp_path, replace(SETTINGS, mode="held"))
+        found = await near(device, "cafes", BERLIN)
         assert (found.sent, server.methods) == ((), ["GetModelCard"])
-        device.configure(SETTINGS)
-        quote = await device.nearby.quote("cafes", BERLIN)
-        found = await device.nearby.ask("cafes", BERLIN, quoted=quote)
-        assert (found.k, found.fresh) == (160, True)
+        device.configure(ASKING)
+        shown = await near_cost(device, "cafes", BERLIN)
+        found = await near(device, "cafes", BERLIN, shown=shown)
+        assert (found.k, found.cost.fresh) == (160, True)
         assert any(each.values["open"] is not None for each in found.results)
         assert server.methods == ["GetModelCard", "Retrieve"]
         assert len(host.heard) == 2  # the head and the body
@@ -204,17 +233,15 @@ async def test_who_was_shown_that_nothing_leaves_is_not_charged_unseen(
     server: ServedModel, tmp_path: Path
 ) -> None:
     device = device_at(server, tmp_path)
-    await device.nearby.ask("posts", BERLIN)
-    assert isinstance((await raised(device.nearby.ask("cafes", BERLIN))).error, QuoteVoid)
-    quote = await device.nearby.quote("cafes", BERLIN)
-    assert (await device.nearby.ask("cafes", BERLIN, quoted=quote)).fresh
+    await near(device, "posts", BERLIN)
+    assert isinstance((await raised(near(device, "cafes", BERLIN))).error, NotShown)
+    shown = await near_cost(device, "cafes", BERLIN)
+    assert (await near(device, "cafes", BERLIN, shown=shown)).cost.fresh
 
 
-async def test_all_are_asked_for_live_values_where_one_has_them(
-    server: ServedModel, tmp_path: Path
-) -> None:
-    found = await device_at(server, tmp_path).nearby.ask_all(BERLIN)
-    assert server.methods == [*FETCH, "Retrieve"]
+async def test_all_are_asked_where_one_has_live_values(server: ServedModel, tmp_path: Path) -> None:
+    found = await near_all(device_at(server, tmp_path), BERLIN)
+    assert server.methods == ["GetModelCard", "Retrieve"]
     assert pb.RetrieveRequest.FromString(server.calls[-1][1]).collection == ALL_NUMBER
     assert [each.collection for each in found] == ["posts", "cafes"]
 
@@ -248,9 +275,7 @@ def test_rows_are_judged_as_the_items_of_an_answer_are(
 ) -> None:
     """By columns and one by one: the same best. Planted bugs: a trade left out, h of a sum."""
     rows, preferences = cafes(n=80), preferences_of(text)
-    request = PendingPosition(Position(latitude, longitude), "", SETTINGS.map_noise, SETTINGS.plane)
-    space = rows_model(3).card.space
-    source = MapSource(request, space.area, "cafes", 5)  # type: ignore[union-attr]
+    source = source_of(Position(latitude, longitude), GERMANY)
     everything = rows.listings(range(len(rows)))
     distances = [source.distance(each.coordinates) for each in everything]
     order = judged(everything, rows.card.attributes, distances, preferences, {}, NOON)
@@ -273,29 +298,30 @@ def test_a_flag_of_a_row_beats_its_hours() -> None:
     rows = cafes(n=10)
     always = Words(np.zeros(10, np.int32), ("24/7",))
     rows = replace(rows, columns=(*rows.columns[:2], always, *rows.columns[3:]))
-    request = PendingPosition(BERLIN, "", SETTINGS.map_noise, SETTINGS.plane)
-    source = MapSource(request, GERMANY.area, "cafes", 5)
-    found = best_rows(source, rows, preferences_of("open"), NOON, count=6)
+    found = best_rows(source_of(BERLIN, GERMANY), rows, preferences_of("open"), NOON, count=6)
     assert [each.id for each in found] == [0, 1, 3, 5, 7, 9]
 
 
-def test_a_part_of_the_rows_is_not_called_all_of_them() -> None:
-    """Of one collection all are held, and of the other a part. Planted bug: one that is held whole
-    is enough.
-    """
-    model = rows_model(n=30)
-    rows = {"posts": model.collections["posts"], "cafes": cafes(n=10)}
-    held = CachedRows(model.card, rows, 1, 1)
-    found = mode_of(model.card, ALL, replace(SETTINGS, mode="cached"), held)
-    assert (found.mode, found.words.startswith("40 items")) == (ServingMode.CACHED, True)
-    with pytest.raises(ParameterError, match="not every row is held"):
-        mode_of(model.card, ALL, replace(SETTINGS, mode="local"), held)
+async def test_a_part_of_the_rows_is_not_called_all_of_them(
+    server: ServedModel, tmp_path: Path
+) -> None:
+    """Planted bug: one that is held whole is enough, and no signal is sent."""
+    device = device_at(server, tmp_path, replace(SETTINGS, mode="held"))
+    await near(device, "posts", BERLIN)
+    held = device.nearby._held
+    assert held is not None
+    total = server.model.card.collection("posts").n_items
+    device.nearby._held = replace(held, rows={**held.rows, "posts": posts(n=10)})
+    found = await near(device, "posts", BERLIN)
+    assert found.cost.reason.startswith(f"the first 10 of {total} items")
+    device.configure(SETTINGS)
+    assert (await near_cost(device, "posts", BERLIN)).sends
 
 
 def test_rows_on_axes_are_judged_by_the_axes() -> None:
-    values = PendingValues(AxisValues({"hour": 9.0}), "")
-    source = values.bind(DAY, "posts", 3, SETTINGS)
     rows = posts(DAY, n=24)
+    place = NamedPlace("0" * 32, AxisValues({"hour": 9.0}))
+    source = source_at(model_of(DAY, [rows]).card, "posts", place, SETTINGS)
     found = best_rows(source, rows, NO_PREFERENCES, datetime.datetime(2026, 1, 1), count=3)
     away = np.abs(rows.coordinates[:, 0] - 9)
     assert [each.id for each in found] == sorted(np.argsort(away, kind="stable")[:3].tolist())
@@ -308,11 +334,11 @@ async def test_other_rows_than_those_of_the_card_are_not_used(tmp_path: Path) ->
     old = rows_model()
     server = ServedModel(old)
     device = device_at(server, tmp_path)
-    await device.nearby.ask("posts", BERLIN)
-    other = proposing(cafes(n=300, seed=8), ServingMode.CACHED)
+    await near(device, "posts", BERLIN)
+    other = proposing(cafes(n=300, seed=8), ServingMode.ASK)
     new = model_of(old.card.space, [old.collections["posts"], other])
     replaced = ServedModel(replace(new, files=old.files))
     server.call = replaced.call  # type: ignore[method-assign]
-    quote = await device.nearby.quote("cafes", BERLIN)
-    error = (await raised(device.nearby.ask("cafes", BERLIN, quoted=quote))).error
+    shown = await near_cost(device, "cafes", BERLIN)
+    error = (await raised(near(device, "cafes", BERLIN, shown=shown))).error
     assert "catalog" in str(error) or "space" in str(error)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from asked import near, near_all, near_cost
 from client.near.conftest import BERLIN, SETTINGS, DeviceWorld
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -46,18 +47,18 @@ async def played(calls: list[Call], wants: Preferences, root: Path) -> tuple[lis
     """What a server hears of these calls, and how each ended: by an answer, or by which error."""
     world = DeviceWorld(root, bits=ShakeBits("everybody's"))
     world.places.add("home", BERLIN)
-    service, ends = world.nearby, []
+    program, ends = world.program, []
     for call in calls:
-        service.configure(replace(SETTINGS, near_k=call.k))
+        program.configure(replace(SETTINGS, near_k=call.k))
         heard = len(world.server.requests)
         try:
             if call.what == "quote":
-                await service.quote("places")
+                await near_cost(program, "places")
             elif call.what == "all":
-                await service.ask_all(preferences=wants)
+                await near_all(program, preferences=wants)
             else:
-                quoted = await service.quote("places") if call.what == "quoted" else None
-                await service.ask("places", preferences=wants, quoted=quoted)
+                shown = await near_cost(program, "places") if call.what == "quoted" else None
+                await near(program, "places", preferences=wants, shown=shown)
             ends.append("answered")
         except AskewError as error:
             ends.append(f"{type(error).__name__}: {error}")

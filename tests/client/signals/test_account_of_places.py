@@ -14,7 +14,6 @@ from askew.errors import (
     BudgetExceeded,
     LedgerRefused,
     ParameterError,
-    SecondSpace,
 )
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
@@ -85,7 +84,7 @@ def test_the_two_accounts_never_mix(store: SignalStore) -> None:
     account = store.account()
     assert account.spent == 16
     assert account.spent_per_km == TOWN.epsilon_per_km
-    assert store.price(SPACE, "2026-11", PLAIN).spent_this_month == 16
+    assert store.cost(SPACE, "2026-11", PLAIN).spent_this_month == 16
     assert account.spent_per_km_in("2026-11") == TOWN.epsilon_per_km
 
 
@@ -144,12 +143,12 @@ def test_one_position_a_month_and_a_lifetime_have_a_cap_each(store: SignalStore)
     assert remember(store, handles[0], "2027-02", never) == position()
 
 
-def test_a_place_is_no_second_space_and_needs_no_yes(store: SignalStore) -> None:
+def test_a_place_is_no_second_signal_of_a_taste(store: SignalStore) -> None:
     remember(store)
+    assert not store.cost(SPACE, "2026-11", SignalCharge(Fraction(1))).is_second
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), point)
-    remember(store, WORK)
-    with pytest.raises(SecondSpace):
-        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
+    assert store.cost(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1))).is_second
+    assert not store.cost(SPACE, "2026-11", SignalCharge(Fraction(1)), handle=HOME).is_second
 
 
 def test_two_values_of_one_space_are_two_signals_and_no_second_space(store: SignalStore) -> None:
@@ -215,7 +214,7 @@ def test_one_date_from_the_future_locks_nobody_out_and_gives_no_month_for_nothin
     store.accept("2026-11")
     with pytest.raises(BudgetExceeded, match="monthly cap"):
         remember(store, handles[5], "2026-11", never)  # the five count here
-    assert store.price(ANY_SPACE, "2026-12", TOWN, handle=handles[5]).spent_this_month == 0
+    assert store.cost(ANY_SPACE, "2026-12", TOWN, handle=handles[5]).spent_this_month == 0
     remember(store, handles[5], "2026-12")
     with pytest.raises(BudgetExceeded, match="monthly cap"):
         remember(store, handles[6], "2027-09", never)  # nor is the later month for nothing

@@ -67,7 +67,6 @@ class TestDeviceLedger(LedgerContract):
             month(0),
             charge,
             lambda: Signal(space, LatticeLaplace(11, 1024), (drawn(), 0)),
-            second_space=True,
         )
         say(f"published {number} {sent.values[0]}")
         return sent.values[0]

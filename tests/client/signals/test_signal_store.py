@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.errors import AskewError, BudgetExceeded, SecondSpace
+from askew.errors import AskewError, BudgetExceeded
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
-from askew_client.views.quote import Price
+from askew_client.views.cost import Cost
 
 SPACE = "0123456789abcdef" * 2
 OTHER_SPACE = "f" * 32
@@ -70,7 +70,7 @@ def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> Non
     }
     for (space, month), drawn in kept.items():
         draw = partial(signal, *drawn.values, space=space)
-        store.remember(space, month, SignalCharge(Fraction(1)), draw, second_space=True)
+        store.remember(space, month, SignalCharge(Fraction(1)), draw)
     found = {key: store.remember(*key, SignalCharge(Fraction(1)), never)[0] for key in kept}
     assert found == kept
     assert len(store.entries()) == 3
@@ -81,7 +81,7 @@ def test_charges_are_exact_and_listed_oldest_first(store: SignalStore) -> None:
     store.remember(SPACE, "2026-12", metric, lambda: signal(1))
     other = SignalCharge(Fraction(1, 3))
     second = partial(signal, 2, space=OTHER_SPACE)
-    store.remember(OTHER_SPACE, "2026-12", other, second, second_space=True)
+    store.remember(OTHER_SPACE, "2026-12", other, second)
     assert [(e.space_version, e.epsilon_per_rating) for e in store.entries()] == [
         (SPACE, Fraction(32768, 669 * 64)),
         (OTHER_SPACE, Fraction(1, 3)),
@@ -116,9 +116,7 @@ def test_the_cap_holds_over_all_spaces_together(path: Path) -> None:
     store = SignalStore(path, Caps(Fraction(1)))
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(2, 3)), lambda: signal(1))
     with pytest.raises(BudgetExceeded):
-        store.remember(
-            OTHER_SPACE, "2026-11", SignalCharge(Fraction(2, 3)), never, second_space=True
-        )
+        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(2, 3)), never)
 
 
 def test_a_smaller_cap_counts_what_was_spent_under_a_larger_one(path: Path) -> None:
@@ -139,15 +137,13 @@ def test_the_monthly_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     store = SignalStore(path, MONTHLY)
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(2)), lambda: signal(1))
     with pytest.raises(BudgetExceeded, match="2 of the monthly cap 3 is spent, 1 is left") as no:
-        store.remember(
-            OTHER_SPACE, "2026-11", SignalCharge(Fraction(5, 4)), never, second_space=True
-        )
+        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(5, 4)), never)
     assert (no.value.spent, no.value.cap, no.value.renewed) == (Fraction(2), Fraction(3), True)
     assert "2026-12-01, and refills this cap alone" in str(no.value)
     draw = partial(signal, 2, space=OTHER_SPACE)
-    store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw, second_space=True)
+    store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw)
     charge = SignalCharge(Fraction(1))
-    assert store.price(SPACE, "2026-11", charge).spent_this_month == 3
+    assert store.cost(SPACE, "2026-11", charge).spent_this_month == 3
 
 
 def test_the_monthly_cap_counts_every_signal_of_the_month(path: Path) -> None:
@@ -155,9 +151,9 @@ def test_the_monthly_cap_counts_every_signal_of_the_month(path: Path) -> None:
     store, charge = SignalStore(path, MONTHLY), SignalCharge(Fraction(1))
     for space in ("a" * 32, "b" * 32, "c" * 32):
         draw = partial(signal, 2, space=space)
-        store.remember(space, "2026-11", charge, draw, second_space=True)
+        store.remember(space, "2026-11", charge, draw)
     with pytest.raises(BudgetExceeded, match="3 of the monthly cap 3 is spent"):
-        store.remember("d" * 32, "2026-11", charge, never, second_space=True)
+        store.remember("d" * 32, "2026-11", charge, never)
 
 
 def test_the_next_month_begins_the_monthly_cap_anew(path: Path) -> None:
@@ -185,7 +181,7 @@ def test_what_an_acceptance_booked_counts_for_life_and_not_for_the_month(path: P
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(3)), lambda: signal(2))
     assert store.account().spent == 6
     charge = SignalCharge(Fraction(1))
-    assert store.price(SPACE, "2026-11", charge).spent_this_month == 3
+    assert store.cost(SPACE, "2026-11", charge).spent_this_month == 3
 
 
 @pytest.mark.parametrize(
@@ -201,65 +197,26 @@ def test_a_charge_beyond_both_caps_names_the_one_that_no_month_refills(
         store.remember(SPACE, "2026-12", SignalCharge(Fraction(4)), never)
 
 
-# A second space in one month.
-def with_one_space(path: Path) -> SignalStore:
+def is_second(store: SignalStore, month: str = "2026-11") -> bool:
+    return store.cost(OTHER_SPACE, month, SignalCharge(Fraction(1))).is_second
+
+
+def test_a_second_fresh_signal_in_one_month_is_said(path: Path) -> None:
+    """Whoever is shown it may say no. Planted bugs: the calendar's month where the ledger's own
+    counts; the last entry alone, which may be an acceptance; what an acceptance booked.
+    """
     store = SignalStore(path, Caps(Fraction(10)))
+    assert not is_second(store)
     store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(1))
-    return store
-
-
-def test_a_second_space_in_one_month_is_refused_undrawn_and_uncharged(path: Path) -> None:
-    """Planted bug: a server that renews its space as often as it likes."""
-    store = with_one_space(path)
-    with pytest.raises(SecondSpace, match="2026-11 has a signal for another feature space"):
-        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
-    assert store.account().spent == 1
-
-
-def test_a_yes_lets_a_second_space_pass_once_and_its_signal_needs_no_other(path: Path) -> None:
-    store, drawn = with_one_space(path), signal(2, space=OTHER_SPACE)
-    charge = SignalCharge(Fraction(1))
-    store.remember(OTHER_SPACE, "2026-11", charge, lambda: drawn, second_space=True)
-    again, price = store.remember(OTHER_SPACE, "2026-11", charge, never)
-    assert (again, price.fresh, price.spent_after) == (drawn, False, Fraction(2))
-    with pytest.raises(SecondSpace):
-        store.remember("c" * 32, "2026-11", charge, never)
-
-
-def test_another_space_in_the_next_month_needs_no_yes(path: Path) -> None:
-    store = with_one_space(path)
-    draw = partial(signal, 2, space=OTHER_SPACE)
-    assert store.remember(OTHER_SPACE, "2026-12", SignalCharge(Fraction(1)), draw)[1].fresh
-
-
-def test_a_clock_that_is_set_back_makes_no_month_for_a_second_space(path: Path) -> None:
-    """Planted bug: comparing with the calendar's month where the ledger's own counts."""
-    store = with_one_space(path)
-    with pytest.raises(SecondSpace, match="2026-11"):
-        store.remember(OTHER_SPACE, "2026-10", SignalCharge(Fraction(1)), never)
-
-
-def test_a_second_space_beyond_a_cap_is_refused_for_the_cap(path: Path) -> None:
-    """Planted bug: asking for a yes that buys nothing."""
-    store = with_one_space(path).with_caps(Caps(Fraction(10), monthly=Fraction(1)))
-    with pytest.raises(BudgetExceeded, match="monthly cap"):
-        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
-
-
-def test_a_second_space_is_asked_about_whatever_was_booked_after_the_first(path: Path) -> None:
-    """Planted bug: looking at the last entry alone, which may be an acceptance."""
-    store = with_one_space(path)
+    assert not store.cost(SPACE, "2026-11", SignalCharge(Fraction(1))).is_second  # it is kept
+    assert is_second(store)
+    assert is_second(store, "2026-10")  # the clock does not run back
+    assert not is_second(store, "2026-12")
     store.accept("2026-11")
-    with pytest.raises(SecondSpace):
-        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), never)
-
-
-def test_what_an_acceptance_booked_is_no_first_space(path: Path) -> None:
-    store = with_one_space(path)
+    assert is_second(store)
     path.unlink()
     store.accept("2026-11")
-    draw = partial(signal, 2, space=OTHER_SPACE)
-    assert store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(1)), draw)[1].fresh
+    assert not is_second(store)
 
 
 @pytest.mark.parametrize("failure", [RuntimeError, EOFError, KeyboardInterrupt])
@@ -330,7 +287,7 @@ def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalSto
     class NotShown(Exception):
         pass
 
-    def refuse(_: Price) -> None:
+    def refuse(_: Cost) -> None:
         raise NotShown
 
     with pytest.raises(NotShown):

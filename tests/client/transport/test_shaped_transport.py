@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asked import near, near_cost
 from made_device import made_device
 from raised import raised
 from small_map import GERMANY, NearServer, made_card
@@ -33,16 +34,14 @@ from askew.errors import (
 from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.source import date_of
-from askew_client.device import nearby as near
-from askew_client.device import present
+from askew_client.device import asker, model, nearby
 from askew_client.device.device import Device
-from askew_client.near.modes import ASKED
 from askew_client.near.preferences import NO_PREFERENCES
-from askew_client.near.sources import bound, fresh_request
-from askew_client.profile.document import ProfileDocument
+from askew_client.near.sources import source_at
+from askew_client.profile.document import NamedPlace, ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
 from askew_client.profile.title_search import TitleSearch
-from askew_client.settings.settings import ClientSettings, month_of
+from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.storage.private_files import PrivateDatabase
 from askew_client.taste import exchange as exchanging
@@ -50,14 +49,14 @@ from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import InProcess, LocalTransport
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.answers import Answer, NearAnswer
-from askew_client.views.quote import Cost, Quote
+from askew_client.views.cost import Cost
 
 if TYPE_CHECKING:
     from client.conftest import Pair
 
 INTERVAL = 0.5
 TODAY = datetime.date(2026, 11, 23)
-SETTINGS = ClientSettings(mode="query", k=4, region="DE", near_k=5, max_ratings_apart=32.0)
+SETTINGS = ClientSettings(mode="ask", k=4, region="DE", near_k=5, max_ratings_apart=32.0)
 BERLIN = Position(52.52, 13.405)
 
 
@@ -145,7 +144,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: VirtualSelector) -> Slow:
 
 # What a server's clock tells of the work between two connections.
 
-BEFORE, AFTER = (present, "ratings_of"), (exchanging, "rank_all")
+BEFORE, AFTER = (model, "ratings_of"), (exchanging, "rank_all")
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (0.1, 0.3), (0.24, 0.001), (0.0, 0.49)])
@@ -170,7 +169,7 @@ def test_two_questions_in_a_row_tell_nothing_of_the_work_between_them(  # noqa: 
 
     async def play() -> None:
         for _ in range(3):
-            assert isinstance(await device.titles.ask(), Answer)
+            assert isinstance(await device.asker.ask(device.titles), Answer)
 
     in_virtual_time(play, clock)
     assert line.gaps() == [INTERVAL] * 3
@@ -185,12 +184,12 @@ def test_how_long_a_catalog_takes_to_read_is_public_and_the_ratings_add_nothing(
     """Planted bug: one interval for public work and for the profile's together: a server tunes its
     catalog to a little less than an interval, and the ratings pass it.
     """
-    slow(present, "connection_of", public)
+    slow(model, "connection_of", public)
     slow(*BEFORE, 0.2)
     device = device_on(line, tmp_path)
 
     async def play() -> None:
-        assert isinstance(await device.titles.ask(), Answer)
+        assert isinstance(await device.asker.ask(device.titles), Answer)
 
     in_virtual_time(play, clock)
     whole = 1 + -(-public // INTERVAL)
@@ -204,14 +203,14 @@ def test_what_another_program_fetched_is_read_and_the_profile_before_it_adds_not
     """Planted bug: a moment that counts from the end of reading both, of which a server tunes one
     to end just before an interval does.
     """
-    slow(present, "connection_of", INTERVAL)
+    slow(model, "connection_of", INTERVAL)
     device = device_on(line, tmp_path)
 
     async def play() -> None:
-        assert isinstance(await device.titles.ask(), Answer)
-        device.titles._connected.model = None
+        assert isinstance(await device.asker.ask(device.titles), Answer)
+        device.titles._model = None
         slow(PassingProfile, "read", private)
-        assert isinstance(await device.titles.ask(), Answer)
+        assert isinstance(await device.asker.ask(device.titles), Answer)
 
     in_virtual_time(play, clock)
     assert line.gaps() == [2 * INTERVAL] * 2
@@ -224,12 +223,12 @@ def test_what_is_not_ready_by_its_moment_is_not_sent_and_the_next_that_is(
     device = device_on(line, tmp_path)
 
     async def play() -> None:
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
         slow(*BEFORE, 0.6)
-        late = await raised(device.titles.ask())
+        late = await raised(device.asker.ask(device.titles))
         assert isinstance(late.error, NotReady)
         slow(*BEFORE, -0.6)
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
 
     in_virtual_time(play, clock)
     assert [gap % INTERVAL for gap in line.gaps()] == [0.0, 0.0]
@@ -247,7 +246,7 @@ def test_a_reply_that_is_refused_is_asked_for_again_by_the_person_alone(
 
     async def play() -> None:
         for _ in range(2):
-            refused = await raised(device.titles.ask())
+            refused = await raised(device.asker.ask(device.titles))
             assert isinstance(refused.error, Malformed)
 
     in_virtual_time(play)
@@ -263,7 +262,7 @@ def test_who_asks_later_is_heard_in_whole_intervals(
 
     async def play() -> None:
         for own_work in (0.7, 0.9, 123.4, 0.0):
-            assert isinstance(await device.titles.ask(), Answer)
+            assert isinstance(await device.asker.ask(device.titles), Answer)
             await asyncio.sleep(own_work)
 
     in_virtual_time(play, clock)
@@ -302,7 +301,7 @@ def test_a_look_at_the_calendar_fetches_at_the_moment(
     device = device_on(line, tmp_path)
 
     async def play() -> None:
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
         await device._library.forget(catalog_date_of((TODAY - date_of(0)).days))
         await device.titles.refresh()
 
@@ -314,8 +313,8 @@ def test_a_look_at_the_calendar_fetches_at_the_moment(
 
 
 def private_acts(device: Device) -> dict[str, Callable[[], object]]:
-    model, guard = device.titles._model(), device._network.guard
-    exchange = device.titles._exchange_of(model, device._store.read(), SETTINGS)
+    held, guard = device.titles._connected(), device._network.guard
+    exchange = device.titles.exchange(held, device._store.read())
     return {
         "read the profile": device.profile.ratings,
         "change it": lambda: device.profile.rate("Film 3 (1963)", 5),
@@ -323,10 +322,9 @@ def private_acts(device: Device) -> dict[str, Callable[[], object]]:
         "forget a title": lambda: device.profile.forget(["Film 3 (1963)"]),
         "forget it": device.profile.wipe,
         "search": lambda: device.titles.search("film"),
-        "match and encode": lambda: model.exchange(ProfileDocument(), SETTINGS, guard),
+        "match and encode": lambda: held.exchange(ProfileDocument(), SETTINGS, guard),
         "draw": lambda: exchange.perturb(SystemBits()),
         "rank all": lambda: exchange.rank_all(4),
-        "rank some": lambda: exchange.rank_only([1, 2]),
     }
 
 
@@ -338,7 +336,7 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
     refused: list[str] = []
 
     async def play() -> None:
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
         acts = private_acts(device)
 
         def meanwhile() -> None:
@@ -348,13 +346,13 @@ def test_nothing_private_is_worked_on_while_a_connection_is_open(
                 refused.append(name)
 
         line.meanwhile = meanwhile
-        assert isinstance(await device.titles.ask(), Answer)
+        assert isinstance(await device.asker.ask(device.titles), Answer)
         line.meanwhile = lambda: None
         for act in acts.values():
             act()
 
     in_virtual_time(play)
-    assert len(refused) == 10
+    assert len(refused) == 9
 
 
 def test_no_connection_begins_beside_private_work(
@@ -364,12 +362,12 @@ def test_no_connection_begins_beside_private_work(
     device = device_on(line, tmp_path, ProfileStore(tmp_path / "profile"))
 
     async def play() -> None:
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
 
     in_virtual_time(play)
     device.profile.rate("Film 3 (1963)", 5)
     listing = answer_near()
-    device.nearby._card = card = made_card(MapSpace(GERMANY))
+    device.nearby.card = card = made_card(MapSpace(GERMANY))
     kept: list[str] = []
 
     def watched(where: object, name: str, act: Callable[[], object]) -> None:
@@ -385,14 +383,15 @@ def test_no_connection_begins_beside_private_work(
             patch.setattr(where, name, watching)
             act()
 
-    watched(present, "bars_of", device.titles.bars)
+    watched(model.Model, "exchange", device.titles.bars)
     watched(TitleSearch, "places", lambda: device.titles.search("film"))
     again = partial(device.nearby.by_other_preferences, listing, NO_PREFERENCES, ())
-    watched(near, "by_other_preferences", again)
-    source = bound(card, "places", fresh_request(BERLIN, "home", SETTINGS), SETTINGS)
-    question = (card, ASKED, source, "home", month_of(TODAY))
-    prepare = partial(device.nearby._prepare, *question, check=None, second_space=False)
-    watched(near, "ask", prepare)
+    watched(nearby, "by_other_preferences", again)
+    source = source_at(card, "places", NamedPlace("0" * 32, BERLIN), SETTINGS)
+    subject = nearby.NearSubject(
+        device.nearby, card, source, None, ProfileDocument(), NO_PREFERENCES, sends=True
+    )
+    watched(asker, "draw", partial(device.asker._prepared, subject, lambda _: None))
     watched(PrivateDatabase, "purge", lambda: device.profile.forget(["Film 3 (1963)"]))
     watched(PrivateDatabase, "purge", device.profile.wipe)
     assert len(kept) == 6
@@ -438,9 +437,9 @@ def test_a_question_does_nothing_private_between_connect_and_close(
     device = device_on(line, tmp_path)
 
     async def play() -> None:
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
         line.happened.clear()
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
 
     in_virtual_time(play)
     assert [event for event, _ in line.happened] == [
@@ -478,16 +477,16 @@ def test_near_a_place_the_choice_of_the_pick_is_not_heard_and_the_card_is_kept(
     """Planted bugs: preferences judged while the connection is open, or before the next moment is
     fixed; the card fetched again by each program.
     """
-    slow(near, "judged", work)
+    slow(nearby, "judged", work)
     line = Line(places)
 
     async def play() -> None:
         device = device_on(line, tmp_path)
         await asyncio.to_thread(device.places.add, "home", BERLIN)
         for _ in range(3):
-            assert isinstance(await device.nearby.ask("places"), NearAnswer)
+            assert isinstance(await near(device, "places"), NearAnswer)
         again = device_on(line, tmp_path)  # another start
-        assert isinstance(await again.nearby.ask("places", BERLIN), NearAnswer)
+        assert isinstance(await near(again, "places", BERLIN), NearAnswer)
 
     in_virtual_time(play, clock)
     assert line.gaps()[:3] == [INTERVAL] * 3
@@ -505,10 +504,10 @@ def test_a_card_that_does_not_fit_the_answers_is_forgotten_and_not_asked_for_by_
     async def play() -> None:
         device = device_on(line, tmp_path)
         await asyncio.to_thread(device.places.add, "home", BERLIN)
-        refused = await raised(device.nearby.ask("places"))
+        refused = await raised(near(device, "places"))
         assert isinstance(refused.error, Malformed)
         line.spoil = lambda reply: reply
-        assert isinstance(await device.nearby.ask("places"), NearAnswer)
+        assert isinstance(await near(device, "places"), NearAnswer)
 
     in_virtual_time(play)
     calls = [event for event, _ in line.happened if event not in {"connect", "close"}]
@@ -526,7 +525,7 @@ def told_by(files: Sequence[Path]) -> list[Path]:
 
 
 @pytest.mark.parametrize("other_program", [False, True])
-def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_time(
+def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_where_the_person_says_so(
     places: NearServer, tmp_path: Path, other_program: bool
 ) -> None:
     """Planted bugs: a fresh signal and a charge for every try; for the first try of each program;
@@ -542,21 +541,21 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_the_next_
         device = device_on(line, tmp_path, profile)
         await device.nearby.connect()
         line.meanwhile = fails
-        for _ in range(2):
-            await raised(device.nearby.ask("places", BERLIN))
+        for again in (False, True):
+            await raised(near(device, "places", BERLIN, again=again))
         line.meanwhile = lambda: None
         assert profile.read().unanswered is not None
         assert told_by(files) != []
         if other_program:
             device = device_on(line, tmp_path, ProfileStore(profile.path))
-        quote = await device.nearby.quote("places", BERLIN)
-        assert isinstance(quote, Quote)
-        assert not quote.fresh
-        assert isinstance(await device.nearby.ask("places", BERLIN), NearAnswer)
+        assert (await near_cost(device, "places", BERLIN)).fresh
+        shown = await near_cost(device, "places", BERLIN, again=True)
+        assert not shown.fresh
+        await near(device, "places", BERLIN, shown=shown, again=True)
         assert len(device._signals.entries()) == 1
         assert profile.read().unanswered is None
         assert told_by(files) == []
-        assert isinstance(await device.nearby.ask("places", BERLIN), NearAnswer)
+        assert isinstance(await near(device, "places", BERLIN), NearAnswer)
         assert len(device._signals.entries()) == 2
 
     in_virtual_time(play)
@@ -574,10 +573,10 @@ def test_an_unnamed_spot_that_waits_is_not_lost_by_a_question_that_is_refused(
 
     async def play() -> None:
         device = device_on(line, tmp_path, profile)
-        await raised(device.nearby.ask("places", BERLIN))
+        await raised(near(device, "places", BERLIN))
         kept = profile.read().unanswered
         device.configure(replace(SETTINGS, place_lifetime_cap=Fraction(1, 100)))
-        refused = await raised(device.nearby.ask("places", Position(48.1, 11.6)))
+        refused = await raised(near(device, "places", Position(48.1, 11.6)))
         assert isinstance(refused.error, BudgetExceeded)
         assert profile.read().unanswered == kept is not None
 
@@ -597,16 +596,16 @@ def test_what_was_refused_is_said_though_another_program_keeps_it_from_being_for
 
     async def play() -> None:
         device = device_on(line, tmp_path)
-        await device.titles.ask()
+        await device.asker.ask(device.titles)
         line.spoil = lambda reply: reply.replace(
             bytes.fromhex(pair.card.catalog_version), bytes(16)
         )
         for _ in range(2):
-            stale = await raised(device.titles.ask())
+            stale = await raised(device.asker.ask(device.titles))
             assert isinstance(stale.error, StaleSpace)
         map_line = Line(places)
         map_line.spoil = lambda reply: reply if b"Item" not in reply else b"\xff"
-        refused = await raised(device_on(map_line, tmp_path / "map").nearby.ask("places", BERLIN))
+        refused = await raised(near(device_on(map_line, tmp_path / "map"), "places", BERLIN))
         assert isinstance(refused.error, Malformed)
 
     in_virtual_time(play)

@@ -41,7 +41,7 @@ from askew_client.tui.screens.profile import ProfileScreen
 
 TODAY = datetime.date(2026, 11, 21)
 SETTINGS = ClientSettings(
-    mode="query",
+    mode="ask",
     epsilon_per_rating=Fraction(2),
     k=4,
     rating_lifetime_cap=Fraction(12),

@@ -147,22 +147,18 @@ async def asks_first(person: Person) -> None:
         await person.pilot.pause()
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize("answered", [False, True], ids=["price on the screen", "answer over it"])
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
-async def test_a_month_that_ends_after_the_price_was_shown_is_charged_on_a_yes_alone(
-    rated: DeviceWorld, yes: bool, answered: bool
+async def test_a_month_that_ends_behind_an_answer_is_charged_on_a_yes_alone(
+    rated: DeviceWorld, yes: bool
 ) -> None:
-    """Planted bugs: a question that is not of its quote's month; a price of another month that is
-    taken in silence, behind the answer that hides it.
-    """
+    """Planted bug: a cost that is taken in silence, behind the answer that hides it."""
     async with rated.opened(size=(120, 40)) as person:
-        await person.press("f4", *("a" if answered else ""))
+        await person.press("f4", "a")
         before = [charge.month for charge in rated.signals.entries()]
         rated.today = datetime.date(2026, 12, 1)
         await asks_first(person)
         person.reads("Asking draws the signal of 2026-12 and costs", "8 between any two")
-        assert person.shows("not what was shown before") is not answered
+        assert not person.shows("not what was shown before")
         assert [charge.month for charge in rated.signals.entries()] == before
         await person.press("y" if yes else "n")
         person.reads("Drawn just now" if yes else "not asked: nothing was drawn, charged or sent")
@@ -191,7 +187,7 @@ async def test_an_edition_that_turns_a_free_answer_into_a_signal_is_shown_first(
 
 
 @pytest.mark.parametrize(("yes", "asked"), [(True, 2), (False, 1)], ids=["yes", "no"])
-async def test_a_second_space_in_one_month_is_asked_about_first(
+async def test_a_second_signal_in_one_month_is_asked_about_first(
     rated: DeviceWorld, pair_in_a_space: Callable[..., Pair], yes: bool, asked: int
 ) -> None:
     """Planted bug: one key that pays for every space that a server thinks of."""
@@ -201,9 +197,9 @@ async def test_a_second_space_in_one_month_is_asked_about_first(
     rated.network.become(other.card, other.catalog)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4")
-        person.reads("second space")
+        person.reads("second one")
         await asks_first(person)
-        person.reads("another feature space already")
+        person.reads("a fresh signal already")
         assert len(rated.signals.entries()) == 1
         await person.press("y" if yes else "n")
         assert person.shows("◀ your pick") == yes
@@ -368,12 +364,12 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
     async with whole.opened() as person:
         await person.press("f4")
         person.reads("Nothing leaves this device when you ask.", "made here, nothing sent")
-        person.reads("local: all 12 items", "they fit your byte budget.")
+        person.reads("held: all 12 items")
         assert not person.shows("costs")
         await person.press("a")
-        person.reads("Nothing has left. local: all 12 items", "◀ your pick")
+        person.reads("Nothing has left. held: all 12 items", "◀ your pick")
         await person.press("f5")
-        person.reads("local: all 12 items")
+        person.reads("all 12 items")
     assert whole.network.asked == []
     assert whole.signals.entries() == ()
 
@@ -383,9 +379,9 @@ async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) ->
         await person.press("f6")
         mode = person.app.screen.query_one("#mode", Select)
         assert mode.value == "auto"
-        mode.value = "query"
+        mode.value = "ask"
         await person.click("#use")
         await person.press("f4", "a")
         person.reads("Spent 2 of 12")
-    assert read_file(whole.file.path)["mode"] == "query"
+    assert read_file(whole.file.path)["mode"] == "ask"
     assert len(whole.network.asked) == 1

@@ -34,6 +34,7 @@ from askew_client.tui.widgets.controls import NameChoice, Slider
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
+from askew_client.views.cost import Cost, Leaves
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -491,7 +492,9 @@ async def test_hostile_titles_and_small_terminals_break_nothing(
 def test_what_is_private_does_not_show_when_it_is_printed(at_home: Near) -> None:
     """It may stand in a report of a crash or in a log of the library."""
     scene, words = outlook_of(at_home.companion, "home", "town", 5, what_if=False)
-    answer = NearAnswer("food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), None)
+    answer = NearAnswer(
+        "food", "s", True, 1, (), True, (51.0, 7.0), (50.9375, 6.9603), Cost(Leaves.KEPT)
+    )
     draft = PlaceDraft("home", HOME, "DE", at_home.companion.places.price())
     for value in (scene, Ranked(answer, scene, words), draft, PlacePicker.Moved(HOME), answer):
         assert not [each for each in ("50.9", "6.96", "home", "guess") if each in repr(value)]
@@ -571,11 +574,14 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         screen.query_one("#name", Input).value = "second"
         screen.query_one("#position", Input).value = "48.1, 11.6"
         near.device.settings = replace(near.device.settings, region="DE")
-        near.companion.places.add("third", HOME)  # another program: the price is another one now
+        device = person.app.device
+        assert device is not None
+        device.configure(replace(device.settings, level="district"))  # it tells more now
         await person.settled()
         await person.click("#keep")
-        person.reads("price that was shown is void")
-        assert spent(near) == 2 * once
+        person.reads("more than what was shown")
+        assert spent(near) == once
+        device.configure(replace(device.settings, level="town"))
         await person.press("n")
         screen = person.app.screen
         screen.query_one("#name", Input).value = "second"

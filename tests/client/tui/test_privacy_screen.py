@@ -14,7 +14,7 @@ from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Select
 
-from askew_client.device.queries import QueryService
+from askew_client.device.titles import Titles
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.widgets.bars import NumberLines
 from askew_client.tui.widgets.heat_map import HeatMap
@@ -126,15 +126,15 @@ async def test_a_slow_preview_freezes_nothing(
 ) -> None:
     """Planted bug: the preview in the handler of the choice, not in a thread."""
     begun, release = threading.Event(), threading.Event()
-    real = QueryService.preview
+    real = Titles.preview
 
-    def slow(self: QueryService, epsilon: Fraction, k: int) -> SignalPreview:
+    def slow(self: Titles, epsilon: Fraction, k: int) -> SignalPreview:
         begun.set()
         assert release.wait(20)
         return real(self, epsilon, k)
 
     async with rated.opened() as person:
-        monkeypatch.setattr(QueryService, "preview", slow)
+        monkeypatch.setattr(Titles, "preview", slow)
         await person.pilot.press("f5")
         while not begun.is_set():
             await person.pilot.pause()

@@ -236,7 +236,7 @@ async def asked_twice(rated: DeviceWorld) -> DeviceWorld:
         rated.today = datetime.date(2026, month, 3)
         companion = rated.companion()
         await companion.titles.connect()
-        await companion.titles.ask()
+        await companion.asker.ask(companion.titles)
     return rated
 
 
@@ -294,10 +294,10 @@ async def test_forgetting_needs_a_second_look(asked_twice: DeviceWorld) -> None:
 
 async def test_an_answer_that_sent_nothing_has_no_signal_in_the_history(rated: DeviceWorld) -> None:
     """Planted bug: every answer is called one with the signal of its month."""
-    rated.settings = replace(rated.settings, mode="local")
+    rated.settings = replace(rated.settings, mode="held")
     companion = rated.companion()
     await companion.titles.connect()
-    await companion.titles.ask()
+    await companion.asker.ask(companion.titles)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f5")
         person.app.screen.query_one(DataTable).focus()

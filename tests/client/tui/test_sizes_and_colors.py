@@ -272,7 +272,7 @@ async def demo(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("demo", [((80, 24), "query"), ((80, 24), "auto")], indirect=True, ids=str)
+@pytest.mark.parametrize("demo", [((80, 24), "ask"), ((80, 24), "auto")], indirect=True, ids=str)
 async def test_the_screens_of_the_demo_show_all_that_they_say(demo: Person) -> None:
     """Planted bug: a row more than fits, such as a price below the fold."""
     for key in ("f3", "f4", "a", "f5", "f6"):
@@ -319,7 +319,7 @@ async def test_a_long_title_and_its_note_are_both_whole(rated: DeviceWorld) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("demo", [(PHONE, "query"), (PHONE, "auto")], indirect=True, ids=str)
+@pytest.mark.parametrize("demo", [(PHONE, "ask"), (PHONE, "auto")], indirect=True, ids=str)
 async def test_titles_are_whole_in_a_browser_390_pixels_wide(demo: Person) -> None:
     """Planted bug: two columns side by side, of which the titles get 12 cells."""
     titles = demo.app.screen.query_one(TitleList)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import gc
 import json
 import subprocess
@@ -22,14 +23,17 @@ from rich.console import RenderableType
 from served_rows import ServedModel, rows_model
 from textual.worker import WorkerState
 
+from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import LedgerError, NotReady, Unreachable
+from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
-from askew_client.device.nearby import NearService
-from askew_client.device.queries import QueryService
+from askew_client.device.nearby import Nearby
+from askew_client.device.titles import Titles
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
 from askew_client.transport import grpc as grpc_transport
+from askew_client.transport.calls import card_request
 from askew_client.tui import app
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_device, simulated_model
@@ -95,14 +99,15 @@ class Written(ServedModel):
         return calls
 
 
+CARD = ("GetModelCard", card_request(catalog_date_of((datetime.date.today() - date_of(0)).days)))
 HEADS = [("file", b"whole 0"), ("file", b"default 0")]
 
 
 @pytest.mark.parametrize(
     ("has_files", "first", "again", "later"),
     [
-        (True, [("file", b"whole 0"), ("file", b"whole 48"), ("GetModelCard", b"")], [], []),
-        (False, [*HEADS, ("GetModelCard", b"")], HEADS, HEADS),
+        (True, [("file", b"whole 0"), ("file", b"whole 48"), CARD], [], []),
+        (False, [*HEADS, CARD], HEADS, HEADS),
     ],
     ids=["a file for devices", "none"],
 )
@@ -134,12 +139,12 @@ async def test_before_a_key_the_app_fetches_what_its_page_says_and_nothing_else(
 async def test_the_demo_has_a_person_a_catalog_and_an_answer_and_leaves_no_file(
     home: Path,
 ) -> None:
-    async with simulated_device(ClientSettings(mode="query")) as companion:
+    async with simulated_device(ClientSettings(mode="ask")) as companion:
         connection = await companion.titles.connect()
         assert getattr(connection, "simulated", None) is True
         assert len(companion.profile.ratings()) == 10
         assert all(rated.known for rated in companion.profile.ratings())
-        assert getattr(await companion.titles.ask(), "simulated", None) is True
+        assert getattr(await companion.asker.ask(companion.titles), "simulated", None) is True
         assert len(companion.budget().lines) == 2  # home, and the question
     assert files_in(home) == []
 
@@ -180,7 +185,7 @@ async def test_what_questions_need_is_loaded_in_a_thread(
     """Planted bug: the first question imports numpy on the loop, where keys wait for it."""
     made_on: list[threading.Thread] = []
 
-    def watched(service: type[QueryService | NearService]) -> None:
+    def watched(service: type[Titles | Nearby]) -> None:
         made = service.__init__
 
         def init(self: object, *parts: object, **named: object) -> None:
@@ -189,8 +194,8 @@ async def test_what_questions_need_is_loaded_in_a_thread(
 
         monkeypatch.setattr(service, "__init__", init)
 
-    watched(QueryService)
-    watched(NearService)
+    watched(Titles)
+    watched(Nearby)
     async with device.opened():
         assert len(made_on) == 2
         assert threading.current_thread() not in made_on
@@ -308,15 +313,15 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
 ) -> None:
     """Planted bug: a timer that ends with the first failure."""
     looked = asyncio.Event()
-    times: list[QueryService] = []
+    times: list[Titles] = []
 
-    async def refresh(service: QueryService) -> Refreshed:
+    async def refresh(service: Titles) -> Refreshed:
         times.append(service)
         if len(times) > 1:
             looked.set()
         raise Unreachable("no connection")
 
-    monkeypatch.setattr(QueryService, "refresh", refresh)
+    monkeypatch.setattr(Titles, "refresh", refresh)
     monkeypatch.setattr(app, "REFRESH_EVERY", 0.01)
     async with device.opened():
         async with asyncio.timeout(20):
@@ -326,10 +331,10 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
 async def test_nothing_that_a_person_does_looks(
     rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refresh(_: QueryService) -> Refreshed:
+    async def refresh(_: Titles) -> Refreshed:
         pytest.fail("a key looked for what is held")
 
-    monkeypatch.setattr(QueryService, "refresh", refresh)
+    monkeypatch.setattr(Titles, "refresh", refresh)
     async with rated.opened() as person:
         for key in ("2", "3", "4", "1"):
             await person.press(key)
@@ -345,7 +350,7 @@ async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_no
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Device]:
-        settings = ClientSettings(mode="query")
+        settings = ClientSettings(mode="ask")
         async with open_device(settings, server=address, directory=tmp_path) as companion:
             yield companion
 

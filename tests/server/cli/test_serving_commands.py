@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -16,7 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.cli import serve, serve_releases
 from askew_server.demo import simulation as demo
-from askew_server.serving import process as serving
+from askew_server.serving import server as serving
 from askew_server.taste.model import artifact
 from askew_server.taste.training.options import TrainingOptions
 
@@ -297,15 +298,14 @@ def start(directory: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def port_of(server: subprocess.Popen[str]) -> int:
-    """Waits for the line that says where the server listens."""
-    assert server.stdout is not None
-    line = server.stdout.readline()
-    match = STARTED.fullmatch(line)
-    assert match, line
-    return int(match[1])
+    """From the first line of its log, which is JSON as all are."""
+    assert server.stderr is not None
+    ready = json.loads(server.stderr.readline())
+    assert ready["event"] == "ready"
+    return int(ready["port"])
 
 
-LIFE = [["INFO", "ready"], ["INFO", "stopping"], ["INFO", "stopped"]]  # what its log tells
+LIFE = ["stopping", "stopped"]  # what its log tells from then on
 
 
 def health_of(port: int) -> int:
@@ -336,7 +336,7 @@ def test_a_signal_stops_the_server_cleanly(
     server.send_signal(number)
     rest = server.communicate(timeout=PATIENCE)
     assert (server.returncode, rest[0]) == (0, "")
-    assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
+    assert [json.loads(line)["event"] for line in rest[1].splitlines()] == LIFE
 
 
 @pytest.mark.slow
@@ -350,8 +350,9 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
     server.stdin.close()
     server.stdin = None
     rest = server.communicate(timeout=PATIENCE)
-    assert (server.returncode, rest[0]) == (0, "")
-    assert [line.split(" ")[1:3] for line in rest[1].splitlines()] == LIFE
+    assert server.returncode == 0
+    assert STARTED.fullmatch(rest[0])  # who started it is told where it listens
+    assert [json.loads(line)["event"] for line in rest[1].splitlines()] == LIFE
 
 
 def test_a_taken_port_is_one_line_and_exit_code_1(

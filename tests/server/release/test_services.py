@@ -4,7 +4,6 @@ analyst's client says of every refusal."""
 from __future__ import annotations
 
 import hashlib
-import io
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,6 +16,7 @@ import grpc
 import grpc.aio
 import pytest
 import pytest_asyncio
+from logged import Lines, logged
 from server.ledger.scenes import budget_of
 
 from askew.dp.analyst import PayWhatYouGet, TopKQuestion
@@ -50,10 +50,9 @@ from askew_server.release.plan import ReleasePlan
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.analyst_client import AnalystClient
 from askew_server.serving.call import Service
-from askew_server.serving.event_log import EventLog
-from askew_server.serving.grpc_server import RunningServer
-from askew_server.serving.observer import Observer
+from askew_server.serving.metrics import Observer
 from askew_server.serving.popularity import PopularityService
+from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
 from askew_server.serving.tokens import Tokens, add_token, remove_tokens
 
@@ -78,7 +77,7 @@ class Wired:
     tokens: Path  # its file
     published: list[bytes]
     channel: grpc.aio.Channel
-    lines: io.StringIO  # of the log
+    lines: Lines  # of the log
 
     async def call(self, method: str, request: bytes, metadata: Metadata = ()) -> bytes:
         path = f"/askew.wire.v1.{method}"
@@ -104,19 +103,19 @@ async def wired(
     tokens = paths[0].with_name("tokens")
     BEARERS.clear()
     BEARERS.update({name: add_token(tokens, name, SystemBits()) for name in ("ada", "bob", "eve")})
-    lines = io.StringIO()
-    observer = Observer(EventLog(lines))
+    observer = Observer()
     services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
         AnalystService(
             AnalystDesk(ledger, {"films": offered}, job), Tokens(tokens, observer.token_refused)
         ),
     ]
-    server = RunningServer(services, ServerConfig(), observer)
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        yield Wired(ledger, tokens, published, channel, lines)
-    await server.stop(grace=0)
+    with logged() as lines:
+        async with (
+            running(services, ServerConfig(), observer, grace=0) as server,
+            grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+        ):
+            yield Wired(ledger, tokens, published, channel, lines)
 
 
 def bearer(principal: str = "ada") -> Metadata:
@@ -224,7 +223,7 @@ async def test_a_token_that_was_taken_back_is_no_good_from_then_on(wired: Wired)
         said = await wired.refusal("Analyst/GetBudget", request, metadata)
         assert said == (Code.UNAUTHENTICATED, "valid credentials are needed")
     assert (await wired.refusal("Analyst/GetBudget", request, bearer("eve")))[0] is Code.NOT_FOUND
-    assert "WARNING token_refused" in wired.lines.getvalue()
+    assert {"level": "warning", "event": "token_refused"} in wired.lines.events
     assert second not in wired.lines.getvalue()
 
 
@@ -260,7 +259,12 @@ async def test_a_failure_tells_callers_and_logs_nothing_of_itself(
             "the server could not answer",
         )
     assert secret not in caplog.text + wired.lines.getvalue()
-    assert "call_failed method=TopK error=ValueError" in wired.lines.getvalue()
+    [failed] = wired.lines.events
+    assert (failed["event"], failed["method"], failed["error"]) == (
+        "call_failed",
+        "TopK",
+        "ValueError",
+    )
 
 
 Answering = Callable[[Code, str, bytes], AnalystClient]

@@ -35,13 +35,11 @@ def authority(issuer: Issuer, tmp_path: Path) -> Path:
 def made(tmp_path: Path) -> MakeFiles:
     """Writes a server's certificate and key, in place of those that are there."""
 
-    def make(
-        by: Issuer, hosts: tuple[str, ...] = HERE, client_authority: Path | None = None
-    ) -> Tls:
+    def make(by: Issuer, hosts: tuple[str, ...] = HERE) -> Tls:
         certificate, key = tmp_path / "server.pem", tmp_path / "server.key"
         for path in (certificate, key):
             path.unlink(missing_ok=True)
         write_new(dict(zip((certificate, key), by.server(hosts), strict=True)))
-        return Tls(certificate=certificate, key=key, client_authority=client_authority)
+        return Tls(certificate=certificate, key=key)
 
     return make

@@ -6,16 +6,15 @@ raised in a method, a caller gets a status of the one table and, at most, a text
 
 from __future__ import annotations
 
-import io
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
 import pytest
+from logged import logged
 
 from askew.dp.analyst import TopKQuestion
 from askew.errors import AskewError, LedgerError, NotFound, Overloaded, WireError
@@ -24,13 +23,11 @@ from askew.wire import releases as popular
 from askew.wire.status import FIXED_TEXT
 from askew.wire.v1 import popularity_pb2, retrieval_pb2
 from askew_server.serving.analyst import AnalystService
-from askew_server.serving.call import Answer, Caller, Job, QueueName, Service
-from askew_server.serving.event_log import EventLog
-from askew_server.serving.grpc_server import QuietHealth, RunningServer
-from askew_server.serving.observer import Observer
+from askew_server.serving.call import Answer, Job, QueueName, Service
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.retrieval import RetrievalService
-from askew_server.serving.settings import Log, ServerConfig
+from askew_server.serving.server import running
+from askew_server.serving.settings import ServerConfig
 from askew_server.serving.tokens import Tokens, add_token
 
 SECRET = "person 17 saw Alien"
@@ -110,16 +107,6 @@ REQUESTS: dict[str, bytes] = {
 }
 
 
-@asynccontextmanager
-async def served(services: list[Service], told: io.StringIO) -> AsyncIterator[grpc.aio.Channel]:
-    log = EventLog(told, Log(level="debug"))
-    server = RunningServer(services, ServerConfig(), Observer(log))
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        yield channel
-    await server.stop(grace=0)
-
-
 async def failure_of(call: Any) -> tuple[grpc.StatusCode, str, str]:
     """The status, its text, and all else that came with it."""
     with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -162,81 +149,44 @@ async def test_what_a_method_raises_reaches_neither_its_caller_nor_the_log(
     """Planted bugs: str(error) as the status's text; an exception that gRPC itself answers; a
     traceback in the log.
     """
-    told, made = io.StringIO(), KINDS[kind]
+    make = KINDS[kind]
     token = "Bearer " + add_token(tmp_path / "tokens", "ada", SystemBits())
-    async with served(services_of(made, tmp_path), told) as channel:
-        call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
-        call = channel.unary_unary(f"/askew.wire.v1.{method}")
-        metadata = (("authorization", token),)
-        code, text, rest = await failure_of(
-            call(REQUESTS[method], metadata=metadata, timeout=PATIENCE)
-        )
+    with logged() as told:
+        async with (
+            running(services_of(make, tmp_path), ServerConfig(), grace=0) as server,
+            grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+        ):
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
+            call = channel.unary_unary(f"/askew.wire.v1.{method}")
+            metadata = (("authorization", token),)
+            code, text, rest = await failure_of(
+                call(REQUESTS[method], metadata=metadata, timeout=PATIENCE)
+            )
     said = told.getvalue() + heard()
     assert SECRET not in text + rest + said
     assert "Alien" not in text + rest + said
-    error = made()
+    error = make()
     assert text == (str(error) if isinstance(error, WireError) else FIXED_TEXT)
     is_ours = isinstance(error, AskewError) and not isinstance(error, LedgerError)
     assert (code is grpc.StatusCode.INTERNAL) == (not is_ours)
     assert (type(error).__name__ in told.getvalue()) == (not is_ours)
 
 
-@pytest.mark.parametrize("method", ["Check", "Watch"])
-async def test_what_the_health_service_raises_reaches_nobody(
-    method: str, monkeypatch: pytest.MonkeyPatch, heard: Callable[[], str]
-) -> None:
-    """It has the one stream."""
-
-    async def broken(*_: object) -> NoReturn:
-        planted(KINDS["a bug"])
-
-    monkeypatch.setattr(QuietHealth, f"_{method.lower()}ed", broken)
-    told = io.StringIO()
-    code, text, rest = await failed_health(method, b"", told)
-    assert (code, text) == (grpc.StatusCode.INTERNAL, FIXED_TEXT)
-    assert SECRET not in rest + told.getvalue() + heard()
-
-
-@pytest.mark.parametrize("method", ["Check", "Watch"])
-async def test_a_health_check_that_is_none_is_told_so_in_our_words(
-    method: str, heard: Callable[[], str]
-) -> None:
-    """Planted bug: gRPC parses it, and tells what its parser said."""
-    told = io.StringIO()
-    code, text, rest = await failed_health(method, b"\xff\xff", told)
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert text == "not a message of the expected type"
-    assert "DecodeError" not in rest + told.getvalue() + heard()
-
-
-async def failed_health(
-    method: str, request: bytes, told: io.StringIO
-) -> tuple[grpc.StatusCode, str, str]:
-    async with served([], told) as channel:
-        path = f"/grpc.health.v1.Health/{method}"
-        open_: Any = channel.unary_unary if method == "Check" else channel.unary_stream
-        call = open_(path)(request, timeout=PATIENCE)
-        return await failure_of(call if method == "Check" else call.read())
-
-
 # -- tokens ---------------------------------------------------------------------------------------
 
 
-class Nosy:
+def nosy() -> NoReturn:
     """A caller whose credentials nobody may look at."""
-
-    def authorization(self) -> NoReturn:
-        raise AssertionError("a token on a question links a person's signals")
+    raise AssertionError("a token on a question links a person's signals")
 
 
 @pytest.mark.parametrize("service", [RetrievalService, PopularityService])
 def test_no_public_service_reads_who_calls(service: type) -> None:
     """Not even to refuse: whoever sends a token by mistake is answered as all are."""
     public = service(Broken(KINDS["a refusal with a note"]))
-    caller: Caller = Nosy()
     for name, answer in public.methods.items():
         try:
-            reply = answer(REQUESTS[f"{public.name.rpartition('.')[2]}/{name}"], caller)
+            reply = answer(REQUESTS[f"{public.name.rpartition('.')[2]}/{name}"], nosy)
             if isinstance(reply, Job):
                 reply.run()
         except (NotFound, WireError):

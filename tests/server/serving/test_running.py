@@ -6,15 +6,14 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from issuer import Issuer
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
-from askew_server.serving import process
-from askew_server.serving.process import serve
+from askew_server.serving import server
+from askew_server.serving.server import serve
 from askew_server.serving.settings import ServerConfig, Tls
 from askew_server.taste.model.mondays import text_of_date, today
 
@@ -54,7 +53,7 @@ def _not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     async def pretend(*_: object, **__: object) -> None:
         return
 
-    monkeypatch.setattr(process, "serve", pretend)
+    monkeypatch.setattr(server, "serve", pretend)
 
 
 @pytest.mark.usefixtures("_not_served")
@@ -88,7 +87,7 @@ def test_a_name_of_another_day_is_an_error(
 
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "serve", lambda *_, **__: pytest.fail("it serves"))
+    monkeypatch.setattr(server, "serve", lambda *_, **__: pytest.fail("it serves"))
 
 
 @pytest.mark.usefixtures("_never_served")
@@ -100,17 +99,6 @@ def test_a_check_ends_when_settings_and_models_were_read(
     words = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
     assert run("serve", "--check", "--model", directory, *words) == 0
     assert capsys.readouterr().out == "in order: 24 items, ratings of 60 people\n"
-
-
-@pytest.mark.usefixtures("_never_served")
-@pytest.mark.parametrize(("since", "words"), [(-40, "expired on "), (40, "is not valid before ")])
-def test_a_check_refuses_a_certificate_out_of_its_time(
-    since: int, words: str, run: Run, made: MakeFiles, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tls = made(Issuer(datetime.now(UTC) + timedelta(days=since), days=1))
-    options = ("--tls-certificate", tls.certificate, "--tls-key", tls.key)
-    assert run("serve", "--check", "--demo", *options) == 1
-    assert f"the certificate {tls.certificate} {words}" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("_never_served")

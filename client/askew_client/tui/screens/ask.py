@@ -23,8 +23,8 @@ from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.tui.widgets.results import ResultList
 from askew_client.views.answers import Answer, Connection, Departure, NoisePicture
+from askew_client.views.cost import Cost, at_most
 from askew_client.views.problems import Problem, Trouble
-from askew_client.views.quote import Cost, ModeView, Quote, at_most
 
 BEFORE_ASKING: Final = "or press a: one question, one answer"
 WHAT_LEAVES: Final = (
@@ -34,9 +34,9 @@ WHAT_LEAVES: Final = (
 NOTHING_LEAVES: Final = "Nothing leaves this device when you ask."
 NOTHING_RATED: Final = "You have rated nothing of this catalog: this is what anybody would get."
 CHANGED: Final = "This is not what was shown before, so nothing was drawn, charged or sent."
-SECOND_SPACE: Final = (
-    "This month has a signal for another feature space already. A server can make a new space "
-    "whenever it likes, and a second signal tells more about you. Ask all the same?"
+SECOND: Final = (
+    "This month has a fresh signal already. A server can make a new feature space whenever it "
+    "likes, and a second signal tells more about you. Ask all the same?"
 )
 
 
@@ -47,12 +47,11 @@ class AskScreen(FrameScreen):
     TITLE = "Ask"
     PURPOSE = (
         "One key asks. The app fetches what this device holds when it starts, the same file as "
-        "everybody. What is held whole is ranked here, and no signal leaves; nor does it where "
-        "one is not worth its price. Else your profile is bent by noise, and only "
-        "the bent copy leaves: the signal. The server answers with results for it; this device "
-        "ranks them (◇) by your true profile, beside what it holds, and picks. Neither the ranking "
-        "nor the pick is ever sent. The signal is drawn and paid for once a month; asking again "
-        "in the same month sends the same one, at no further cost."
+        "everybody. What is held is ranked here, and no signal leaves. In mode ask your profile is "
+        "bent by noise, and only the bent copy leaves: the signal. The server answers with results "
+        "for it; this device ranks them (◇) by your true profile, beside what it holds, and picks. "
+        "Neither the ranking nor the pick is ever sent. The signal is drawn and paid for once a "
+        "month; asking again in the same month sends the same one, at no further cost."
     )
     KEYS = (
         ("a, Enter", "ask"),
@@ -63,7 +62,7 @@ class AskScreen(FrameScreen):
         Binding("escape", "stop", "Stop asking", id="ask.stop"),
     ]
 
-    _shown: Quote | None = None  # the price that stands on the screen, until it is used
+    _shown: Cost | None = None  # what stands on the screen, until it is used
     _sends = False  # whether what was shown or answered last sends a signal
 
     def body(self) -> ComposeResult:
@@ -94,7 +93,7 @@ class AskScreen(FrameScreen):
         self.query_one(Button).focus()
 
     @work(exclusive=True, group="ask")
-    async def ask(self, shown: Quote | None, *, sends: bool) -> None:
+    async def ask(self, shown: Cost | None, *, sends: bool) -> None:
         """Ask on the terms that the screen shows, and show the answer. Asking again stops the
         question before.
 
@@ -103,38 +102,37 @@ class AskScreen(FrameScreen):
         that is void.
         """
         outcome: Answer | Problem | None = None
-        if shown is not None and not shown.second_space:
+        if shown is not None and not shown.is_second:
             outcome = await self._asked(shown)
-        while outcome is None or _is_void(outcome):
-            quote = await self.desk.on_network(lambda device: device.titles.quote())
-            if isinstance(quote, Problem):
-                outcome = quote
+        while outcome is None or _is_not_shown(outcome):
+            cost = await self.desk.on_network(lambda device: device.asker.show(device.titles))
+            if isinstance(cost, Problem):
+                outcome = cost
                 break
-            self._show_quote(quote)
-            if outcome or quote.fresh or (quote.cost is not None and not sends):
-                words = price_question(quote, again=outcome is not None)
+            self._show_cost(cost)
+            if outcome or cost.fresh or (cost.sends and not sends):
+                words = cost_question(cost, again=outcome is not None)
                 if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
                     self._end("not asked: nothing was drawn, charged or sent")
                     return
-            outcome = await self._asked(quote)
+            outcome = await self._asked(cost)
         if isinstance(outcome, Problem):
             self.query_one(Notice).tell(outcome)
             self._end("no answer this time")
             return
         noise: NoisePicture | None = None
-        if outcome.cost is not None:
+        if outcome.cost.sends:
             epsilon, k = outcome.cost.epsilon, len(outcome.results)
             preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
             noise = None if isinstance(preview, Problem) else preview.noise
-        self._sends = outcome.cost is not None
+        self._sends = outcome.cost.sends
         self._show_answer(outcome)
         self._show_heat_map(noise, outcome.departure)
         self._end(f"{outcome.source}; ranked here{_left_out(outcome)}")
 
-    async def _asked(self, quote: Quote) -> Answer | Problem:
-        """The answer on the terms that were shown, a second space's among them."""
+    async def _asked(self, shown: Cost) -> Answer | Problem:
         return await self.desk.on_network(
-            lambda device: device.titles.ask(second_space=quote.second_space, quoted=quote)
+            lambda device: device.asker.ask(device.titles, shown=shown)
         )
 
     def _end(self, said: str) -> None:
@@ -143,19 +141,19 @@ class AskScreen(FrameScreen):
         self._say(said)
         self.desk.learn_connection()
         self.desk.read_budget()
-        self.quote()
+        self.look()
 
-    @work(exclusive=True, group="quote")
-    async def quote(self) -> None:
+    @work(exclusive=True, group="look")
+    async def look(self) -> None:
         """Show what a question would cost, once it is known."""
         if isinstance(self.desk.connection, Connection):
-            quote = await self.desk.on_network(lambda device: device.titles.quote())
-            if isinstance(quote, Quote):
-                self._show_quote(quote)
+            cost = await self.desk.on_network(lambda device: device.asker.show(device.titles))
+            if isinstance(cost, Cost):
+                self._show_cost(cost)
 
     def on_screen_resume(self) -> None:
         """Settings and ledger may have changed on another screen."""
-        self.quote()
+        self.look()
 
     def on_button_pressed(self) -> None:
         self.action_ask()
@@ -175,27 +173,27 @@ class AskScreen(FrameScreen):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
             self._say("stopped; a signal once drawn is sent again, for nothing more")
-            self.quote()
+            self.look()
 
     def leave(self) -> None:
         self.action_stop()
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:
         super()._show_connection(connection)
-        self.quote()
+        self.look()
 
-    def _show_quote(self, quote: Quote) -> None:
-        """Show the price before anything is sent, or that nothing would be. Only a price that can
-        be seen is one that was shown.
+    def _show_cost(self, cost: Cost) -> None:
+        """Show the cost before anything is sent, or that nothing would be. Only one that can be
+        seen is one that was shown.
         """
         device = self.desk.device
         price = self.query_one("#price", Static)
-        price.update(price_text(quote))
+        price.update(cost_text(cost))
         if price.display and not self.has_class("-waiting"):
-            self._shown, self._sends = quote, quote.cost is not None
-        self.query_one("#mode", Static).update(mode_text(quote.mode))
+            self._shown, self._sends = cost, cost.sends
+        self.query_one("#mode", Static).update(mode_text(cost))
         if device is not None:
-            asks, k = quote.mode.asks, device.settings.k
+            asks, k = cost.sends, device.settings.k
             self.query_one("#before", Static).update(WHAT_LEAVES if asks else NOTHING_LEAVES)
             flow = flow_picture(k) if asks else flow_picture_here(k)
             self.query_one("#flow", Static).update(flow)
@@ -231,9 +229,9 @@ class AskScreen(FrameScreen):
         yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
 
 
-def _is_void(outcome: Answer | Problem) -> bool:
-    """Whether something else was shown than would be asked now, and so nothing was."""
-    return isinstance(outcome, Problem) and outcome.trouble is Trouble.QUOTE
+def _is_not_shown(outcome: Answer | Problem) -> bool:
+    """Return True if more would be asked now than was shown, and so nothing was."""
+    return isinstance(outcome, Problem) and outcome.trouble is Trouble.COST
 
 
 def _marks(
@@ -284,47 +282,40 @@ def flow_picture_here(k: int) -> Content:
     )
 
 
-def mode_text(taken: ModeView) -> Text:
-    """How a question is answered, why, and what the server proposes instead."""
+def mode_text(cost: Cost) -> Text:
+    """Say how a question is answered, and why."""
+    return Text.assemble((f"{cost.mode}: ", "bold"), f"{cost.reason}.")
+
+
+def cost_text(cost: Cost) -> Text:
+    """Say what a question would cost, before it is asked; nothing where nothing leaves."""
     text = Text()
-    text.append(f"{taken.name}: ", "bold")
-    text.append(f"{taken.reason}.")
-    for note in taken.notes:
-        text.append(f"\n{note}", "italic")
-    return text
-
-
-def price_text(price: Quote) -> Text:
-    """What a question would cost, before it is asked."""
-    text, cost, ledger = Text(), price.cost, price.terms.price
-    if not isinstance(cost, Cost) or ledger is None:
-        return text
-    if not price.fresh:
-        text.append(f"\nAsking sends the signal of {price.month} again, for nothing.")
-        return text
-    text.append(f"\nAsking draws the signal of {price.month} and costs\n")
+    if not cost.fresh:
+        again = f"\nAsking sends the signal of {cost.month} again, for nothing."
+        return text.append(again if cost.sends else "")
+    text.append(f"\nAsking draws the signal of {cost.month} and costs\n")
     _append_loss(text, cost)
     text.append(
         f"Spent before it: {short_number(cost.spent)} of {short_number(cost.cap)}, this month "
-        f"{short_number(ledger.spent_this_month)} of {short_number(ledger.monthly_cap or 0)}."
+        f"{short_number(cost.spent_this_month)} of {short_number(cost.monthly_cap or 0)}."
     )
-    if price.second_space:
-        text.append(" It is this month's second space: you are asked first.", "bold")
+    if cost.is_second:
+        text.append(" It is this month's second one: you are asked first.", "bold")
     return text
 
 
-def price_question(price: Quote, *, again: bool) -> str:
-    """A price as a question. again: another one was shown before it."""
+def cost_question(cost: Cost, *, again: bool) -> str:
+    """Ask whether to pay. again: something else was shown before it."""
     head = f"{CHANGED}\n" if again else ""
-    costs = price_text(price).plain.strip() if price.cost else NOTHING_LEAVES
-    warning = f"\n{SECOND_SPACE}" if price.second_space else "\nAsk?"
+    costs = cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
+    warning = f"\n{SECOND}" if cost.is_second else "\nAsk?"
     return f"{head}{costs}{warning}"
 
 
 def outcome_text(answer: Answer) -> Text:
-    """What left, and what it cost."""
-    if answer.departure is None or answer.cost is None:
-        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(answer.mode))
+    """Say what left, and what it cost."""
+    if answer.departure is None:
+        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(answer.cost))
     return departure_text(answer.departure, answer.cost)
 
 

@@ -14,7 +14,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
-from askew.errors import AskewError, OtherKind, QuoteVoid
+from askew.errors import AskewError, NotShown, OtherKind
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client.near.preferences import EXAMPLE, preferences_of
@@ -25,7 +25,6 @@ from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen
 from askew_client.tui.screens.near_work import (
     Ranked,
-    asked_near,
     forget_place,
     keep_place,
     outlook_of,
@@ -183,14 +182,19 @@ class NearScreen(FrameScreen):
         order. Asking again stops the one before.
         """
         answers: Sequence[NearAnswer] | Problem
-        quote = await self.desk.on_network(lambda device: device.nearby.quote(collection, place))
-        if isinstance(quote, Problem):
-            answers = quote
-        elif quote.fresh:
-            answers = problem_of(QuoteVoid("this place's noisy position would be drawn anew"))
+        device = self.desk.device
+        if device is None:
+            return
+        question = device.nearby.question(collection, place, preferences)
+        cost = await self.desk.on_network(lambda device: device.asker.show(question))
+        if isinstance(cost, Problem):
+            answers = cost
+        elif cost.fresh:
+            answers = problem_of(NotShown("this place's noisy position would be drawn anew"))
         else:  # as it says: sent again, for nothing
-            act = partial(asked_near, collection=collection, place=place, quoted=quote)
-            answers = await self.desk.on_network(partial(act, preferences=preferences))
+            answers = await self.desk.on_network(
+                lambda device: device.asker.ask(question, shown=cost)
+            )
         ranked: Sequence[Ranked] | Problem
         if isinstance(answers, Problem):
             ranked = answers

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast
 
 from askew.errors import AskewError
-from askew.protocol.metric_card import ALL
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.settings.gazetteer import named_towns
@@ -21,6 +20,7 @@ from askew_client.settings.settings import LEVELS
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.widgets.results import distance
 from askew_client.views.answers import NearAnswer, PlaceView
+from askew_client.views.cost import Cost
 from askew_client.views.place_map import (
     PlaceHeatMap,
     Scene,
@@ -29,7 +29,6 @@ from askew_client.views.place_map import (
     people_within,
     points_around,
 )
-from askew_client.views.quote import Cost, Quote
 
 if TYPE_CHECKING:
     from askew_client.device.device import Device
@@ -152,15 +151,6 @@ def use_level(
     return f"From now on: level {level} for positions that are yet to be drawn, {size}."
 
 
-async def asked_near(
-    device: Device, collection: str, place: str, quoted: Quote, preferences: Preferences
-) -> tuple[NearAnswer, ...]:
-    """What a collection has near a place, or each collection for ALL. Raises AskewError."""
-    if collection == ALL:
-        return await device.nearby.ask_all(place, preferences=preferences, quoted=quoted)
-    return (await device.nearby.ask(collection, place, preferences=preferences, quoted=quoted),)
-
-
 def ranked_answers(device: Device, answers: Sequence[NearAnswer]) -> tuple[Ranked, ...]:
     """Answers with their pictures. Raises AskewError."""
     return tuple(_ranked(device, each) for each in answers)
@@ -170,11 +160,11 @@ def _ranked(device: Device, answer: NearAnswer) -> Ranked:
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     towns, true = named_towns(), Position(*answer.true)
-    if answer.cost is None:
+    if not answer.cost.sends:
         noise = device.settings.map_noise
         around = PlaceHeatMap(true, float(noise.epsilon), noise.cosine)
         scene = Scene(true, around, (), results, picked, towns, drawn=False)
-        return Ranked(answer, scene, answer.mode.reason)
+        return Ranked(answer, scene, answer.cost.reason)
     heat_map = _heat_map_of(answer.sent, answer.cost)
     probes = _probes(heat_map, answer.k)
     words = f"{_sentences(answer.cost)}\n\n{guess_words(heat_map, towns)}"
@@ -198,7 +188,8 @@ def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:
 
 
 def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
-    return PlaceHeatMap(Position(*sent), float(cost.charge.epsilon_per_km), cost.cosine)
+    noise = cast("MapNoise", cost.noise)
+    return PlaceHeatMap(Position(*sent), float(noise.epsilon), noise.cosine)
 
 
 # What is said

@@ -25,8 +25,8 @@ from askew_client.tui.widgets.choices import choice, chosen_number, offer
 from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
+from askew_client.views.cost import at_most
 from askew_client.views.problems import Problem
-from askew_client.views.quote import at_most
 
 EPSILONS: Final = tuple(
     map(Fraction, ("0.1", "0.2", "0.3", "0.4", "0.6", "0.8", "1", "1.5", "2", "3", "4", "8"))
@@ -240,9 +240,8 @@ def account_text(budget: Budget) -> Text:
     if refused is not None:
         text.append("Nothing is spent. ", "bold")
         text.append(f"{refused}. Settings (F6) can continue here, too.\n\n")
-    if budget.mode is not None:
-        text.append(f"{budget.mode.name}: ", "bold")
-        text.append(f"{budget.mode.reason}.\n\n")
+    if budget.mode:
+        text.append(f"{budget.mode}.\n\n")
     if not budget.lines and refused is None:
         text.append("No signal has ever left this device.\n\n", "bold")
     for words in budget.words:

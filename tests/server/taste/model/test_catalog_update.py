@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asked import query_of
 from numpy.typing import NDArray
 
 from askew.catalog.catalog_file import HEAD_BYTES
@@ -108,7 +109,7 @@ def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     """A device's question of a month, as bytes, and how many items it gets."""
     card, catalog = catalog_from_body(catalog_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
     exchange = Exchange(card, catalog, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
-    request = query_to_bytes(exchange.ask("2026-11", store, SystemBits()).query)
+    request = query_to_bytes(query_of(exchange, "2026-11", store, SystemBits()))
     slate = Retriever(model.card, model.catalog).answer(query_from_bytes(request, card))
     reply = slate_from_bytes(slate_to_bytes(slate, card), card, SETTINGS.k)
     return request, len(exchange.rank(reply).order)

@@ -14,7 +14,7 @@ import pytest
 
 from askew.dp.privacy import DEVICE_DIAMETER
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.choice import noise_for
+from askew_client.taste.exchange import noise_for
 from askew_server.cli.main import cli
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact

@@ -1,0 +1,335 @@
+"""Titles at one server: what is held of its catalog, the taste that asks, and its answers.
+
+Which calls are made, and their bytes, depends on the settings, the ledger and the replies: who has
+rated nothing, or nothing of this catalog, asks like anybody else.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from askew.errors import CacheError, NotShown, ParameterError, StaleSpace, WireError
+from askew.protocol.ranking import Ranking, Slate
+from askew.protocol.signal import Query, Signal
+from askew_client.catalog.cache import usable
+from askew_client.catalog.source import date_of
+from askew_client.device.model import Model
+from askew_client.profile.document import PastAnswer, ProfileDocument, ReceivedItems
+from askew_client.profile.store import ProfileStore
+from askew_client.profile.title_search import Matches
+from askew_client.settings.settings import ClientSettings
+from askew_client.storage.guard import in_thread
+from askew_client.taste.exchange import Exchange, noise_for
+from askew_client.transport.protocol import Library, Network
+from askew_client.views.answers import (
+    Answer,
+    Bar,
+    Connection,
+    Departure,
+    Match,
+    NoisePicture,
+    Refreshed,
+    Result,
+    SignalPreview,
+)
+from askew_client.views.cost import Cost
+
+_PICTURE = 121  # points of a density, so that a wide terminal has one for each column
+_Value = TypeVar("_Value")
+
+
+class Titles:
+    """One person's titles at one server; as a question, what is best of them. Methods raise
+    AskewError.
+
+    What goes to the network is a coroutine. What stays on the device is a plain method, quick
+    enough for a key press, which may be called from any thread.
+    """
+
+    def __init__(  # one parameter a collaborator
+        self,
+        network: Network,
+        settings: ClientSettings,
+        *,
+        profile: ProfileStore,
+        library: Library,
+        today: Callable[[], datetime.date],
+    ) -> None:
+        self._network, self.settings = network, settings
+        self._profile, self._library, self._today = profile, library, today
+        self._model: Model | None = None  # without the items that were met
+        # That model, with these, is this one.
+        self._received: tuple[Model, ReceivedItems, Model] | None = None
+
+    def configure(self, settings: ClientSettings) -> None:
+        """Use other settings from now on."""
+        self.settings = settings
+
+    async def connect(self) -> Connection:
+        """Read what is held, fetched first where nothing usable is. All but the profile waits for
+        this; calling it again reads it again.
+        """
+        async with self._network.turn():
+            return (await self._fetch()).connection
+
+    async def refresh(self) -> Refreshed:
+        """Look for this week's file, if it is time.
+
+        For a timer. Nothing that a person does takes part in when it looks; what comes serves from
+        the next question on.
+        """
+        async with self._network.turn():
+            found, model = await self._library.refresh(), self._model
+            # Another program may have fetched it for this one.
+            if model is not None and (
+                found.fetched or date_of(model.catalog_date) != found.catalog_date
+            ):
+                await self._fetch()
+            return found
+
+    async def subject(self, *, fetch: bool, again: bool = False) -> Taste:  # noqa: ARG002
+        """Bind the profile to what is held. A signal of a taste is kept for its month anyway."""
+        document = await in_thread(self._profile.read)
+        model = self._model
+        if model is None or not usable(model.catalog_date, (self._today() - date_of(0)).days):
+            if not fetch:
+                raise NotShown("what this device holds is out of date, and must be fetched first")
+            model = await self._fetch()
+        return await in_thread(Taste, self, model, document)
+
+    async def forget(self, error: WireError) -> None:
+        """Drop what is held where the server answers about another space."""
+        if isinstance(error, StaleSpace):
+            model, self._model = self._model, None
+            if model is not None:  # the next question is a first contact
+                with suppress(CacheError):  # it is tried again when that question is refused
+                    await self._library.forget(model.catalog_date)
+
+    async def _fetch(self) -> Model:
+        with self._network.public_work():
+            self._model = Model.of(await self._library.cached(self._today()))
+        return self._model
+
+    # What a connected server's catalog makes of the profile
+
+    @property
+    def connection(self) -> Connection | None:
+        """Return what the server said of itself, or None before `connect`."""
+        model = self._model
+        return None if model is None else model.connection
+
+    def knowing(self, document: ProfileDocument) -> Model | None:
+        """Return the catalog with what a profile has met; None before `connect`."""
+        model = self._model  # once: a question in another thread may take it away
+        return None if model is None else self.with_received(model, document.received)
+
+    def with_received(self, model: Model, received: ReceivedItems) -> Model:
+        """Return a catalog with the items that were met, made anew where they are others."""
+        last = self._received
+        if last is None or last[0] is not model or last[1] != received:
+            last = self._received = (model, received, model.with_received(received))
+        return last[2]
+
+    def search(self, text: str, limit: int = 50) -> Sequence[Match]:
+        """Return titles of the catalog that contain every word of `text`, best match first.
+
+        Stays on the device: the catalog is fetched whole. No text finds the first titles.
+        """
+        with self._network.guard.private():
+            document = self._profile.read()
+            model = self.with_received(self._connected(), document.received)
+            return Matches(model.catalog.items, model.search.places(text, limit), document)
+
+    def bars(self) -> tuple[Bar, ...]:
+        """Return the private point that noise is added to, a bar for each number; nothing where
+        nothing of it is rated.
+        """
+        with self._network.guard.private():
+            model, document = self._connected(), self._profile.read()
+            exchange = self.exchange(model, document)
+            if not exchange.ratings:
+                return ()
+            unit, values = exchange.card.space.encoder.unit, exchange.profile.point.tolist()
+            pairs = zip(model.ends, values, strict=True)
+            return tuple(Bar(*names, 0.0, unit, value) for names, value in pairs)
+
+    def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
+        """Return what a fresh signal of epsilon and k would tell and give. Public; needs a
+        connection, and draws nothing.
+
+        Raises ParameterError for an epsilon or k out of range.
+        """
+        from askew.retrieval.offset_rule import offsets_of  # a question does without
+
+        card = self._connected().card
+        exact = noise_for(card, replace(self.settings, epsilon_per_rating=epsilon, k=k)).epsilon
+        rate, dimension = float(exact), card.space.dimension
+        reach = np.linspace(-4 / rate, 4 / rate, _PICTURE)
+        density = rate / 2 * np.exp(-rate * np.abs(reach))
+        offsets = tuple(map(tuple, offsets_of(rate, dimension, k).tolist()))
+        return SignalPreview(
+            epsilon=epsilon,
+            k=k,
+            one_rating=exact,
+            at_median=exact * Fraction(card.median_distance),
+            between_any_two=exact * card.space.diameter,
+            noise=NoisePicture(tuple(reach.tolist()), tuple(density.tolist()), offsets),
+        )
+
+    def _connected(self) -> Model:
+        if self._model is None:
+            raise ParameterError("connection", None, "made first, by `connect`")
+        return self._model
+
+    def exchange(self, model: Model, document: ProfileDocument) -> Exchange:
+        """Return a person with a catalog, which has met what they met."""
+        whole = self.with_received(model, document.received)
+        return whole.exchange(document, self.settings, self._network.guard)
+
+    def reason(self, model: Model | None = None) -> str:
+        """Say how a question is answered: by the settings alone. "" before `connect`."""
+        model, settings = model or self._model, self.settings
+        if model is None:
+            return ""
+        whole = model.n_held == model.card.n_items
+        if settings.mode == "ask":
+            epsilon = float(settings.epsilon_per_rating)
+            beside = "; this device holds every item, and ranks them for nothing in mode held"
+            asked = f"one signal at epsilon {epsilon:g} a rating, k {settings.k}"
+            return asked + (beside if whole else "")
+        part = "all" if whole else f"the first {model.n_held:,} of"
+        held = f"{part} {model.card.n_items:,} items ({_bytes(model.size)}) are held and ranked"
+        return f"{held} here; nothing is drawn, charged or sent"
+
+    # What an answer leaves on the device
+
+    def met(
+        self, exchange: Exchange, model: Model, reply: bytes, query: Query
+    ) -> tuple[Slate, ProfileDocument]:
+        """Read an answer, keep its items that this device does not hold, and return the profile."""
+        slate = self._network.decoded(reply, query, model.card)
+        exchange.check_slate(slate)
+        new, version = model.received_in(slate), model.card.space.version
+        if not new:
+            return slate, self._profile.read()
+        return slate, self._profile.change(lambda document: document.receiving(version, new))
+
+    def keep(self, answer: Answer) -> Answer:
+        """Remember an answer, on this device alone."""
+        labels = tuple([result.title for result in answer.results])
+        month = "" if answer.departure is None else answer.departure.month
+        past = PastAnswer(self._today(), month, labels, answer.pick.title)
+        self._profile.change(lambda document: document.answered(past))
+        return answer
+
+
+class Taste:
+    """The taste of one profile at a server whose catalog is held. Implements Subject."""
+
+    def __init__(self, titles: Titles, model: Model, document: ProfileDocument) -> None:
+        self._titles, self._model, self._document = titles, model, document
+        self.source = titles.exchange(model, document)
+        self.sends = titles.settings.mode == "ask"
+
+    def priced(self, cost: Cost) -> Cost:
+        """Return it with what a taste's signal tells between people, by the server's numbers."""
+        card, told = self._model.card, replace(cost, reason=self._titles.reason(self._model))
+        if not cost.sends:
+            return told
+        median, wanted = Fraction(card.median_distance), self.source.mechanism.epsilon
+        return replace(told, median=median, diameter=card.space.diameter, wanted=wanted)
+
+    def query(self, signal: Signal) -> Query:
+        """Return the question by this signal, about what is held."""
+        return Query(signal, self.source.k, catalog_date=self._model.catalog_date)
+
+    def drawing(self, draw: Callable[[], _Value]) -> _Value:
+        """Draw: the ledger finds it again."""
+        return draw()
+
+    def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> Answer:
+        """Return the best of what is held, was met, and came. What came is kept, and so is the
+        answer. Raises a WireError for a hostile reply, of which nothing is kept.
+        """
+        exchange, came, departure = self.source, frozenset[int](), None
+        if reply is not None and query is not None:
+            slate, document = self._titles.met(exchange, self._model, reply, query)
+            whole = self._titles.with_received(self._model, document.received)
+            came = frozenset(whole.places_of(slate))
+            departure = _departure(exchange, query, cost)
+            same = document.ratings == self._document.ratings
+            if exchange.catalog is not whole.catalog or not same:
+                exchange = self._titles.exchange(self._model, document)
+        ranking = exchange.rank_all(self._titles.settings.k)
+        return self._titles.keep(
+            Answer(
+                cost=replace(cost, spent=cost.spent_after),
+                departure=departure,
+                source=exchange.card.source,
+                simulated=exchange.card.simulated,
+                results=_results(exchange, ranking, came),
+                used=len(exchange.ratings),
+                unused=exchange.unused,
+            )
+        )
+
+
+def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
+    """Return what leaves, beside what is true."""
+    return Departure(
+        values=query.signal.values,
+        mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
+        month=cost.month,
+        fresh=cost.fresh,
+        point=tuple(query.signal.point().tolist()),
+        true_point=tuple(exchange.profile.point.tolist()),
+    )
+
+
+def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Result, ...]:
+    """Return the private ranking as lines, best first, the pick marked."""
+    pick, reasons = ranking.best, _reasons(exchange, ranking)
+    return tuple(
+        [
+            Result(
+                place=place,
+                title=exchange.catalog.items[item].label,
+                seen=item in exchange.ratings,
+                picked=item == pick,
+                score=ranking.scores[item],
+                why=f"number {place} of these for you{reason}",
+                came=item in came,
+            )
+            for place, (item, reason) in enumerate(zip(ranking.order, reasons, strict=True), 1)
+        ]
+    )
+
+
+def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
+    """Return for each item in order the like that adds most to its score, if any does."""
+    catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
+    liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
+    order = list(ranking.order)
+    shares = catalog.scoring[order] @ catalog.vectors[liked].T  # (k, n)
+    shares[np.equal.outer(order, liked)] = 0  # an item is no reason for itself
+    if not liked:
+        return [""] * len(order)
+    best = zip(shares.argmax(axis=1).tolist(), shares.max(axis=1).tolist(), strict=True)
+    return [
+        f", most of all because you like {catalog.items[liked[at]].label}" if most > 0 else ""
+        for at, most in best
+    ]
+
+
+def _bytes(size: int) -> str:
+    """Write a size to be read: "31 kB"."""
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

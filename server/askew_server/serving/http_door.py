@@ -1,0 +1,270 @@
+"""The same methods over plain HTTP, for callers without gRPC: a web page, a phone, curl.
+
+A call is a POST of its message, as the Connect protocol has it for unary calls:
+
+    POST /askew.wire.v1.Retrieval/Retrieve       content-type: application/proto
+    200, the reply's bytes; or an error's status, with {"code": ..., "message": ...}
+
+Files are read by GET: what devices hold at /catalog/2026-11-23.whole, and with `web` the page at /.
+Slow headers, slow readers and many connections are for the proxy in front to bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any, Protocol, runtime_checkable
+
+import grpc
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from askew.errors import AccessError, Malformed, Overloaded, StaleSpace, WireError
+from askew_server.serving.call import Service
+from askew_server.serving.certificates import Certificates
+from askew_server.serving.grpc_door import REQUEST_BYTES
+from askew_server.serving.methods import Method
+from askew_server.serving.metrics import Observer
+from askew_server.serving.settings import Http
+
+_PROTO = "application/proto"
+_HTTP_STATUS: Mapping[grpc.StatusCode, int] = {  # of the Connect protocol
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+}
+_PAGE_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-cache",
+    "connection": "close",
+}
+_ASKED = ("content-type", "connect-protocol-version", "connect-timeout-ms", "range")
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+@runtime_checkable
+class HasFiles(Protocol):
+    """A service with files that devices hold."""
+
+    def catalog_file(self, catalog_date: int, part: str) -> bytes:
+        """One that was in force on a Monday. Raises a WireError."""
+
+
+def http_app(
+    services: Sequence[Service],
+    methods: Mapping[str, Mapping[str, Method]],
+    config: Http,
+    observer: Observer,
+) -> Starlette:
+    """Return the application. Raises AccessError where the page is asked for and is not here."""
+    routes: list[BaseRoute] = [
+        Route(f"/{service}/{name}", _call(method), methods=["POST"])
+        for service, own in methods.items()
+        for name, method in own.items()
+    ]
+    routes += [
+        Route("/catalog/{day}.{part}", _catalog(service, observer))
+        for service in services
+        if isinstance(service, HasFiles)
+    ]
+    if config.web:
+        folder = files("askew_server.serving").joinpath("web")
+        if not folder.joinpath("index.html").is_file():
+            raise AccessError("this installation has no page: --web is of no use")
+        routes.append(Mount("/", _Page(directory=str(folder), html=True)))
+    around = [Middleware(_ClosedForPages)]
+    if config.origins:
+        around.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=config.origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=_ASKED,
+            )
+        )
+    return Starlette(routes=routes, middleware=around)
+
+
+def _call(method: Method) -> Callable[[Request], Any]:
+    async def endpoint(request: Request) -> Response:
+        waits = request.headers.get("connect-timeout-ms", "")
+        remaining = int(waits) / 1000 if re.fullmatch("[0-9]{1,10}", waits) else None
+        is_read = False
+
+        async def message() -> bytes:
+            nonlocal is_read
+            whole = await _message(request)
+            is_read = True
+            return whole
+
+        reply = await method.reply(
+            message(), lambda: request.headers.getlist("authorization"), remaining
+        )
+        if isinstance(reply, bytes):
+            return Response(reply, media_type=_PROTO)
+        code, text = reply
+        name = "canceled" if code is grpc.StatusCode.CANCELLED else code.name.lower()
+        said = None if is_read else {"connection": "close"}
+        return JSONResponse({"code": name, "message": text}, _HTTP_STATUS.get(code, 500), said)
+
+    return endpoint
+
+
+async def _message(request: Request) -> bytes:
+    """Return a message, whole. Raises Malformed, and Overloaded as soon as it is too long."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _PROTO:
+        raise Malformed(f"a call has the content-type {_PROTO}")
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Malformed("a call has no content-encoding")
+    message = b""
+    async for piece in request.stream():
+        message += piece
+        if len(message) > REQUEST_BYTES:
+            raise Overloaded(f"a message has at most {REQUEST_BYTES} bytes")
+    return message
+
+
+def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Response]:
+    def part_of(request: Request) -> Response:
+        """A file that devices hold, or the one range of it that is asked for."""
+        try:
+            day = date.fromisoformat(request.path_params["day"]).toordinal() - _EPOCH
+            file = service.catalog_file(max(0, day), request.path_params["part"])
+        except StaleSpace:  # a date for which there is no model
+            return _refused(HTTPStatus.CONFLICT)
+        except (ValueError, WireError):
+            return _refused(HTTPStatus.NOT_FOUND)
+        common = {"accept-ranges": "bytes", "cache-control": "public, max-age=300"}
+        kind, size = "application/octet-stream", len(file)
+        wanted = re.fullmatch(r"bytes=(\d{1,15})-(\d{0,15})", request.headers.get("range", ""))
+        if wanted is None:
+            return Response(file, headers=common, media_type=kind)
+        start, end = int(wanted[1]), min(size, int(wanted[2] or size) + 1)
+        if start >= end:
+            status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+            return _refused(status, {"content-range": f"bytes */{size}"})
+        inside = {"content-range": f"bytes {start}-{end - 1}/{size}", **common}
+        return Response(file[start:end], HTTPStatus.PARTIAL_CONTENT, inside, kind)
+
+    async def endpoint(request: Request) -> Response:
+        response = part_of(request)
+        observer.fetched(response.status_code)
+        return response
+
+    return endpoint  # type: ignore[return-value]
+
+
+def _refused(status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{status.phrase}\n", status, headers)
+
+
+class _Page(StaticFiles):
+    def file_response(self, *words: Any, **options: Any) -> Response:
+        """Return a file of the page, with its policy."""
+        response = super().file_response(*words, **options)
+        response.headers.update(_PAGE_HEADERS)
+        return response
+
+
+class _ClosedForPages:
+    """Closes the connection after each reply to a page, since a page cannot: while it ranks in
+    private, none is open. Says of each reply that it is what it says, and not to be kept.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked = Headers(scope=scope)
+        is_page = "origin" in asked or "sec-fetch-mode" in asked
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                said = MutableHeaders(scope=message)
+                said["x-content-type-options"] = "nosniff"
+                said.setdefault("cache-control", "no-store")
+                if is_page:
+                    said["connection"] = "close"
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+
+class HttpDoor(uvicorn.Server):
+    """Answers by an application on a socket that is bound, until it is stopped."""
+
+    def __init__(
+        self, app: ASGIApp, bound: socket.socket, certificates: Certificates | None, grace: float
+    ) -> None:
+        tls: dict[str, Any] = {}
+        if certificates is not None:
+            tls["ssl_certfile"] = certificates.tls.certificate
+            tls["ssl_keyfile"] = certificates.tls.key
+        super().__init__(
+            uvicorn.Config(
+                app,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=75,  # longer than the proxy keeps one
+                timeout_graceful_shutdown=max(1, round(grace)),
+                **tls,
+            )
+        )
+        self._certificates, self._bound = certificates, bound
+        self._task: asyncio.Task[None] | None = None
+        self.port: int = bound.getsockname()[1]
+
+    async def start(self) -> None:
+        """Answer from now on."""
+        self._task = asyncio.create_task(self.serve([self._bound]))
+        while not (self.started or self._task.done()):  # noqa: ASYNC110  # uvicorn has no event for it
+            await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        """Take no more connections, and finish what is under way."""
+        self.should_exit = True
+        if self._task is not None:
+            await self._task
+
+    def renew(self) -> None:
+        """Show the new certificate to new connections."""
+        if self.config.ssl is not None and self._certificates is not None:
+            tls = self._certificates.tls
+            self.config.ssl.load_cert_chain(tls.certificate, tls.key)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the process."""
+        yield

@@ -1,0 +1,191 @@
+"""A server as one process with one event loop: its doors, its queues and its timers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import grpc.aio
+
+from askew.errors import ParameterError
+from askew_server.serving.admission import Admission
+from askew_server.serving.call import QueueName, Service
+from askew_server.serving.certificates import Certificates
+from askew_server.serving.grpc_door import Health, grpc_server
+from askew_server.serving.http_door import HttpDoor, http_app
+from askew_server.serving.log import log_event
+from askew_server.serving.methods import methods_of
+from askew_server.serving.metrics import Observer, published
+from askew_server.serving.ports import bound_socket
+from askew_server.serving.settings import ServerConfig, second_ports
+
+_EVERY = 5.0  # seconds between two looks at files
+_WITH_PARENT = "ASKEW_WITH_PARENT"  # set, the server stops when its standard input closes
+
+Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
+"""What runs beside the services until the server stops; SIGHUP sets the event that it is given."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers. look: what a timer does."""
+
+    port: int
+    http_port: int | None
+    look: Callable[[], Coroutine[None, None, None]]
+
+
+async def serve(
+    services: Sequence[Service],
+    config: ServerConfig,
+    announce: Callable[[int, int | None], None],
+    *,
+    beside: Beside | None = None,
+    observer: Observer | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, or until standard input closes where the environment has
+    ASKEW_WITH_PARENT: when whoever started the server ends. Calls under way end within `grace`.
+
+    announce(port, that of HTTP) is called once, when the server answers. SIGHUP wakes what runs
+    beside, and ends nothing where nothing does. Raises OSError for a taken port.
+    """
+    observer = observer if observer is not None else Observer()
+    stop, wake = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, wake.set)
+    with published(config.metrics.host, config.metrics.port, observer) as numbers:
+        async with running(services, config, observer) as server:
+            tasks = [loop.create_task(_every_look(server))]
+            if beside is not None:
+                tasks.append(loop.create_task(beside(wake)))
+            announce(server.port, server.http_port)
+            log_event("ready", port=server.port, http_port=server.http_port, metrics_port=numbers)
+            if os.environ.get(_WITH_PARENT):
+                await _stop_when_input_closes(stop)
+            await stop.wait()
+            log_event("stopping")
+            for task in tasks:
+                task.cancel()
+    log_event("stopped")
+
+
+@asynccontextmanager
+async def running(
+    services: Sequence[Service],
+    config: ServerConfig,
+    observer: Observer | None = None,
+    grace: float | None = None,
+) -> AsyncIterator[Running]:
+    """Answer at both doors; at the end turn new calls away, and finish those under way within
+    `grace` seconds, by default those of the configuration.
+
+    Raises OSError, which says why a port is none, and AccessError for a certificate that is no use.
+    """
+    observer = observer if observer is not None else Observer()
+    grace = config.grace if grace is None else grace
+    certificates = None
+    if config.tls is not None:
+        certificates = Certificates(config.tls, observer.certificates_refused)
+        observer.shows_certificate(lambda: certificates.days_left if certificates else 0.0)
+    queues = {
+        QueueName.ANSWERS: Admission("answers", config.answers, observer),
+        QueueName.ANALYSTS: Admission("analysts", config.analysts, observer),
+    }
+    methods = methods_of(services, queues, observer)
+    app = None
+    if config.http is not None:
+        app = http_app(services, methods, config.http, observer)
+    server, health = grpc_server(methods), Health(services, observer)
+    health.answer_on(server)
+    try:
+        port, bound = _listening(server, config, certificates)
+    except BaseException:
+        # gRPC 1.85 corrupts memory where a server ends that never started.
+        await server.start()
+        await server.stop(None)
+        raise
+    http = None
+    await server.start()
+    if app is not None and bound is not None:
+        http = HttpDoor(app, bound, certificates, grace)
+        await http.start()
+    await health.look()
+
+    async def look() -> None:
+        await health.look()
+        if certificates is not None and certificates.look() and http is not None:
+            http.renew()
+
+    try:
+        yield Running(port, None if http is None else http.port, look)
+    finally:
+        await health.stop()
+        await asyncio.gather(server.stop(grace), *([] if http is None else [http.stop()]))
+        for queue in queues.values():
+            queue.stop()
+
+
+def _listening(
+    server: grpc.aio.Server, config: ServerConfig, certificates: Certificates | None
+) -> tuple[int, socket.socket | None]:
+    """Return the port of gRPC, and for HTTP, if it has a door, a socket on the next one. Where any
+    port will do, two that follow each other. Raises OSError, which says why not.
+    """
+    taken: OSError | None = None
+    for number in second_ports(config.port):
+        bound = None
+        try:
+            if config.http is not None:
+                bound = bound_socket(config.host, number)
+            port = config.port if bound is None else bound.getsockname()[1] - 1
+            address = f"[{config.host}]:{port}" if ":" in config.host else f"{config.host}:{port}"
+            with suppress(RuntimeError):
+                if certificates is None:
+                    return server.add_insecure_port(address), bound
+                return server.add_secure_port(address, certificates.credentials()), bound
+            bound_socket(config.host, port).close()  # gRPC does not say why not
+            raise OSError(f"cannot listen on {address}: gRPC refuses this address")
+        except OSError as error:
+            taken = error
+            if bound is not None:
+                bound.close()
+            elif not config.port:  # any would have done, so it is the host
+                break
+    raise taken or AssertionError
+
+
+def tell(line: str) -> None:
+    """Say a line to a person at a terminal, or to a parent. Elsewhere nothing but the log is said,
+    which is JSON from its first line on.
+    """
+    with suppress(OSError, ValueError, AttributeError):  # there may be nobody
+        if sys.stdout.isatty() or os.environ.get(_WITH_PARENT):
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+
+
+async def _every_look(server: Running) -> None:
+    while True:
+        await asyncio.sleep(_EVERY)
+        await server.look()
+
+
+async def _stop_when_input_closes(stop: asyncio.Event) -> None:
+    """Set `stop` when a pipe from the parent closes, as it does however the parent ends."""
+
+    class Watch(asyncio.Protocol):
+        def connection_lost(self, _: Exception | None) -> None:
+            stop.set()
+
+    try:
+        await asyncio.get_running_loop().connect_read_pipe(Watch, sys.stdin)
+    except ValueError:
+        raise ParameterError(_WITH_PARENT, "this standard input", "used with a pipe") from None

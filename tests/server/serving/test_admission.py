@@ -1,0 +1,177 @@
+"""A bounded queue of jobs with a deadline, before the threads of a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from threading import Event
+
+import pytest
+
+from askew.errors import Overloaded, TooSlow, Unreachable
+from askew_server.serving.admission import Admission
+from askew_server.serving.call import Job
+from askew_server.serving.metrics import Observer
+from askew_server.serving.settings import QueueLimits
+
+PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should
+MakeQueue = Callable[..., Admission]
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Gate:
+    """A job that lasts until it is told to end."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = Event(), Event()
+
+    def run(self) -> bytes:
+        self.begun.set()
+        assert self.ended.wait(PATIENCE)
+        return b"made"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def observer() -> Observer:
+    return Observer()
+
+
+@pytest.fixture
+def queue_of(clock: Clock, observer: Observer) -> Iterator[MakeQueue]:
+    queues: list[Admission] = []
+
+    def make(threads: int = 1, waiting: int = 64) -> Admission:
+        limits = QueueLimits(threads=threads, waiting=waiting)
+        queues.append(Admission(f"queue {len(queues)}", limits, observer, clock))
+        return queues[-1]
+
+    yield make
+    for each in queues:
+        each.stop()
+
+
+async def settled(queue: Admission, taken: int) -> None:
+    """A slot is given back by the job's thread, an instant after its reply is here."""
+    async with asyncio.timeout(PATIENCE):
+        while queue.taken != taken:  # noqa: ASYNC110  # no event says so, and none is needed
+            await asyncio.sleep(0)
+
+
+async def started(queue: Admission, gate: Gate, cost: int = 1) -> asyncio.Task[bytes]:
+    """A caller who was admitted."""
+    task = asyncio.create_task(queue.run(Job(gate.run, cost=cost), None))
+    await asyncio.sleep(0)
+    return task
+
+
+async def test_a_job_makes_the_reply_or_fails_and_gives_its_slot_back(queue_of: MakeQueue) -> None:
+    def fail() -> bytes:
+        raise LookupError
+
+    queue = queue_of()
+    assert await queue.run(Job(lambda: b"made"), 1.0) == b"made"
+    with pytest.raises(LookupError):
+        await queue.run(Job(fail), 1.0)
+    await settled(queue, 0)
+    with pytest.raises(TooSlow):
+        await queue.run(Job(lambda: b""), 0.0)
+    assert queue.taken == 0
+
+
+async def test_a_caller_who_goes_away_makes_no_room(queue_of: MakeQueue) -> None:
+    """Planted bug: the slot is given back when the caller's wait is over."""
+    queue, gate = queue_of(waiting=0), Gate()
+    caller = await started(queue, gate)
+    assert await asyncio.to_thread(gate.begun.wait, PATIENCE)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    with pytest.raises(Overloaded):
+        await queue.run(Job(lambda: b""), 1.0)
+    gate.ended.set()
+    await settled(queue, 0)
+    assert await queue.run(Job(lambda: b"next"), 1.0) == b"next"
+
+
+async def test_a_caller_who_goes_away_before_the_job_begins_leaves_no_work(
+    queue_of: MakeQueue,
+) -> None:
+    queue, busy, waiting = queue_of(), Gate(), Gate()
+    first, second = await started(queue, busy), await started(queue, waiting)
+    second.cancel()
+    await settled(queue, 1)
+    busy.ended.set()
+    await first
+    await settled(queue, 0)
+    assert not waiting.begun.is_set()
+
+
+async def test_no_work_begins_after_its_deadline(queue_of: MakeQueue, clock: Clock) -> None:
+    """Planted bug: the thread does not look at the clock."""
+    queue, busy, late = queue_of(), Gate(), Gate()
+    first = await started(queue, busy)
+    late.ended.set()
+    second = asyncio.create_task(queue.run(Job(late.run), 5.0))
+    await settled(queue, 2)
+    clock.now += 5.0
+    busy.ended.set()
+    await first
+    with pytest.raises(TooSlow, match="before the work began"):
+        await second
+    await settled(queue, 0)
+    assert not late.begun.is_set()
+
+
+async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(
+    queue_of: MakeQueue, observer: Observer
+) -> None:
+    """Planted bug: any number may wait."""
+    queue, gate = queue_of(threads=2, waiting=3), Gate()
+    callers = [await started(queue, gate) for _ in range(5)]
+    with pytest.raises(Overloaded, match="too many calls are under way"):
+        await queue.run(Job(lambda: b""), 9.0)
+    numbers = ("askew_admission_slots_taken", "askew_admission_refused_total")
+    found = [observer.registry.get_sample_value(each, {"queue": "queue 0"}) for each in numbers]
+    assert found == [5, 1]
+    gate.ended.set()
+    await asyncio.gather(*callers)
+    await settled(queue, 0)
+
+
+async def test_a_dear_job_takes_its_cost_and_is_let_in_alone(queue_of: MakeQueue) -> None:
+    queue, gate = queue_of(waiting=3), Gate()
+    dear = await started(queue, gate, cost=3)
+    with pytest.raises(Overloaded):
+        await queue.run(Job(lambda: b"", cost=2), 9.0)
+    gate.ended.set()
+    await dear
+    await settled(queue, 0)
+    assert await queue.run(Job(lambda: b"made", cost=99), 9.0) == b"made"
+
+
+async def test_a_queue_that_stops_ends_what_waits_and_takes_nothing(queue_of: MakeQueue) -> None:
+    queue, busy, waiting = queue_of(), Gate(), Gate()
+    first, second = await started(queue, busy), await started(queue, waiting)
+    queue.stop()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    # UNAVAILABLE: a device asks again, unlike at a full queue.
+    with pytest.raises(Unreachable, match="the server is stopping"):
+        await queue.run(Job(lambda: b""), 1.0)
+    busy.ended.set()
+    await first
+    await settled(queue, 0)
