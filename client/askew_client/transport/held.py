@@ -48,12 +48,12 @@ class KeptLibrary:
         self._checked: tuple[bytes, _Read] | None = None  # just now
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """What is held; fetched where nothing is, or it is too old."""
+        """Return what is held; fetched where nothing is, or it is too old."""
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._catalog, file)
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """The same of a server of places."""
+        """Return the rows of a server of places; fetched where none is held, or it is too old."""
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
 
@@ -89,15 +89,15 @@ class KeptLibrary:
         return CachedRows(card, {}, monday, len(reply))
 
     async def forget_metric_card(self) -> None:
-        """The next question fetches it."""
+        """Let the next question fetch the card."""
         await asyncio.to_thread(self.cache.forget_metric_card)
 
     def _kept_card(self, today: int) -> CachedRows | None:
-        found = self.cache.metric_card()
-        if found is None or not usable(found[0], today):
+        kept = self.cache.metric_card()
+        if kept is None or not usable(kept[0], today):
             return None
         try:
-            return CachedRows(metric_card_of(found[1]), {}, found[0], len(found[1]))
+            return CachedRows(metric_card_of(kept[1]), {}, kept[0], len(kept[1]))
         except WireError:  # damaged
             return None
 
@@ -106,7 +106,7 @@ class KeptLibrary:
         self._checked = (body, _read(body))
 
     def _catalog(self, file: CachedFile) -> CachedCatalog:
-        """What a file says; what was checked just now is not read again."""
+        # What was checked just now is not read again.
         card, catalog = self._known(file)
         if isinstance(card, MetricCard) or isinstance(catalog, Mapping):
             raise OtherKind(
@@ -126,7 +126,7 @@ class KeptLibrary:
 
 
 def _read(body: bytes) -> _Read:
-    """The card of a body, and its items or rows. Raises Malformed for any other."""
+    """Return the card of a body, and its items or rows. Raises Malformed for any other."""
     from askew.wire.catalog_file import catalog_from_body  # brings numpy
     from askew.wire.rows_file import rows_from_body
 
