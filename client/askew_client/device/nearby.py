@@ -79,6 +79,7 @@ class Nearby:
         self.card_date = 0
         self._held: CachedRows | None = None
         self._no_rows = False  # this server has none within the byte budget
+        self._has_looked = False  # for kept rows: each look puts the next moment off
 
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on; the places are told for themselves."""
@@ -132,7 +133,8 @@ class Nearby:
             self._held = None
         if self._held is None and (mode == "held" or (mode == "auto" and proposed)):
             await self._fetch_rows(fetch=fetch)
-        elif self._held is None and fetch:
+        elif self._held is None and fetch and not self._has_looked:
+            self._has_looked = True
             with self.network.public_work():
                 self._held = await self._library.kept_rows(self._today())
         held = self._held
@@ -167,6 +169,7 @@ class Nearby:
         another server.
         """
         held, self.card, self._held, self._no_rows = self._held, None, None, False
+        self._has_looked = False
         with suppress(CacheError):  # it is tried again when that question is refused
             await self._library.forget_metric_card()
             if held is not None:
