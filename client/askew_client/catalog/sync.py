@@ -135,7 +135,7 @@ class CatalogSync:
         """What the source offers this device for a Monday, and the bytes that it took to see."""
         seen: list[FileHead] = []
         missing: NotFound | OtherKind = NotFound("catalog file")
-        for part in Part:
+        for part in (Part.WHOLE, Part.DEFAULT):
             try:
                 beginning = await self._source.read(catalog_date, part, 0, HEAD_BYTES)
             except (NotFound, OtherKind) as error:

@@ -1,8 +1,9 @@
 """The one path of a question: what it costs, the signal, the connection, the ranking.
 
 A question about titles and one near a place differ in their subject alone. What is fetched is
-fetched before a cost is shown, and never between showing and asking. All that is private is done
-before the connection or after it.
+fetched before a cost is shown, and never between showing and asking, but for live values of
+everything: they are fetched when somebody asks. All that is private is done before the connection
+or after it.
 """
 
 from __future__ import annotations
@@ -86,8 +87,13 @@ class Subject(Protocol[_Answer_co]):
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
         """Draw, and keep what has to be found again if no answer comes."""
 
+    async def fetch(self) -> bytes | None:
+        """Return what a question that sends nothing fetches, the same for everybody, if it does."""
+
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> _Answer_co:
-        """Rank what is held, with what the reply brought. Raises WireError for a hostile reply."""
+        """Rank what is held, with what the reply brought, or what was fetched where there is no
+        query. Raises WireError for a hostile reply.
+        """
 
 
 class Question(Protocol[_Answer_co]):
@@ -195,7 +201,8 @@ class Asker:
                 if not subject.sends:
                     cost = self.cost(subject)
                     agreed(cost)
-                    return await in_thread(subject.rank, None, None, cost)
+                    fetched = await subject.fetch()
+                    return await in_thread(subject.rank, fetched, None, cost)
                 query, request, cost = await in_thread(self._prepared, subject, agreed)
                 reply = await self._network.retrieve(request)
                 return await in_thread(subject.rank, reply, query, cost)
