@@ -87,13 +87,11 @@ class Subject(Protocol[_Answer_co]):
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
         """Draw, and keep what has to be found again if no answer comes."""
 
-    async def fetch(self) -> bytes | None:
-        """Return what a question that sends nothing fetches, the same for everybody, if it does."""
+    async def fetch(self) -> None:
+        """Fetch what a question that sends nothing still needs, the same for everybody."""
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> _Answer_co:
-        """Rank what is held, with what the reply brought, or what was fetched where there is no
-        query. Raises WireError for a hostile reply.
-        """
+        """Rank what is held, with what the reply brought. Raises WireError for a hostile reply."""
 
 
 class Question(Protocol[_Answer_co]):
@@ -201,8 +199,8 @@ class Asker:
                 if not subject.sends:
                     cost = self.cost(subject)
                     agreed(cost)
-                    fetched = await subject.fetch()
-                    return await in_thread(subject.rank, fetched, None, cost)
+                    await subject.fetch()
+                    return await in_thread(subject.rank, None, None, cost)
                 query, request, cost = await in_thread(self._prepared, subject, agreed)
                 reply = await self._network.retrieve(request)
                 return await in_thread(subject.rank, reply, query, cost)

@@ -292,7 +292,7 @@ class NearSubject:
         unnamed: NamedPlace | None = None,
     ) -> None:
         self._nearby, self._card, self._preferences = nearby, card, preferences
-        self._document, self._unnamed = document, unnamed
+        self._document, self._unnamed, self._held = document, unnamed, held
         self.source, self.sends, self._fetches = source, sends, fetches
         self._rows: Mapping[str, Collection] = {} if held is None else held.rows
         # On axes a question names the Monday of their card, which a map has no need of.
@@ -347,11 +347,10 @@ class NearSubject:
         self._nearby.profile.change(charged)
         return drawn[0]
 
-    async def fetch(self) -> bytes | None:
-        """Return the file of live values, by a connection that is closed."""
-        if not self._fetches:
-            return None
-        return await self._nearby.library.live_values(self._catalog_date)
+    async def fetch(self) -> None:
+        """Fetch the live values of everything, if they come as a file."""
+        if self._fetches and self._held is not None:
+            self._rows = self._nearby.live_rows = await self._nearby.library.live(self._held)
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> tuple[NearAnswer, ...]:
         """Return the best k of each collection that was asked, of what is held and what came.
@@ -361,10 +360,6 @@ class NearSubject:
         """
         nearby, asked = self._nearby, self._card.asked(self.source.collection)
         if reply is None or query is None:
-            if reply is not None:
-                from askew.wire.live_file import with_live_values  # numpy
-
-                self._rows = nearby.live_rows = with_live_values(self._card, self._rows, reply)
             with nearby.network.guard.private():
                 return tuple(self.ranked(each, (), cost) for each in asked)
         slates = nearby.network.decoded_places(reply, query, self._card, self._rows)

@@ -64,12 +64,15 @@ class KeptLibrary:
             return None if file is None else await asyncio.to_thread(self._rows, file)
         return None
 
-    async def live_values(self, catalog_date: int) -> bytes:
-        """Return the file of live values of rows that are held: one request, of the same size
-        whatever a card says.
+    async def live(self, held: CachedRows) -> Mapping[str, Collection]:
+        """Return rows that are held with their live values: one request, of the same size whatever
+        a card says, read when its connection is closed.
         """
+        from askew.wire.live_file import with_live_values  # brings numpy
+
         async with self._source:
-            return await self._source.read(catalog_date, Part.LIVE, 0, LIVE_FILE_BYTES)
+            file = await self._source.read(held.catalog_date, Part.LIVE, 0, LIVE_FILE_BYTES)
+        return await asyncio.to_thread(with_live_values, held.card, held.rows, file)
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday."""

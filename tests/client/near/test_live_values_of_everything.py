@@ -15,7 +15,7 @@ from raised import raised
 from served_rows import ServedModel, proposing, rows_model
 from small_collections import GERMANY, cafes, posts
 
-from askew.catalog.attributes import Flags, Numbers
+from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import HEAD_BYTES, LIVE_BYTES, LIVE_FILE_BYTES, Part, file_of
 from askew.errors import Malformed, WireError
 from askew.protocol.modes import ServingMode
@@ -39,7 +39,7 @@ MODEL = rows_model(mode=ServingMode.HELD)
 def changed(model: MetricModel, seed: int) -> MetricModel:
     """The same rows, of which live values are others."""
     rng, n = np.random.default_rng(seed), len(model.collections["cafes"])
-    values = {
+    values: dict[str, Column] = {
         "open": Flags(rng.integers(-1, 2, n).astype(np.int8)),
         "free": Numbers(np.where(rng.random(n) < 0.5, np.nan, rng.integers(0, 9, n)).astype("f4")),
     }
@@ -187,9 +187,11 @@ async def test_devices_ask_where_the_file_is_too_long_or_their_host_has_none(
     demo = places_model().card
     held = tuple(replace(each, mode=ServingMode.HELD) for each in demo.collections)
     assert replace(demo, collections=held).in_live_file == ()
-    far = replace(SETTINGS, held_from="https://files.example")
-    assert (await near_cost(device_at(ServedModel(MODEL), tmp_path / "far", far), "cafes", BERLIN)).sends
+    static = replace(SETTINGS, held_from="https://files.example")
+    for name, n, own in (("long", 953, SETTINGS), ("static", 300, static)):
+        server = ServedModel(rows_model(n=n, mode=ServingMode.HELD))
+        cost = await near_cost(device_at(server, tmp_path / name, own), "cafes", BERLIN)
+        assert cost.sends
     long = ServedModel(rows_model(n=953, mode=ServingMode.HELD))
-    assert (await near_cost(device_at(long, tmp_path / "long"), "cafes", BERLIN)).sends
     with pytest.raises(WireError):
         await long.read(4, Part.LIVE, 0, LIVE_FILE_BYTES)
