@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from askew.catalog.catalog_file import LIVE_FILE_BYTES, Part, catalog_date_of
-from askew.errors import AskewError, Malformed, OtherKind, WireError
+from askew.errors import AskewError, Malformed, NotFound, OtherKind, WireError
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard
 from askew_client.catalog.cache import CatalogCache, usable
@@ -70,8 +70,11 @@ class KeptLibrary:
         """
         from askew.wire.live_file import with_live_values  # brings numpy
 
-        async with self._source:
-            file = await self._source.read(held.catalog_date, Part.LIVE, 0, LIVE_FILE_BYTES)
+        try:
+            async with self._source:
+                file = await self._source.read(held.catalog_date, Part.LIVE, 0, LIVE_FILE_BYTES)
+        except (NotFound, OtherKind):
+            raise NotFound("file of live values") from None
         return await asyncio.to_thread(with_live_values, held.card, held.rows, file)
 
     async def forget(self, catalog_date: int) -> None:

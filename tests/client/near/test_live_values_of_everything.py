@@ -17,7 +17,8 @@ from small_collections import GERMANY, cafes, posts
 
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import HEAD_BYTES, LIVE_BYTES, LIVE_FILE_BYTES, Part, file_of
-from askew.errors import Malformed, WireError
+from askew.errors import Malformed, NotFound, OtherKind, WireError
+from askew.protocol.metric_card import ALL
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import Position
 from askew.wire.live_file import live_to_bytes, with_live_values
@@ -82,11 +83,18 @@ async def test_the_best_of_all_rows_by_the_values_of_now(
 
 
 async def test_it_is_fetched_when_somebody_asks_and_not_before(tmp_path: Path) -> None:
-    """Once a question, whatever is said before it and done after it. Planted bugs: a file that is
-    fetched to show a cost; one for each place.
+    """Once a question, by a connection that the guard knows, whatever is said before it and done
+    after it. Planted bugs: a file that is fetched to show a cost; one for each collection.
     """
     server = ServedModel(MODEL)
     device = device_at(server, tmp_path)
+    read, guarded = server.read, list[bool]()
+
+    async def watched(catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        guarded.append(device.nearby.network.guard.connected)
+        return await read(catalog_date, part, start, size)
+
+    server.read = watched  # type: ignore[method-assign]
     await device.nearby.connect()
     shown = await near_cost(device, "cafes", BERLIN)
     assert LIVE not in server.calls
@@ -99,6 +107,8 @@ async def test_it_is_fetched_when_somebody_asks_and_not_before(tmp_path: Path) -
     assert server.calls[before:] == [LIVE]
     await near_all(device, BERLIN)
     assert server.calls[before:] == [LIVE] * 2
+    assert all(guarded)
+    assert len(guarded) == 4  # the head and the body of the rows, and these
 
 
 async def test_it_is_the_same_for_everybody(tmp_path: Path) -> None:
@@ -109,15 +119,16 @@ async def test_it_is_the_same_for_everybody(tmp_path: Path) -> None:
     for name, at, wants in (("one", BERLIN, NO_PREFERENCES), ("other", MUNICH, OPEN)):
         server = ServedModel(changed(MODEL, len(name)))
         device = device_at(server, tmp_path / name)
-        device.profile.rate("Caf\u00e9 7 \u2615", 5.0 if name == "one" else 1.0)
-        await near(device, "cafes", at, preferences=wants)
+        device.profile.rate("Café 7 ☕", 5.0 if name == "one" else 1.0)
+        question = device.nearby.question("cafes" if name == "one" else ALL, at, wants)
+        await device.asker.ask(question)
         heard.append((server.calls, len(await server.read(4, Part.LIVE, 0, LIVE_FILE_BYTES))))
     assert heard[0] == heard[1]
     assert heard[0][1] == HEAD_BYTES + 32 + 60 + 4 * 300
 
 
 def of_others(model: MetricModel) -> bytes:
-    """The live values of as many other caf\u00e9s."""
+    """The live values of as many other cafés."""
     other = proposing(cafes(n=300, seed=8), ServingMode.HELD)
     return live_of(model_of(GERMANY, [model.collections["posts"], other]))
 
@@ -163,6 +174,20 @@ async def test_a_file_that_does_not_fit_is_an_error_and_is_not_applied(
     error = (await raised(near(device, "cafes", BERLIN, shown=shown))).error
     assert isinstance(error, Malformed)
     assert device.nearby.live_rows == {}
+
+
+async def test_a_server_without_the_file_is_said_to_have_none(tmp_path: Path) -> None:
+    server = ServedModel(MODEL)
+    device = device_at(server, tmp_path)
+    shown = await near_cost(device, "cafes", BERLIN)
+
+    async def none(*_: object) -> bytes:
+        raise OtherKind("this server has no items for devices to hold", places=True)
+
+    server.read = none  # type: ignore[method-assign, assignment]
+    outcome = await raised(near(device, "cafes", BERLIN, shown=shown))
+    assert isinstance(outcome.error, NotFound)
+    assert "file of live values" in outcome.text
 
 
 def test_what_is_packed_is_what_is_unpacked() -> None:
