@@ -138,7 +138,7 @@ class CatalogSync:
         # Raises what was wrong with the last part where none is offered.
         seen: list[FileHead] = []
         missing: NotFound | OtherKind = NotFound("catalog file")
-        for part in Part:
+        for part in (Part.WHOLE, Part.DEFAULT):
             try:
                 beginning = await self._source.read(catalog_date, part, 0, HEAD_BYTES)
             except (NotFound, OtherKind) as error:

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from askew.catalog.catalog_file import catalog_date_of
-from askew.errors import AskewError, Malformed, OtherKind, WireError
+from askew.catalog.catalog_file import LIVE_FILE_BYTES, Part, catalog_date_of
+from askew.errors import AskewError, Malformed, NotFound, OtherKind, WireError
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard
 from askew_client.catalog.cache import CatalogCache, usable
@@ -43,7 +43,7 @@ class KeptLibrary:
         """Implements Library. call: makes one, by a connection that is closed when the reply is
         there; without it there is no server of places.
         """
-        self.cache, self._call = cache, call
+        self.cache, self._source, self._call = cache, source, call
         self.sync = CatalogSync(cache, source, byte_budget, SystemBits(), check=self._check)
         self._checked: tuple[bytes, _Read] | None = None  # just now
 
@@ -63,6 +63,19 @@ class KeptLibrary:
         with suppress(OtherKind):  # a catalog of titles
             return None if file is None else await asyncio.to_thread(self._rows, file)
         return None
+
+    async def live(self, held: CachedRows) -> Mapping[str, Collection]:
+        """Return rows that are held with their live values: one request, of the same size whatever
+        a card says, read when its connection is closed.
+        """
+        from askew.wire.live_file import with_live_values  # brings numpy
+
+        try:
+            async with self._source:
+                file = await self._source.read(held.catalog_date, Part.LIVE, 0, LIVE_FILE_BYTES)
+        except (NotFound, OtherKind):
+            raise NotFound("file of live values") from None
+        return await asyncio.to_thread(with_live_values, held.card, held.rows, file)
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday."""

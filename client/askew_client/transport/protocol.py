@@ -62,6 +62,9 @@ class Library(Protocol):
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
         """The same, and nothing is fetched for it."""
 
+    async def live(self, held: CachedRows) -> Mapping[str, Collection]:
+        """Return rows that are held with their live values, all of which are fetched now."""
+
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday: the server answers about other items."""
 

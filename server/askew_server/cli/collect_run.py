@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from askew.catalog.catalog_file import LIVE_BYTES
 from askew.errors import DataError, ParameterError
 from askew.protocol.modes import DEVICE_BYTES, ServingMode
 from askew.spaces.map import MetricSpace
@@ -147,6 +148,13 @@ def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
     if sum(map(len, model.collections.values())) > artifact.MOST_HELD:
         return model, [f"devices ask: they hold no more than {artifact.MOST_HELD:,} items"]
     whole = len(rows_to_bytes(model.card, model.collections))
+    numbers = [
+        replace(each.card, mode=ServingMode.HELD)
+        for each in model.collections.values()
+        if each.card.live_bytes is not None
+    ]
+    live = replace(model.card, collections=tuple(numbers)).in_live_file if numbers else ()
+    size = sum(each.live_bytes or 0 for each in numbers)
     proposed, words = {}, []
     for name, collection in model.collections.items():
         card, mode = collection.card, ServingMode.ASK
@@ -154,8 +162,14 @@ def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
         if whole > DEVICE_BYTES:
             why = f"all rows take {whole:,} bytes, and devices hold {DEVICE_BYTES:,}"
             words.append(f"devices ask for {name}: {why}")
+        elif card.live_bytes is None:
+            words.append(f"devices ask for {name}: some of its live values are words")
+        elif card.is_live and not live:
+            why = f"all live values take {size:,} bytes, and devices fetch {LIVE_BYTES:,}"
+            words.append(f"devices ask for {name}: {why}")
         elif card.is_live:
-            words.append(f"devices ask for {name}: some of its values are live")
+            mode, fetched = ServingMode.HELD, f"{size:,} bytes of live values of everything"
+            words.append(f"devices hold {name}, {rows:,} bytes, and fetch {fetched}")
         else:
             mode = ServingMode.HELD
             words.append(f"devices hold {name}, {rows:,} bytes, and send nothing")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import ceil
 
+from askew.catalog.catalog_file import LIVE_BYTES
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
@@ -135,6 +137,17 @@ class CollectionCard:
         return any(attribute.live for attribute in self.attributes)
 
     @property
+    def live_bytes(self) -> int | None:
+        """Return what all its live values take in a file, whatever they are: five flags a byte, and
+        four bytes a number. None where one is text, which has no fixed size.
+        """
+        kinds = [each.kind for each in self.attributes if each.live]
+        if not {*kinds} <= {AttributeKind.FLAG, AttributeKind.NUMBER}:
+            return None
+        flags, numbers = kinds.count(AttributeKind.FLAG), kinds.count(AttributeKind.NUMBER)
+        return flags * ceil(self.n_items / 5) + 4 * numbers * self.n_items
+
+    @property
     def value_bytes(self) -> int:
         """Return the bytes of an item in a reply to who holds its row: its id and live values."""
         return _ID_BYTES + sum(
@@ -177,6 +190,16 @@ class MetricCard:
         if not 1 <= self.max_slate_size <= MAX_SLATE:
             raise OutOfRange("max_slate_size", f"from 1 to {MAX_SLATE}")
         check_plain("the density of a rule", self.density, MAX_TEXT)
+
+    @property
+    def in_live_file(self) -> tuple[CollectionCard, ...]:
+        """Return the collections whose live values are one file: all whose rows devices hold, or
+        none where LIVE_BYTES are too few. Whoever fetches it does not say of which they ask.
+        """
+        live = [each for each in self.collections if each.is_live and each.mode is ServingMode.HELD]
+        sizes = [each.live_bytes for each in live]
+        known = [size for size in sizes if size is not None]
+        return tuple(live) if known == sizes and sum(known) <= LIVE_BYTES else ()
 
     def collection(self, which: str | int | None) -> CollectionCard:
         """Return the collection of this name or number. Raises NotFound, as for a question that

@@ -18,6 +18,7 @@ import pytest
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
+from askew.protocol import metric_card
 from askew.protocol.metric_card import Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
@@ -89,10 +90,11 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
     """The file is one that devices read, with the very card that the server has."""
     assert collect(*SHOWN) == 0
     shown = capsys.readouterr().out
-    assert "devices ask for cafes: some of its values are live" in shown
+    fetched = "and fetch 6 bytes of live values of everything"
+    assert re.search(f"devices hold cafes, [0-9,]+ bytes, {fetched}", shown)
     assert re.search("devices hold bars, [0-9,]+ bytes, and send nothing", shown)
     model = artifact.load(files / "model")
-    assert [part.mode for part in model.card.collections] == ["ask", "held"]
+    assert [part.mode for part in model.card.collections] == ["held", "held"]
     site = files / "site"
     monday = ("--week", "2026-11-23")
     assert run("publish", "--model", files / "model", *monday, "--out", site) == 0
@@ -102,12 +104,13 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "value", "asked"),
+    ("module", "name", "value", "asked", "bars"),
     [
-        (collect_run, "DEVICE_BYTES", 100, "devices ask for bars: all rows take "),
-        (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items"),
+        (collect_run, "DEVICE_BYTES", 100, "devices ask for bars: all rows take ", "ask"),
+        (metric_card, "LIVE_BYTES", 5, "devices ask for cafes: all live values take 6", "held"),
+        (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items", "ask"),
     ],
-    ids=["more bytes than a device holds", "more items"],
+    ids=["more bytes than a device holds", "more live values", "more items"],
 )
 def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
     collect: Run,
@@ -118,12 +121,13 @@ def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
     name: str,
     value: int,
     asked: str,
+    bars: str,
 ) -> None:
     monkeypatch.setattr(module, name, value)
     assert collect(*SHOWN) == 0
     assert asked in capsys.readouterr().out
     modes = [part.mode for part in artifact.load(files / "model").card.collections]
-    assert modes == ["ask", "ask"]
+    assert modes == ["ask", bars]
 
 
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(

@@ -11,16 +11,22 @@ import numpy as np
 import pytest
 from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
+from served_rows import rows_model
 from small_collections import cafes, small_map
 
 from askew.catalog.attributes import Flags, Numbers
+from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import ArtifactError, DataError
 from askew.protocol.collection import Collection
+from askew.protocol.modes import ServingMode
+from askew.wire.live_file import with_live_values
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
 from askew_server.collections.roles import KeyColumn
 from askew_server.retrieval.served import LiveValues
+from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.retrieval import RetrievalService
 from askew_server.taste.model import directory as folder
 
 
@@ -234,3 +240,23 @@ def test_two_updates_at_once_both_last(keyed: Path) -> None:
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(one, range(6)))
     assert [values(keyed, item)[4] for item in range(6)] == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_file_of_live_values_follows_each_swap(tmp_path: Path) -> None:
+    """Rows and their file stay. Planted bug: a file that is made once."""
+    artifact.save(rows_model(mode=ServingMode.HELD), tmp_path / "model")
+    model = artifact.load(tmp_path / "model")
+    live = LiveValues(tmp_path / "model", model)
+    holder = SnapshotHolder(live.snapshot)
+    service = RetrievalService(holder)
+    rows = service.catalog_file(FIRST, Part.WHOLE)
+    for value in (1, 0):
+        write_live(live_path(tmp_path / "model", 0), with_all(value, model.collections["cafes"]))
+        assert live.refresh(pytest.fail)
+        holder.swap(live.snapshot)
+        file = service.catalog_file(FIRST, Part.LIVE)
+        found = with_live_values(model.card, model.collections, file)["cafes"]
+        assert {tuple(each.values[3:]) for each in found.listings(range(300))} == {
+            (value == 1, value)
+        }
+        assert service.catalog_file(FIRST, Part.WHOLE) == rows
