@@ -320,7 +320,11 @@ def _marks() -> Iterator[str]:
     yield ""
     said = [f"{bits_of(asked, kind):g} of {kind}" for kind in KINDS]
     weekly = bits_of(of_files, "titles")
-    yield f"Bits of one question together: {', '.join(said)}. Of files: {weekly:g} a week."
+    live = bits_of([row for row in rows if row["message"].endswith("live values")], "places")
+    yield (
+        f"Bits of one question together: {', '.join(said)}. Of files: {weekly:g} a week. Of live "
+        f"values, in place of a question: {live:g}."
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -9,9 +9,14 @@ something that nobody types. Comments right before a fence say what a reader doe
     <!-- needs: PROGRAMS -->       it is run where they are installed
     <!-- by chance -->             lines with a digit are not compared
     <!-- output -->                of a `text` fence: it is what the fence before it printed
+    <!-- heard: 2 -->              how many signals servers hear from a fence of Python; else none
 
-In what is printed, `...` stands for anything, and alone on a line for any lines. It hides no line
-that says what left the device: a page shows each of these, those with a digit too.
+In what is printed, `...` stands for anything, and alone on a line for any lines. It stands for no
+part of a line that says what left the device: a page shows each of these whole. Where draws are by
+chance, their numbers alone are not compared.
+
+The servers of a page count what they hear, at /metrics. A command that says that a signal was sent
+was heard; one that says something else, or nothing, was not.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _NOTE = re.compile(
-    r"^<!-- *(given|not run|needs|by chance|output):? *(.*?) *-->$", re.MULTILINE | re.DOTALL
+    r"^<!-- *(given|not run|needs|by chance|output|heard):? *(.*?) *-->$", re.MULTILINE | re.DOTALL
 )
 _STATED = re.compile(r"#.*?\b(\d+) (s|seconds|minutes?)\b")
 
@@ -140,19 +145,32 @@ answers() {
   done
   return 1
 }
+# Writes how many signals the servers of the page heard, and how long a file is.
+heard() {
+  local port sum=0 count
+  for port in $(grep -oshE 'metrics_port"?[=:] ?[0-9]+' "$1"/*.server | grep -oE '[0-9]+$'); do
+    count=$( (exec 3<>"/dev/tcp/127.0.0.1/$port" && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 &&
+      sed -nE 's/^askew_requests_total\{.*method="Retrieve".* ([0-9]+).*/\1/p' <&3) 2>/dev/null |
+      paste -sd+) || true
+    sum=$((sum + ${count:-0}))
+  done
+  echo "$sum $(stat -c %s "$2")"
+}
 """
 
 
 @dataclass(frozen=True)
 class Session:
     """What came of a page. printed: by each fence that ran, beside what the page says; late: times
-    that are stated and not true; left_out: programs that are not installed.
+    that are stated and not true; left_out: programs that are not installed; unheard: what was said
+    to be sent, or not, where servers counted something else.
     """
 
     code: int
     printed: list[tuple[Fence, list[str], str]]
     late: list[str]
     left_out: set[str]
+    unheard: list[str]
 
 
 def played(text: str, folder: Path, programs: Path = Path(sys.executable).parent) -> Session:
@@ -182,7 +200,10 @@ def played(text: str, folder: Path, programs: Path = Path(sys.executable).parent
             after = found[number + 1 : number + 2]
             expected = after[0].body.splitlines() if after and "output" in after[0].notes else None
             printed.append((fence, fence.printed if expected is None else expected, shown))
-    return Session(code, printed, [*_late(folder)], left_out)
+    unheard = [
+        each for number, fence in enumerate(found) for each in _unheard(folder, number, fence)
+    ]
+    return Session(code, printed, [*_late(folder)], left_out, unheard)
 
 
 def _typed(fence: Fence, number: int, folder: Path) -> Iterator[str]:
@@ -193,16 +214,24 @@ def _typed(fence: Fence, number: int, folder: Path) -> Iterator[str]:
     yield f": > {output}"
     if fence.language == "python":
         yield f"cat > {folder}/{number}.py <<'END_OF_FENCE'\n{fence.body}END_OF_FENCE"
-        yield _kept(f"python {folder}/pasted.py {folder}/{number}.py", output)
+        yield from _counted(
+            f"python {folder}/pasted.py {folder}/{number}.py", output, f"{number}-0"
+        )
         return
     for at, command in enumerate(fence.commands):
         stated = _STATED.search(command)
         if stated:
             yield f"times > {folder}/{number}-{at}.before"
-        yield _kept(command, output)
+        yield from _counted(command, output, f"{number}-{at}")
         if stated:
             seconds = int(stated[1]) * (60 if stated[2].startswith("minute") else 1)
             yield f"times > {folder}/{number}-{at}.{seconds}.after"
+
+
+def _counted(command: str, output: Path, name: str) -> Iterator[str]:
+    """A command, between two looks at what servers heard."""
+    look = f"heard {output.parent} {output} >> {output.parent}/{name}.heard"
+    yield from (look, _kept(command, output), look)
 
 
 def _kept(command: str, output: Path) -> str:
@@ -224,6 +253,7 @@ def _run(folder: Path, shift: int, home: Path, work: Path, programs: Path) -> in
         "PYTHONPATH": str(folder / "site"),
         "SESSION_SHIFT": str(shift),
         "OPENBLAS_NUM_THREADS": "1",
+        "ASKEW_SERVER_METRICS_PORT": "0",
     }
     with (folder / "shell.out").open("wb") as out:
         shell = subprocess.Popen(
@@ -264,6 +294,23 @@ def _children(times: Path) -> float:
     return sum(60 * int(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", ended))
 
 
+def _unheard(folder: Path, number: int, fence: Fence) -> Iterator[str]:
+    """What a fence says of what was sent, where its servers heard something else."""
+    for at, typed in enumerate([fence.body] if fence.language == "python" else fence.commands):
+        looks = folder / f"{number}-{at}.heard"
+        lines = looks.read_text().splitlines() if looks.exists() else []
+        if len(lines) < 2:  # it did not run, or it failed
+            continue
+        before, begin, after, end = map(int, " ".join(lines).split())
+        shown = (folder / f"{number}.out").read_bytes()[begin:end].decode("utf-8", "replace")
+        if fence.language == "python":
+            agree = after - before == int(fence.notes.get("heard", 0))
+        else:
+            agree = (after > before) == bool(re.search(f"^{SENT}", shown, re.MULTILINE))
+        if not agree:
+            yield f"line {fence.line}: servers heard {after - before} signals of: {typed}"
+
+
 def _free_ports() -> int:
     """How far 7570 to 7579 are to be moved, so that all ten are free."""
     for first in range(20_000 + os.getpid() % 1000 * 10, 32_000, 10):
@@ -283,11 +330,9 @@ def _moved(text: str, shift: int, first: int = 7570) -> str:
 # -- what is printed -------------------------------------------------------------------------------
 
 
-# What `askew near` and `askew ask` print of what was sent: the signal, the mode, the month's draw.
-LEFT: Final = (
-    r"\((?:sent: |(?:local|cached|query): |this month's signal: |a fresh signal was |"
-    r".*nothing is sent)"
-)
+# How lines begin by which `near` and `ask` say that a signal was sent, or what was done instead.
+SENT: Final = r"\((?:sent: |this month's signal: )"
+LEFT: Final = rf"(?:{SENT}|\((?:held: |ask: |a fresh signal was |.*nothing is sent))"
 
 
 def differs(expected: list[str], shown: str, by_chance: bool = False) -> str:
@@ -304,12 +349,19 @@ def differs(expected: list[str], shown: str, by_chance: bool = False) -> str:
         wanted = [line for line in wanted if not re.search(r"\d", line)]
     hidden = rf"(?:(?!{LEFT}).*\n)*?"
     pattern = free + "".join(
-        (hidden if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n") + free
+        (hidden if line == "..." else _pattern(line) + "\n") + free
         for line in wanted or ([] if expected else ["..."])
     )
     if re.fullmatch(pattern, "".join(f"{line}\n" for line in found)):
         return ""
     return "the page says\n{}\nand it printed\n{}".format(*map("\n".join, (wanted, found)))
+
+
+def _pattern(line: str) -> str:
+    """What a line of a page stands for: dots are anything, but in what says what left."""
+    if "..." not in line:
+        return re.escape(line)
+    return rf"(?!{LEFT})" + re.escape(line).replace(r"\.\.\.", ".*")
 
 
 def _without_numbers(line: str) -> str:

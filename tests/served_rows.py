@@ -28,12 +28,14 @@ def proposing(collection: Collection, mode: ServingMode) -> Collection:
     return replace(found, card=replace(found.card, mode=mode, version=found.own_version))
 
 
-def rows_model(n: int = 300) -> MetricModel:
-    """Posts, which devices hold and rank, and cafés with live values, of which they ask."""
+def rows_model(n: int = 300, mode: ServingMode = ServingMode.ASK) -> MetricModel:
+    """Posts, which devices hold and rank, and cafés with live values, of which they ask, or which
+    they hold and fetch live values of.
+    """
     still, live = posts(n=n), cafes(n=n)
     rng = np.random.default_rng(3)
     still = replace(still, coordinates=np.round(rng.uniform((47, 5), (55, 16), (n, 2)), 5))
-    collections = [proposing(still, ServingMode.HELD), proposing(live, ServingMode.ASK)]
+    collections = [proposing(still, ServingMode.HELD), proposing(live, mode)]
     model = model_of(GERMANY, collections, rule=MetricRuleKind.NEAREST)
     return replace(model, files=files_of(model))
 
@@ -63,7 +65,7 @@ class ServedModel:
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """A part of what it lets devices hold."""
-        self.calls.append(("file", f"{part} {start}".encode()))
+        self.calls.append(("file", f"{part} {size if part is Part.LIVE else start}".encode()))
         try:
             return self._service.catalog_file(catalog_date, part)[start : start + size]
         except NotFound:

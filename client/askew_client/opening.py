@@ -35,7 +35,7 @@ async def open_device(
     transport: ServerInProcess | None = None,
     profile: ProfileStore | None = None,
 ) -> AsyncIterator[Device]:
-    """A device with a real network and real stores, or the given ones.
+    """Open a device with a real network and real stores, or the ones of the arguments.
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
@@ -64,32 +64,31 @@ async def open_library(
     directory: str | Path | None = None,
     transport: ServerInProcess | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
-    """A network, and what this device holds of its server, in a cache in the directory. Nothing is
-    sent before it is used.
+    """Open a network, and what this device holds of its server, in a cache in the directory.
+
+    Nothing is sent before it is used.
     """
     from askew_client.transport.held import KeptLibrary  # with protobuf
     from askew_client.transport.shaped import ShapedTransport
 
-    def made() -> Transport:
+    def connect() -> Transport:
         if transport is not None:
             return transport
         return way_to(server, settings, network.guard)
 
     cache = CatalogCache.of(paths.places(directory).held, server)
-    interval = settings.interval if _has_sockets(transport) else None
+    if transport is None:
+        has_sockets = True
+    else:
+        from askew_client.transport.in_process import InProcess  # few devices have a server in them
+
+        has_sockets = not isinstance(transport, InProcess)
+    interval = settings.interval if has_sockets else None
     files = transport if transport is not None else files_of(server, settings)
-    network = ShapedTransport(made, files, interval)
+    network = ShapedTransport(connect, files, interval)
     if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
-
-
-def _has_sockets(transport: Transport | None) -> bool:
-    if transport is None:
-        return True
-    from askew_client.transport.in_process import InProcess  # few devices have a server in them
-
-    return not isinstance(transport, InProcess)
 
 
 def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) -> GrpcTransport:

@@ -1,8 +1,8 @@
 """Folders and files: a lock that ends with its process, a private place for copies of events, a
 small file that is replaced whole, and a key that only its owner reads.
 
-A private folder is removed when it is let go of, and by the next one that is made in the same place
-where a process died. Who holds the lock of a folder may remove it.
+A private folder is removed when it is closed or, where its process died, by the next one that is
+made in the same place. Who has the lock of a folder may remove it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from askew.errors import AccessError, DataError
 
 
 def locked(path: Path) -> int | None:
-    """Return a descriptor that holds the lock of a folder until it is closed; None where
-    another holds it, or it is gone.
+    """Return a descriptor that has the lock of a folder until it is closed; None where another
+    process has it, or it is gone.
     """
     try:
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -67,16 +67,13 @@ def read_private(path: Path) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_mode & _exposed(status.st_uid):
+            is_mounted = status.st_uid == 0 and os.geteuid() != 0
+            exposed = 0o037 if is_mounted else 0o077
+            if not stat.S_ISREG(status.st_mode) or status.st_mode & exposed:
                 raise AccessError(f"the key file {path} must be a regular file of mode 0600")
             return file.read(_MOST_BYTES)
     except OSError as error:
         raise AccessError(f"the key file {path} cannot be read: {error.strerror}") from None
-
-
-def _exposed(owner: int) -> int:
-    is_mounted = owner == 0 and os.geteuid() != 0
-    return 0o037 if is_mounted else 0o077
 
 
 def write_new(files: dict[Path, bytes]) -> None:
@@ -105,14 +102,24 @@ _TRIES = 10  # against others who remove what they find without a lock
 
 
 class PrivateFolder:
-    """A new folder of mode 0700. Raises DataError where none can be made."""
+    """A new folder of mode 0700. Raises DataError where there can be none."""
 
     def __init__(self, within: Path | None = None) -> None:
         """within: where it is made, or TMPDIR, or /var/tmp, which is a disk where /tmp is not."""
-        place = within or _usual_place()
+        place = within
+        if place is None:
+            place = Path(os.environ.get("TMPDIR") or "/var/tmp")  # noqa: S108 (a folder of our own)
+            if not os.access(place, os.W_OK | os.X_OK):
+                place = Path(tempfile.gettempdir())
         try:
             _remove_left_behind(place)
-            self.path, held = _made(place)
+            for _ in range(_TRIES):
+                self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+                held = locked(self.path)
+                if held is not None:
+                    break
+            else:
+                raise OSError(None, "others remove it at once")
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise DataError(f"{place}: no folder for temporary files there ({reason})") from None
@@ -121,21 +128,6 @@ class PrivateFolder:
     def close(self) -> None:
         """Remove it with all that is in it; a second call does nothing."""
         self._remove()
-
-
-def _usual_place() -> Path:
-    named = os.environ.get("TMPDIR")
-    place = Path(named or "/var/tmp")  # noqa: S108 (only a folder of our own is made there)
-    return place if os.access(place, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
-
-
-def _made(place: Path) -> tuple[Path, int]:
-    for _ in range(_TRIES):
-        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-        held = locked(path)
-        if held is not None:
-            return path, held
-    raise OSError(None, "others remove it at once")
 
 
 def _remove_left_behind(place: Path) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 Progress = Callable[[float], object]
-"""Told the share of the work that is done, from 0 to 1."""
+"""Is called with the share of the work that is done, from 0 to 1."""
 
 _TELL_SECONDS = 0.25
 _STOP_SECONDS = 0.05  # between two stops: one that comes before a statement is lost
@@ -52,8 +52,8 @@ class Interruptible:
 
 
 def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) -> Interruptible:
-    """Return what is asked of a connection to DuckDB; `progress` is told how far it is where DuckDB
-    knows, which it counts for its bar alone.
+    """Return an `Interruptible` for a connection to DuckDB. progress: is called where DuckDB knows
+    how far it is, which it counts for its bar alone.
     """
     if progress is None:
         return Interruptible(connection.interrupt)

@@ -95,7 +95,7 @@ _LONGEST_SHOWN = 200  # characters
 
 
 def shown(value: object) -> str:
-    """A value as a person would type it: text in quotes, and a number of any type by its digits."""
+    """Return a value as a person would type it: text in quotes, numbers by their digits."""
     if isinstance(value, tuple):
         return ", ".join(map(shown, value)) or "none"
     try:
@@ -105,13 +105,13 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def maybe(name: str, known: Iterable[str]) -> str:
-    """In words, what is nearest to a name of nothing; none where nothing is like it."""
+def maybe(name: str, names: Iterable[str]) -> str:
+    """Return in words which name is nearest to a wrong one, or "" where none is like it."""
     from difflib import get_close_matches  # of a message that few see
 
-    names = {each.casefold(): each for each in known}
-    found = get_close_matches(name[:_LONGEST_SHOWN].casefold(), names, 1)
-    return f" (perhaps {names[found[0]]})" if found else ""
+    by_key = {name.casefold(): name for name in names}
+    close = get_close_matches(name[:_LONGEST_SHOWN].casefold(), by_key, 1)
+    return f" (perhaps {by_key[close[0]]})" if close else ""
 
 
 class AskewError(Exception):

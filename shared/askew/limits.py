@@ -69,7 +69,7 @@ def check_plain(name: str, text: str, longest: int) -> None:
 
 
 def has_few_marks(text: str) -> bool:
-    """Whether at most MAX_MARKS combining marks stand in a row. O(length).
+    """Return True if at most MAX_MARKS combining marks stand in a row. O(length).
 
     To bring n of them into their order, as `title_key` does, takes n^2 steps: who makes titles
     could say by them who looks one up.
@@ -79,13 +79,13 @@ def has_few_marks(text: str) -> bool:
 
 def _is_mild(text: str) -> bool:
     run = 0
-    for each in text:
-        run = run + 1 if is_mark(each) else 0
+    for letter in text:
+        run = run + 1 if is_mark(letter) else 0
         if run > MAX_MARKS:
             return False
     return True
 
 
 def is_mark(character: str) -> bool:
-    """Whether a character is, or begins with, a combining mark when it is decomposed."""
+    """Return True if a character is, or decomposes to begin with, a combining mark."""
     return unicodedata.combining(character) > 0 or character in _ALSO_MARKS

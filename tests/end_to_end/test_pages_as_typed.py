@@ -59,7 +59,7 @@ def complaints(session: Session) -> list[str]:
         wrong = shown if silent else differs(expected, shown, "by chance" in fence.notes)
         if wrong:
             found.append(f"line {fence.line}: {wrong}")
-    return found + session.late
+    return found + session.late + session.unheard
 
 
 def not_run() -> list[tuple[str, Fence]]:
@@ -159,6 +159,8 @@ if Path("letters").exists():
         "```python\nprint(1)  # 2\n```\n",
         "```python\n1 / 0\n```\n",
         "```console\n$ echo four\n```\n<!-- output -->\n```text\nfive\n```\n",
+        "```console\n$ echo '(sent: 9, 9; as before)'\n(sent: 9, 9; as before)\n```\n",
+        "<!-- heard: 1 -->\n```python\nprint(1)  # 1\n```\n",
         f"```console\n$ {BUSY}  # 1 s\n```\n",
     ],
 )
@@ -191,14 +193,17 @@ SENT = "(sent: 52.5, 13.4; as before)"
     "left",
     [
         SENT,
-        "(local: this device holds every item)",
+        "(held: all 3 items are held and ranked here; nothing is drawn, charged or sent)",
+        "(ask: one signal at epsilon 0.8 a rating, k 20)",
         "(all 3 items are held and ranked here: nothing is sent, epsilon 0)",
         "(this month's signal: epsilon 4)",
         "(a fresh signal was drawn and charged for this month)",
     ],
 )
 @pytest.mark.parametrize("by_chance", [True, False])
-@pytest.mark.parametrize("page", ["a\n...", "a\n...\nz", ""])
+@pytest.mark.parametrize(
+    "page", ["a\n...", "a\n...\nz", "", "a\n...\n(...)\nz", "a\n...\n...; ...\nz"]
+)
 def test_dots_do_not_hide_what_left_the_device(page: str, left: str, by_chance: bool) -> None:
     """Nor does silence. Planted bug: the first page of operators said that nothing was sent."""
     printed = f"a\n(three items)\n{left}\nz"
@@ -221,12 +226,28 @@ def test_of_what_left_by_chance_the_numbers_alone_are_not_compared(
     assert (differs([SENT], printed, by_chance=True) == "") == same
 
 
+@pytest.mark.slow
+def test_a_signal_of_which_a_page_says_nothing_is_heard(tmp_path: Path) -> None:
+    """Planted bug: what a command says that it sent is thrown away."""
+    page = """
+```console
+$ askew-server serve --demo places &
+$ echo Berlin | askew place add home --region DE > /dev/null 2>&1
+$ askew near food --place home > /dev/null
+```
+"""
+    session = of(tmp_path, page)
+    assert session.code == 0
+    [heard] = complaints(session)
+    assert "servers heard 1 signals of: askew near food" in heard
+
+
 def test_ports_are_free_ones_in_all_that_runs_and_those_of_the_page_in_what_is_shown(
     tmp_path: Path,
 ) -> None:
     page = """
 ```console
-$ python -um http.server --bind 127.0.0.1 7579 | sed -u 's/^Serving HTTP/listening/' &
+$ python -um http.server --bind 127.0.0.1 7579 | sed -u 's/^Serving HTTP/"event": "ready"/' &
 $ python -c 'import askew_client.client as c; print(c.DEFAULT_SERVER)'
 127.0.0.1:7571
 $ askew-server serve --help | grep -c "default: 7571"

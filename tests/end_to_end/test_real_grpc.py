@@ -190,7 +190,7 @@ async def test_a_malformed_request_is_refused_without_the_text_of_any_exception(
 
 REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
     "a question near a place": (
-        {"space_version": bytes(16)},
+        {"collection": 3},
         Code.FAILED_PRECONDITION,
         "this server does not answer for that space, or not for that Monday",
     ),

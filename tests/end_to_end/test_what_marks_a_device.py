@@ -235,7 +235,10 @@ def test_every_field_that_a_device_sends_is_counted() -> None:
     counted = {(each["message"], each["field"]) for each in marks()}
     assert len(counted) == len(marks())
     of_files = {("a request for a file", f"the {each}") for each in ("Monday", "part", "range")}
-    assert counted == sent | of_files
+    of_live = {
+        ("a request for live values", f"the {each}") for each in ("Monday of the rows", "length")
+    }
+    assert counted == sent | of_files | of_live
 
 
 def most_mondays() -> int:
@@ -273,8 +276,9 @@ def test_the_counts_are_those_of_the_code_and_the_page_has_their_bits() -> None:
         "values": [MAX_DIMENSION, 1, MAX_AXES],
         "catalog_date": [3, 1 + 3, 3],
         "holds_rows": [1, 1, 2],
-        "the part": [len(Part)] * 3,
+        "the part": [len({Part.WHOLE, Part.DEFAULT})] * 3,
         "the range": [2, 2, 2],
+        "the Monday of the rows": [1, 3, 3],
     }
     asked = [each for each in marks() if not each["message"].startswith("a request")]
     bits = [f"{bits_of(asked, kind):g}" for kind in KINDS]

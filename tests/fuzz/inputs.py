@@ -36,7 +36,7 @@ from wire import metric_world as metric
 from wire.test_popularity_messages import DOCUMENT, PARSERS
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import FIRST, HEAD_BYTES, FileHead, Part
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES, OF_ROWS_BYTES, FileHead, Part, file_of
 from askew.catalog.item import Item
 from askew.dp.mark import START, Mark, compare
 from askew.dp.mark import encode as encode_mark
@@ -46,9 +46,11 @@ from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import ALL_NUMBER
 from askew.protocol.model_card import ModelCard
+from askew.protocol.modes import ServingMode
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
+from askew.wire.live_file import live_to_bytes, with_live_values
 from askew.wire.places import (
     all_places_to_bytes,
     metric_card_from_bytes,
@@ -558,6 +560,19 @@ def rows_body() -> bytes:
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
 
 
+def live_values() -> Input:
+    """Their live values, behind a head and a digest of rows that fit."""
+    model = rows_model(12, ServingMode.HELD)
+    file = live_to_bytes(model.card, model.collections)
+    assert file is not None
+    of_rows, values = file[HEAD_BYTES:][:OF_ROWS_BYTES], file[HEAD_BYTES + OF_ROWS_BYTES :]
+
+    def read(data: bytes) -> object:
+        return with_live_values(model.card, model.collections, file_of(of_rows, data))
+
+    return of_bytes(values, read)
+
+
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nconnections = 9\n[answers]\nthreads = 1\n"
 DEVICE_FILE = (
@@ -583,6 +598,7 @@ INPUTS: Mapping[str, Input] = {
             replace(metric.QUERY, collection=ALL_NUMBER),
         ),
     ),
+    "live values": live_values(),
     "answer of a host of files": of_bytes(
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
         downloaded,

@@ -146,16 +146,6 @@ def test_many_points_of_one_catalog_find_what_a_plain_loop_finds(kind: str, d: i
             assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
-@pytest.mark.parametrize("kind", ["random", "few kinds", "near ties"])
-def test_all_items_can_be_asked_for(kind: str) -> None:
-    rng = np.random.default_rng(3)
-    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, kind, 90, 5)
-    points = points_of(rng, encoder, 4)
-    assert ItemSearch(encoder, vectors, CELLS).best(points, 90).tolist() == plain(
-        encoder, vectors, points, 90
-    )
-
-
 def test_of_equal_scores_the_lower_id_wins_wherever_it_is_read() -> None:
     """Doubles in the same piece, in another one, and in another block."""
     rng = np.random.default_rng(4)
@@ -288,18 +278,6 @@ def test_doubles_are_counted_by_id_and_never_by_their_keys_alone(
     assert not doubles_before(vectors, 3).any()
 
 
-def test_what_long_answers_need_is_made_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted bug: all numbers are made again for each answer that is longer than lists serve."""
-    rng = np.random.default_rng(15)
-    encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, "random", 300, 5)
-    search, points = ItemSearch(encoder, vectors, CELLS), points_of(rng, encoder, 9)
-    search.prepare(8)
-    assert search._all is None
-    search.prepare(20)
-    monkeypatch.setattr(item_search, "numbers_of", pytest.fail)
-    assert search.best(points, 20).tolist() == plain(encoder, vectors, points, 20)
-
-
 @pytest.mark.slow
 def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
     """Planted bug: lists without a margin; an item that is the best by its exact score is dropped
@@ -365,16 +343,6 @@ def test_each_cell_ends_at_knots() -> None:
             inside = encoder.knots[axis][(32 * ranks).astype(int)]
             mean = encoder.origin.astype("f8") @ encoder.directions
             assert edges.tolist() == (inside - mean[axis]).tolist()
-
-
-def test_a_catalog_of_which_nothing_can_be_left_out_is_answered_all_the_same() -> None:
-    rng = np.random.default_rng(8)
-    encoder = encoder_of(rng, 2, 2, mean=0.0)
-    vectors = vectors_of(rng, "on a circle", 2000, 2)
-    search = ItemSearch(encoder, vectors, CELLS)
-    for k in (1, 8):
-        points = points_of(rng, encoder, k)
-        assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
 @pytest.mark.parametrize("size", [1e-35, 1e33, 1e41])

@@ -46,13 +46,6 @@ def test_any_signal_gets_k_distinct_items_in_ascending_order(
     assert all(0 <= item < 30 for item in answer)
 
 
-def test_one_result_is_the_best_item_of_the_decoded_signal() -> None:
-    """In the middle of the box, where the noise is symmetric, the one probe is the signal."""
-    taste = ENCODER.decode(np.array([[1.0, 1.0]]))[0]
-    expected = int((SCORING @ taste).argmax())
-    assert OffsetRule(ENCODER, SCORING).answer(signal_at(1.0, 1.0), 1) == (expected,)
-
-
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_each_probe_takes_the_best_item_that_is_left(k: int) -> None:
     rule = OffsetRule(ENCODER, SCORING)
@@ -109,19 +102,6 @@ def test_no_probe_is_wasted_beyond_the_edge() -> None:
     assert len(np.unique(np.round(probes, 9))) == 5
     assert probes.min() > 0
     assert probes.max() < 2
-
-
-def test_a_signal_outside_says_what_its_nearest_point_says() -> None:
-    rule = OffsetRule(ENCODER, SCORING)
-    outside, edge = (rule.probes(signal_at(*at), 6) for at in ((-3.0, 9.0), (0.0, 2.0)))
-    assert outside.tolist() == edge.tolist()
-
-
-def test_at_the_edge_one_probe_is_the_median_of_where_the_person_can_be() -> None:
-    """Density e**(-4 x) on [0, 2]: the median is at -ln(1 - (1 - e**-8) / 2) / 4."""
-    line = made_encoder(d=1, ranking=1)
-    (probe,) = OffsetRule(line, np.ones((9, 1), np.float32)).probes(signal_at(0.0), 1)[:, 0]
-    assert probe == pytest.approx(-np.log(1 - (1 - np.exp(-8)) / 2) / 4, abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [0, 31])

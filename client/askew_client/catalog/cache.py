@@ -82,11 +82,11 @@ class CatalogCache:
 
     @classmethod
     def of(cls, directory: Path, server: str) -> CatalogCache:
-        """The cache of a server's address, in a directory of caches."""
+        """Return the cache of a server's address, in a directory of caches."""
         return cls(directory / hashlib.sha256(server.encode()).hexdigest()[:32])
 
     def record(self) -> Record:
-        """What is remembered. Raises CacheError where others may write it."""
+        """Return what is remembered. Raises CacheError where others may write it."""
         path = self.directory / _RECORD
         try:
             check_own(path, "record of what is held", CacheError)
@@ -112,7 +112,7 @@ class CatalogCache:
         return body
 
     def metric_card(self) -> tuple[int, bytes] | None:
-        """The Monday of a card of places that lies there, and its bytes. Raises CacheError."""
+        """Return the Monday of the kept card of places, and its bytes. Raises CacheError."""
         path = self.directory / _CARD
         check_own(path, "card of what is held", CacheError)
         try:
@@ -154,7 +154,8 @@ class CatalogCache:
 
     @asynccontextmanager
     async def locked(self, patience: float) -> AsyncIterator[None]:
-        """The right to write, alone among all programs; waits so many seconds for it.
+        """Hold the right to write, alone among all programs; wait at most `patience` seconds for
+        it.
 
         Raises CacheError. A program that ends, however it ends, gives it back.
         """
@@ -184,7 +185,7 @@ class CatalogCache:
 
 
 def _try_to_lock(handle: int) -> bool:
-    """Where there are no such locks, bodies are still checked before they are used."""
+    # Where there are no such locks, bodies are still checked before they are used.
     if os.name != "posix":
         return True
     import fcntl
@@ -197,7 +198,7 @@ def _try_to_lock(handle: int) -> bool:
 
 
 def _decode(text: bytes) -> Record:
-    """Raises ValueError, KeyError, TypeError and RecursionError for anything else."""
+    # Raises ValueError, KeyError, TypeError and RecursionError for anything else.
     value = json.loads(text)
     return Record(_holding(value["held"]), _number(value["looked"]), _number(value["next_look"]))
 

@@ -91,7 +91,7 @@ class Download:
     def _connected(
         self, timeout: float, trust: ssl.SSLContext | None
     ) -> http.client.HTTPConnection:
-        """What writes a request. The socket is opened here, so that it can be closed meanwhile."""
+        # The socket is opened here, so that it can be closed meanwhile.
         name, port = self._host.host, self._host.port
         self._socket = plain = socket.create_connection((name, port), timeout)
         if self._host.scheme == "http":
@@ -122,7 +122,7 @@ def _check(response: http.client.HTTPResponse) -> None:
 
 
 def _exactly(response: http.client.HTTPResponse, size: int) -> bytes:
-    """So many bytes, fewer at the end of the file. Raises Unreachable where it breaks off."""
+    # Fewer at the end of the file. Raises Unreachable where it breaks off.
     pieces: list[bytes] = []
     while size > 0:
         piece = response.read1(min(size, _BUFFER))
@@ -171,7 +171,7 @@ class HttpsSource:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Each read has a connection of its own."""
+        """Close nothing: every read has a connection of its own."""
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """Return a part of a file. Raises TransportError or WireError."""
@@ -200,9 +200,9 @@ class HttpsSource:
 
 
 def trusted(authority: str, *, others: bool = False) -> ssl.SSLContext:
-    """What believes the certificates of a file in PEM; others: and those that the system trusts.
+    """Return a context that trusts the certificates of a file in PEM.
 
-    Raises ParameterError.
+    others: trust those of the system too. Raises ParameterError.
     """
     try:
         context = ssl.create_default_context(cafile=str(Path(authority).expanduser()))
@@ -223,23 +223,19 @@ _DISTRUST = {  # OpenSSL's numbers
 }
 
 
-def _distrust(error: ssl.SSLError) -> str:
-    """Why a handshake failed."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        other = "its certificate is of no authority that is trusted here"
-        return _DISTRUST.get(error.verify_code, other)
-    return "it does not speak TLS"
-
-
 def as_ours(error: Exception, host: str) -> Exception:
-    """What is wrong with the network or the host, as one of our errors; a bug as it is."""
+    """Return a failure of the network or the host as one of our errors; a bug as it is."""
     match error:
         case AskewError():
             return error
         case TimeoutError():
             return TooSlow(f"{host} did not send the file in time")
+        case ssl.SSLCertVerificationError():
+            other = "its certificate is of no authority that is trusted here"
+            why = _DISTRUST.get(error.verify_code, other)
+            return Unreachable(f"no connection to {host}", why)
         case ssl.SSLError():
-            return Unreachable(f"no connection to {host}", _distrust(error))
+            return Unreachable(f"no connection to {host}", "it does not speak TLS")
         case ConnectionRefusedError():
             return Unreachable(f"no connection to {host}")
         case ConnectionResetError():  # http.client.RemoteDisconnected is one

@@ -33,10 +33,10 @@ class CatalogSource(Protocol):
 
 
 def date_of(catalog_date: int) -> datetime.date:
-    """The Monday of a catalog date."""
+    """Return the Monday of a catalog date."""
     return _EPOCH + datetime.timedelta(days=catalog_date)
 
 
 def name_of(catalog_date: int, part: Part) -> str:
-    """What a file is called on a static host: "2026-11-23.whole"."""
+    """Return the name of a file on a static host: "2026-11-23.whole"."""
     return f"{date_of(catalog_date).isoformat()}.{part}"

@@ -64,10 +64,10 @@ class CatalogSync:
         self._bits, self._check, self._patience = bits, check, patience
 
     async def cached(self, day: int) -> CachedFile:
-        """What is held, fetched first where nothing usable is. Raises AskewError."""
-        found = await asyncio.to_thread(self.usable, day)
-        if found is not None:
-            return found
+        """Return what is held, fetched first where nothing usable is. Raises AskewError."""
+        file = await asyncio.to_thread(self.usable, day)
+        if file is not None:
+            return file
         async with self._cache.locked(self._patience):
             # Another program may have fetched it while this one waited.
             return await asyncio.to_thread(self.usable, day) or await self._renewed(day)
@@ -79,10 +79,13 @@ class CatalogSync:
         """
         day = now // DAY
         async with self._cache.locked(self._patience):
-            found = await asyncio.to_thread(self.usable, day)
-            if found is None or await asyncio.to_thread(self._next_look, day) <= now:
-                found = await self._renewed(day)
-            return _told(found, await asyncio.to_thread(self._next_look, day))
+            file = await asyncio.to_thread(self.usable, day)
+            if file is None or await asyncio.to_thread(self._next_look, day) <= now:
+                file = await self._renewed(day)
+            next_look = await asyncio.to_thread(self._next_look, day)
+        version, when = file.version, datetime.datetime.fromtimestamp(next_look, datetime.UTC)
+        monday, size = date_of(version.catalog_date), version.head.size
+        return Refreshed(monday, str(version.part), size, file.fetched, when)
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday: the server answers about other items. Neither a record nor
@@ -95,7 +98,7 @@ class CatalogSync:
                 await asyncio.to_thread(self._settle, Record())
 
     def usable(self, day: int) -> CachedFile | None:
-        """What lies in the cache, if it is not too old."""
+        """Return what lies in the cache, if it is not too old."""
         version = self._cache.record().held
         if version is None or not usable(version.catalog_date, day):
             return None
@@ -103,7 +106,7 @@ class CatalogSync:
         return None if body is None else CachedFile(version, body)
 
     def _next_look(self, day: int) -> int:
-        """When the next look is; drawn once a week, and kept before it is used."""
+        # Drawn once a week, and kept before it is used.
         record = self._cache.record()
         monday = max(catalog_date_of(day), record.looked + PERIOD)
         if catalog_date_of(record.next_look // DAY) != monday:
@@ -132,10 +135,10 @@ class CatalogSync:
         return CachedFile(version, body, fetched)
 
     async def _look(self, catalog_date: int) -> tuple[Version, int]:
-        """What the source offers this device for a Monday, and the bytes that it took to see."""
+        # Raises what was wrong with the last part where none is offered.
         seen: list[FileHead] = []
         missing: NotFound | OtherKind = NotFound("catalog file")
-        for part in Part:
+        for part in (Part.WHOLE, Part.DEFAULT):
             try:
                 beginning = await self._source.read(catalog_date, part, 0, HEAD_BYTES)
             except (NotFound, OtherKind) as error:
@@ -151,7 +154,6 @@ class CatalogSync:
         raise ParameterError("byte_budget", self._budget, limit)
 
     def _keep(self, version: Version, body: bytes) -> None:
-        """Raises Malformed for a body of no use, which is not kept."""
         version.head.check(body)
         self._check(body)
         self._cache.keep(version, body)
@@ -160,10 +162,3 @@ class CatalogSync:
         """Remember, and remove what nobody needs any more."""
         self._cache.remember(record)
         self._cache.tidy(record.held)
-
-
-def _told(file: CachedFile, next_look: int) -> Refreshed:
-    """What a person is shown of a file, and of when the device looks next."""
-    version, when = file.version, datetime.datetime.fromtimestamp(next_look, datetime.UTC)
-    day = date_of(version.catalog_date)
-    return Refreshed(day, str(version.part), version.head.size, file.fetched, when)

@@ -47,7 +47,9 @@ def budget(
     """
     import datetime
 
+    from askew.errors import AskewError
     from askew_client.device.budget import budget_of
+    from askew_client.profile.store import ProfileStore
     from askew_client.settings.paths import places
     from askew_client.settings.settings import month_of
     from askew_client.signals.store import SignalStore
@@ -60,45 +62,38 @@ def budget(
         if not yes:
             click.confirm(_ACCEPT, abort=True, err=True)
         store.accept(month_of(today))
-    found, mode = budget_of(store, today, _places(where.profile)), config.settings.mode
+    named: Mapping[str, NamedPlace] = {}
+    with suppress(AskewError):  # sums want no profile that can be read
+        named = ProfileStore(where.profile).read().places
+    status, mode = budget_of(store, today, named), config.settings.mode
     if as_json:
-        options.print_json({**_as_json(found, month_of(today)), "mode": mode})
+        options.print_json({**_as_json(status, month_of(today)), "mode": mode})
     else:
-        _print(found)
+        _print(status)
         click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
 
 
-def _places(profile: Path) -> Mapping[str, NamedPlace]:
-    """The named places, or none: sums want no profile that can be read."""
-    from askew.errors import AskewError
-    from askew_client.profile.store import ProfileStore
-
-    with suppress(AskewError):
-        return ProfileStore(profile).read().places
-    return {}
-
-
-def _print(found: Budget) -> None:
-    for entry, words in found.lines:
+def _print(status: Budget) -> None:
+    for entry, words in status.lines:
         where = f"  on space {entry.space_version[:8]}" if entry.space_version else ""
         click.echo(f"{entry.month}{where}  {words}")
-    if found.lines:
+    if status.lines:
         click.echo()
-    for words in found.words:
+    for words in status.words:
         click.echo(words)
-    click.echo(f"The next month begins on {found.next_month}.")
-    if found.account.refused:
-        click.echo(f"NOTHING IS SPENT: {found.account.refused} (`askew budget --accept`).")
+    click.echo(f"The next month begins on {status.next_month}.")
+    if status.account.refused:
+        click.echo(f"NOTHING IS SPENT: {status.account.refused} (`askew budget --accept`).")
 
 
-def _as_json(found: Budget, month: str) -> dict[str, object]:
-    account = found.account
+def _as_json(status: Budget, month: str) -> dict[str, object]:
+    account = status.account
     return {
         "spent_per_rating": account.spent,
         "lifetime_cap_per_rating": account.caps.lifetime,
         "this_month_per_rating": account.spent_in(month),
         "monthly_cap_per_rating": account.caps.monthly,
-        "next_month": found.next_month,
+        "next_month": status.next_month,
         "refused": account.refused,
         "axes": {
             "spent": account.spent_on_axes,
@@ -122,5 +117,5 @@ def _as_json(found: Budget, month: str) -> dict[str, object]:
             }
             for entry in account.entries
         ],
-        "words": found.words,
+        "words": status.words,
     }

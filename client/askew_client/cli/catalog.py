@@ -48,13 +48,13 @@ def refresh(context: click.Context, server: str | None, data: Path | None, as_js
     Example:
       askew refresh > /dev/null
     """
-    found = options.run(_refreshed(options.load(context, server=server, data=data)))
+    file = options.run(_refreshed(options.load(context, server=server, data=data)))
     if as_json:
-        options.print_json(found)
+        options.print_json(file)
         return
-    click.echo(f"held       {found.catalog_date}, {found.part}, {found.size:,} bytes")
-    click.echo(f"fetched    {found.fetched:,} bytes")
-    click.echo(f"next look  {found.next_look:%Y-%m-%d %H:%M} UTC")
+    click.echo(f"held       {file.catalog_date}, {file.part}, {file.size:,} bytes")
+    click.echo(f"fetched    {file.fetched:,} bytes")
+    click.echo(f"next look  {file.next_look:%Y-%m-%d %H:%M} UTC")
 
 
 async def _refreshed(config: Config) -> Refreshed:

@@ -42,11 +42,11 @@ class _LazyCommands(click.Group):
     """A command's module is imported when the command is named, and nothing of the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """By name."""
+        """List the commands by name."""
         return sorted({*_COMMANDS, *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """As click's; imported the first time."""
+        """Return a command as click does; it is imported the first time."""
         if cmd_name in _COMMANDS and cmd_name not in self.commands:
             module = import_module(f"askew_client.cli.{_MODULES.get(cmd_name, cmd_name)}")
             self.add_command(getattr(module, cmd_name))
@@ -55,7 +55,7 @@ class _LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's; the refusal of a name has the nearest that there is."""
+        """Resolve a command as click does; the refusal of a name says which name is nearest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -113,11 +113,11 @@ def completion(context: click.Context, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    if found is None:  # click knows all three
+    completion = get_completion_class(shell)
+    if completion is None:  # click knows all three
         raise click.UsageError(f"no completion for {shell}")
     root = context.find_root().command
-    click.echo(found(root, {}, "askew", "_ASKEW_COMPLETE").source())
+    click.echo(completion(root, {}, "askew", "_ASKEW_COMPLETE").source())
 
 
 def main() -> None:
@@ -144,8 +144,8 @@ def main() -> None:
 def _in_words(error: Exception) -> str:
     if not isinstance(error, AskewError) or isinstance(error, ServerFailed):  # which is there
         return str(error)
-    told = TransportError | OtherKind | NotShown | BudgetExceeded | PlaceError
-    hinted = told | LedgerError
+    explained = TransportError | OtherKind | NotShown | BudgetExceeded | PlaceError
+    hinted = explained | LedgerError
     no_region = isinstance(error, ParameterError) and (error.name, error.value) == ("region", "")
     if not (isinstance(error, hinted) or no_region):
         return str(error)
@@ -155,7 +155,7 @@ def _in_words(error: Exception) -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """How the command ends that raised it."""
+    """Return the exit code of a command that raised this error."""
     if isinstance(error, BudgetExceeded | LedgerRefused | NotShown):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

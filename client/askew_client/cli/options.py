@@ -40,7 +40,7 @@ class DirectoryPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """The path, or a usage error."""
+        """Return the path, or raise a usage error."""
         if value == "":
             self.fail("it must name a directory", param, ctx)
         return super().convert(value, param, ctx)
@@ -48,7 +48,7 @@ class DirectoryPath(click.Path):
 
 def _setting(name: str, **more: Any) -> Callable[[_Command], _Command]:
     """Return the option of a setting, whose text `load` looks at."""
-    [setting] = [each for each in SETTINGS.settings if each.name == name]
+    [setting] = [setting for setting in SETTINGS.settings if setting.name == name]
     names, keywords = setting.option()
     return click.option(*names, **{**keywords, **more})
 
@@ -66,7 +66,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """Several options as one decorator, in the order in which they are read."""
+    """Join several options to one decorator, in the order in which they are read."""
 
     def decorated(command: _Command) -> _Command:
         for option in reversed(options):
@@ -127,15 +127,17 @@ def _prompted() -> str:
     return text
 
 
-def region_first(context: click.Context, given: object, town: str = "") -> str | None:
-    """The region that was given, or is asked for in a terminal where none is set: before a position
-    is typed, which would be typed in vain. The country of a town is proposed.
+def region_first(context: click.Context, region: object, town: str = "") -> str | None:
+    """Return the region of the option, or ask for one in a terminal where none is set.
+
+    It is asked for before a position, which would be typed in vain. The country of a town is
+    proposed.
     """
-    if given or not sys.stdin.isatty() or load(context).settings.region:
-        return None if given is None else str(given)
+    if region or not sys.stdin.isatty() or load(context).settings.region:
+        return None if region is None else str(region)
     from askew_client.settings.gazetteer import find_towns
 
-    country = next((each.country for each in find_towns(town)), "")
+    country = next((place.country for place in find_towns(town)), "")
     prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"
     typed: str = click.prompt(prompt, default=country, show_default=bool(country), err=True)
     return typed.strip() or None
@@ -176,18 +178,18 @@ def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:
 
 
 def tell(text: str) -> None:
-    """A line for the person, apart from what a program reads."""
+    """Print a line for the person, apart from what a program reads."""
     click.echo(text, err=True)
 
 
 def note(text: str) -> None:
-    """A line for a person who waits; a pipe or a file does not get it."""
+    """Print a line for a person who waits; a pipe or a file does not get it."""
     if sys.stderr.isatty():
         tell(text)
 
 
 def print_json(value: object) -> None:
-    """One JSON value on standard output; a view is an object with its fields."""
+    """Print one JSON value on standard output; a view becomes an object with its fields."""
     import json
 
     click.echo(json.dumps(value, ensure_ascii=False, default=_plain))

@@ -121,17 +121,17 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
     """List the places: where they are, and what every server gets."""
     places = _desk(context, data=data).list()
     if as_json:
-        options.print_json([_as_json(each) for each in places])
+        options.print_json([_as_json(view) for view in places])
         return
     if not places:
         tell("no place is named yet; `askew place add` adds one")
-    for each in places:
-        click.echo(f"{each.name}: {_numbers(each.axes, each.true)}")
-        if each.cost is not None:
-            click.echo(f"  every server gets {_numbers(each.axes, each.sent)}")
+    for view in places:
+        click.echo(f"{view.name}: {_numbers(view.axes, view.true)}")
+        if view.cost is not None:
+            click.echo(f"  every server gets {_numbers(view.axes, view.sent)}")
             from askew_client.views.cost import ODDS
 
-            far = each.cost.hidden_km
+            far = view.cost.hidden_km
             click.echo(f"  {far:.3g} km apart: odds change at most {ODDS:g} times")
 
 
@@ -143,7 +143,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
     """Erase a place from this device. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
-    if not yes and name in {each.name for each in desk.list()}:
+    if not yes and name in {view.name for view in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
     tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
@@ -168,16 +168,15 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
 def _typed(
     context: click.Context, desk: PlaceService, region: str | None, town: str, take: bool | None
 ) -> tuple[Spot, Cost | None]:
-    """Where the place is, and what its noisy position will cost, said before it is drawn; of a
-    place that is there already, its name.
-    """
+    # The price is said before anything is drawn; of a place that is there already, its name is
+    # said.
     from askew_client.settings.regions import region_words
 
     plane = options.load(context, region=region).settings.region
     spot = options.typed_place(plane, town)
-    known = desk.named_at(spot)
-    if known is not None and take is not False:
-        tell(f"{known} is at this very position")
+    name = desk.named_at(spot)
+    if name is not None and take is not False:
+        tell(f"{name} is at this very position")
         return spot, None  # nothing will be drawn
     for line in region_words(plane):
         click.echo(line, err=True)
@@ -190,7 +189,7 @@ def _typed(
 def _town(words: tuple[str, ...]) -> str:
     """Return the town of a command line. Raises UsageError for degrees, which are not repeated."""
     town = " ".join(words)
-    if town and ("=" in town or not any(each.isalpha() for each in town)):
+    if town and ("=" in town or not any(letter.isalpha() for letter in town)):
         raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")
     return town
 

@@ -57,7 +57,7 @@ def add(context: click.Context, data: Path | None) -> None:
 
     desk = _desk(context, data)
     lines = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_ratings()
-    named = bool(lines) and [each.strip() for each in lines[0].split(",")] == ["title", "rating"]
+    named = bool(lines) and [part.strip() for part in lines[0].split(",")] == ["title", "rating"]
     if not named:
         lines = [line if "," in line or not line.strip() else f"{line}," for line in lines]
     changes = read_titles(lines, "standard input", named=named)
@@ -106,10 +106,12 @@ def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> No
     """
     rated = _desk(context, data).ratings()
     if as_json:
-        options.print_json([{"title": each.label, "rating": each.rating} for each in rated])
+        options.print_json([{"title": rating.label, "rating": rating.rating} for rating in rated])
         return
-    for each in rated:
-        click.echo(f"{'like' if each.rating is None else f'{each.rating:g}':>5}  {each.label}")
+    for rating in rated:
+        click.echo(
+            f"{'like' if rating.rating is None else f'{rating.rating:g}':>5}  {rating.label}"
+        )
 
 
 @profile.command("undo")
@@ -190,7 +192,6 @@ def _desk(context: click.Context, data: Path | None) -> ProfileService:
 
 
 def _prompted_titles() -> list[str]:
-    """Titles typed one by one, until an empty line."""
     titles: list[str] = []
     while title := click.prompt("Title (empty to end)", default="", show_default=False, err=True):
         titles.append(title)

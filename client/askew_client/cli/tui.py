@@ -11,7 +11,6 @@ from askew_client.cli import options
 
 if TYPE_CHECKING:
     from askew_client.device.device import Device
-    from askew_client.settings.config import Config
 
 
 @click.command()
@@ -33,7 +32,14 @@ def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
     from askew_client.tui.app import AskewApp
 
     def opening() -> AbstractAsyncContextManager[Device]:
-        return _device(config, demo=demo)
+        # The app calls this once its first screen is shown, as the imports take long.
+        if demo:
+            from askew_client.tui.simulation import simulated_device
+
+            return simulated_device(config.settings)
+        from askew_client.opening import open_device
+
+        return open_device(config.settings, server=config.server, directory=config.data)
 
     app = AskewApp(
         opening,
@@ -46,14 +52,3 @@ def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
     if error is not None:
         raise error
     context.exit(app.return_code or 0)  # not 0 where a signal ended it
-
-
-def _device(config: Config, *, demo: bool) -> AbstractAsyncContextManager[Device]:
-    """The device. The app calls this once its first screen is shown, as the imports take long."""
-    if demo:
-        from askew_client.tui.simulation import simulated_device
-
-        return simulated_device(config.settings)
-    from askew_client.opening import open_device
-
-    return open_device(config.settings, server=config.server, directory=config.data)

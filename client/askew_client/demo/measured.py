@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import fmean
 
 from askew.dp.privacy import ANY_SPACE
@@ -51,41 +52,43 @@ class Comparison:
     most_worth: float
 
     def __post_init__(self) -> None:
-        known = self.judge(self.around)
-        self._nearest = min(each.distance for each in known)
-        self._best = known[0].cost
-        farthest = max(each.distance for each in known)
-        if not known[0].passes or self._best > farthest - self.most_worth:
-            raise ParameterError("around", len(known), "more places: a better one may be beyond")
-        self._found: dict[str, list[tuple[float, float | None]]] = {}
+        ranked = self.judge(self.around)
+        self._nearest = min(result.distance for result in ranked)
+        self._best = ranked[0].cost
+        farthest = max(result.distance for result in ranked)
+        if not ranked[0].passes or self._best > farthest - self.most_worth:
+            raise ParameterError("around", len(ranked), "more places: a better one may be beyond")
+        self._draws: dict[str, list[tuple[float, float | None]]] = {}
 
     def add(self, way: str, slate: PlaceSlate) -> None:
-        """One more draw of a way."""
+        """Add one more draw of a way."""
         ranked = self.judge(slate)
-        nearest = min(each.distance for each in ranked) - self._nearest
+        nearest = min(result.distance for result in ranked) - self._nearest
         wished = ranked[0].cost - self._best if ranked[0].passes else None
-        self._found.setdefault(way, []).append((nearest, wished))
+        self._draws.setdefault(way, []).append((nearest, wished))
 
     def add_blind(self, way: str, slate: PlaceSlate, blind: Judge) -> None:
-        """A list whose live values are not known: whoever ranks it takes a place that may not pass.
+        """Add a list whose live values are unknown: whoever ranks it takes a place that may not
+        pass.
+
         blind: without the filters of live values.
         """
         ranked = blind(slate)
-        nearest = min(each.distance for each in ranked) - self._nearest
-        passing = {each.index for each in self.judge(slate) if each.passes}
-        taken = [each.index for each in ranked if each.passes]
+        nearest = min(result.distance for result in ranked) - self._nearest
+        passing = {result.index for result in self.judge(slate) if result.passes}
+        taken = [result.index for result in ranked if result.passes]
         worse = ranked[0].cost - self._best
-        draws = [(nearest, worse if each in passing else None) for each in taken]
-        self._found.setdefault(way, []).extend(draws)
+        draws = [(nearest, worse if index in passing else None) for index in taken]
+        self._draws.setdefault(way, []).extend(draws)
 
     def row(self, way: str) -> Row:
-        """The means of a way that has a draw at least."""
-        found = self._found[way]
-        wished = [each for _, each in found if each is not None]
+        """Return the means of a way that has a draw at least."""
+        draws = self._draws[way]
+        wished = [wish for _, wish in draws if wish is not None]
         return Row(
-            nearest=fmean(each for each, _ in found),
+            nearest=fmean(nearest for nearest, _ in draws),
             wished=fmean(wished) if wished else None,
-            none=1 - len(wished) / len(found),
+            none=1 - len(wished) / len(draws),
         )
 
 
@@ -104,14 +107,14 @@ class MeasuredDevice:
         self._bits, self._now = bits, datetime.datetime.now()
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """Kilometers from home."""
+        """Return the kilometers from home."""
         return great_circle((HOME.latitude, HOME.longitude), coordinates)
 
     async def comparison(self, others: Rehearsal) -> Comparison:
-        """An empty comparison, but for the ways that no noise has a part in."""
+        """Return a comparison of the ways that no noise has a part in."""
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
         true = Signal(ANY_SPACE, self._noise, here)
-        around, known, held = await others.answers(
+        around, nearest, held = await others.answers(
             [
                 ("nearest", Query(true, _AROUND, self._number)),
                 ("nearest", Query(true, self._k, self._number)),
@@ -120,10 +123,10 @@ class MeasuredDevice:
             self._card,
         )
         worth = sum(max(0.0, *kinds.values()) for kinds in PREFERENCES.likes.values())
-        found = Comparison(self._judge, around, worth)
-        found.add("known", known)
-        found.add_blind("held", held, self._judge_held)
-        return found
+        comparison = Comparison(partial(self._judged, PREFERENCES), around, worth)
+        comparison.add("known", nearest)
+        comparison.add_blind("held", held, partial(self._judged, WITHOUT_LIVE))
+        return comparison
 
     async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
         """Draw the noise once more, and see what each way would answer to it."""
@@ -140,12 +143,6 @@ class MeasuredDevice:
         comparison.add("nearest", nearest)
         comparison.add("one", one)
 
-    def _judge(self, slate: PlaceSlate) -> tuple[Judged, ...]:
-        return self._judged(slate, PREFERENCES)
-
-    def _judge_held(self, slate: PlaceSlate) -> tuple[Judged, ...]:
-        return self._judged(slate, WITHOUT_LIVE)
-
-    def _judged(self, slate: PlaceSlate, preferences: Preferences) -> tuple[Judged, ...]:
-        away = [self.distance(each.coordinates) for each in slate.listings]
+    def _judged(self, preferences: Preferences, slate: PlaceSlate) -> tuple[Judged, ...]:
+        away = [self.distance(listing.coordinates) for listing in slate.listings]
         return judged(slate.listings, self._attributes, away, preferences, {}, self._now)

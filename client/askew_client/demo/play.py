@@ -8,10 +8,10 @@ import tempfile
 
 from askew.noise.randomness import SystemBits
 from askew_client.catalog.cache import CatalogCache
-from askew_client.demo.measured import COLLECTION, Comparison, MeasuredDevice
+from askew_client.demo.measured import COLLECTION, MeasuredDevice
 from askew_client.demo.person import HOME, PLACE, PREFERENCES
 from askew_client.demo.screen import DemoScreen
-from askew_client.demo.server import Rehearsal, demo_server, rehearsal
+from askew_client.demo.server import demo_server, rehearsal
 from askew_client.device.device import Device
 from askew_client.opening import files_of
 from askew_client.profile.store import ProfileStore
@@ -21,7 +21,6 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport
-from askew_client.views.answers import NearAnswer
 
 OTHER = "pharmacies"
 
@@ -34,7 +33,7 @@ class TappedTransport(GrpcTransport):
         self.sent: list[bytes] = []
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """As any device does."""
+        """Return the reply to one call, and keep a question that is sent."""
         if method == "Retrieve":
             self.sent.append(request)
         return await super().call(method, request)
@@ -57,18 +56,30 @@ async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None
             card = await device.nearby.connect()
             screen.person(card)
             measured = MeasuredDevice(settings, card, SystemBits())
-            answer = await _ask(device, network, measured, screen)
+            place = device.places.add(PLACE, HOME)
+            question = device.nearby.question(COLLECTION, PLACE, PREFERENCES)
+            (answer,) = await device.asker.ask(question)
+            screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
             screen.answer(answer, settings.map_noise)
-            comparison = await _measure(measured, others, draws, screen)
+            comparison = await measured.comparison(others)
+            with screen.progress(draws) as step:
+                for _ in range(draws):
+                    await measured.draw(others, comparison)
+                    step()
             screen.quality(comparison, answer.k, draws)
-            await _ask_again(device, network, answer, screen)
+            # The same question without preferences, and one about another collection.
+            (again,) = await device.asker.ask(device.nearby.question(COLLECTION, PLACE))
+            (other,) = await device.asker.ask(device.nearby.question(OTHER, PLACE))
+            first, second, _ = network.sent
+            same = first == second and again.sent == other.sent == answer.sent
+            cost = device.places.price()
+            screen.ledger(cost, OTHER, same=same, charged=cost.spent != cost.epsilon)
     screen.closing()
 
 
 def _device(
     directory: str, settings: ClientSettings, network: TappedTransport, address: str
 ) -> Device:
-    """A device with a profile and a ledger of its own."""
     files, bits = places(directory), SystemBits()
     signals = SignalStore(files.ledger, settings.caps, files.mark)
     profile = ProfileStore(files.profile)
@@ -77,39 +88,6 @@ def _device(
         CatalogCache(files.held), shaped.source, settings.byte_budget, shaped.call
     )
     return Device(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
-
-
-async def _ask(
-    device: Device, network: TappedTransport, measured: MeasuredDevice, screen: DemoScreen
-) -> NearAnswer:
-    place = device.places.add(PLACE, HOME)
-    question = device.nearby.question(COLLECTION, PLACE, PREFERENCES)
-    (answer,) = await device.asker.ask(question)
-    screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
-    return answer
-
-
-async def _ask_again(
-    device: Device, network: TappedTransport, answer: NearAnswer, screen: DemoScreen
-) -> None:
-    """The same question without preferences, and one about another collection."""
-    (again,) = await device.asker.ask(device.nearby.question(COLLECTION, PLACE))
-    (other,) = await device.asker.ask(device.nearby.question(OTHER, PLACE))
-    first, second, _ = network.sent
-    same = first == second and again.sent == other.sent == answer.sent
-    cost = device.places.price()
-    screen.ledger(cost, OTHER, same=same, charged=cost.spent != cost.epsilon)
-
-
-async def _measure(
-    device: MeasuredDevice, others: Rehearsal, draws: int, screen: DemoScreen
-) -> Comparison:
-    comparison = await device.comparison(others)
-    with screen.progress(draws) as step:
-        for _ in range(draws):
-            await device.draw(others, comparison)
-            step()
-    return comparison
 
 
 def end_in_order_on(*numbers: signal.Signals) -> None:

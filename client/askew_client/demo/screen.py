@@ -38,14 +38,14 @@ class DemoScreen:
         self._say("Starting askew-server as a separate process ...")
 
     def listening(self, address: str) -> None:
-        """Who answers."""
+        """Print who answers."""
         self._say(f"It listens on {address} and is healthy.")
 
     def person(self, card: MetricCard) -> None:
-        """Who asks whom, and for what."""
-        for each in card.collections:
-            self._say(f"Its collection {each.name}: {each.n_items:,} items,")
-            self._say(f"  {each.source}.")
+        """Print who asks whom, and for what."""
+        for collection in card.collections:
+            self._say(f"Its collection {collection.name}: {collection.n_items:,} items,")
+            self._say(f"  {collection.source}.")
         self._heading("1  The person (made up): all of this stays on the device")
         self._say(f"  {PLACE:<8} in {TOWN}, {COUNTRY}, at {_degrees(HOME)}")
         for name, kinds in PREFERENCES.likes.items():
@@ -59,7 +59,7 @@ class DemoScreen:
             self._say(f"  {name}, as it is now, or it is no pick")
 
     def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
-        """What is true, and what left. apart: kilometers between the two."""
+        """Print what is true, and what left. apart: kilometers between the two."""
         self._heading("2  What is true, and what left the device")
         self._say(
             f"  {PLACE:<14}  {_degrees(Position(*place.true))}   on this screen only",
@@ -71,13 +71,13 @@ class DemoScreen:
         )
 
     def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
-        """What came back, ranked in private, and where it lies."""
+        """Print what came back, ranked in private, and where it lies."""
         self._heading(f"3  The {answer.k} results that came back, ranked on the device")
         rows = _table(2)
         for name in ("", "", "km", "kind", "EUR", "title", ""):
             rows.add_column(name, justify="right" if name in {"km", "EUR"} else "left")
-        for each in answer.results[:_LISTED]:
-            rows.add_row(*_row(each))
+        for result in answer.results[:_LISTED]:
+            rows.add_row(*_row(result))
         self._console.print(rows)
         if len(answer.results) > _LISTED:
             self._say(f"  and {len(answer.results) - _LISTED} more, which the map has")
@@ -87,7 +87,7 @@ class DemoScreen:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Callable[[], None]]:
-        """A progress bar over draws of the noise; gone when done."""
+        """Show a progress bar over draws of the noise; gone when done."""
         self._heading("4  How good is the pick?")
         columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
         with Progress(*columns, console=self._console, transient=True) as bar:
@@ -95,7 +95,7 @@ class DemoScreen:
             yield lambda: bar.advance(task)
 
     def quality(self, comparison: Comparison, k: int, draws: int) -> None:
-        """The pick beside what no privacy, other answers and no question would have given."""
+        """Print the pick beside what no privacy, other answers and no question would have."""
         self._say(
             f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
             "  nearest: how many km farther the nearest result is than the nearest place",
@@ -120,7 +120,7 @@ class DemoScreen:
         self._console.print(rows)
 
     def ledger(self, cost: Cost, other: str, *, same: bool, charged: bool) -> None:
-        """What it cost, that it costs nothing more, and what it means."""
+        """Print what it cost, that it costs nothing more, and what it means."""
         self._heading("5  What the budget ledger says")
         sent = "the same position" if same else "ANOTHER POSITION"
         price = "A NEW CHARGE" if charged else "no new charge"
@@ -159,7 +159,7 @@ class DemoScreen:
         scene = Scene(
             you=HOME,
             heat_map=PlaceHeatMap(Position(*answer.sent), float(noise.epsilon), noise.cosine),
-            results=tuple(Position(*each.coordinates) for each in answer.results),
+            results=tuple(Position(*result.coordinates) for result in answer.results),
             picked=None if answer.pick is None else answer.pick.rank - 1,
             towns=TOWNS,
         )
@@ -174,7 +174,6 @@ class DemoScreen:
 
 
 def _table(between: int) -> Table:
-    """A table without lines, whose columns stand so far apart."""
     padding = (0, between - between // 2, 0, between // 2)
     return Table(box=None, pad_edge=False, header_style="dim", padding=padding)
 
@@ -195,6 +194,6 @@ def _degrees(position: Position) -> str:
 
 
 def _odds(cost: Cost, km: float) -> str:
-    """A factor of odds, rounded up; a large one as a power of ten."""
+    # Rounded up; a large factor as a power of ten.
     loss = float(cost.charge.epsilon_per_km) * km
     return cost.times_at(km) if loss < 10 else f"10^{ceil(loss / log(10))} times"

@@ -25,7 +25,7 @@ _PATIENCE = 30.0  # seconds; training takes one on a slow machine
 
 @asynccontextmanager
 async def demo_server(model: str = "films") -> AsyncIterator[str]:
-    """The address of a running demo server; it is stopped on the way out, whatever happens.
+    """Start a demo server and yield its address; it is stopped on the way out, whatever happens.
 
     model: films or places. Raises ServerFailed when it does not start.
     """
@@ -51,11 +51,17 @@ async def server_process(module: str, *words: str) -> AsyncIterator[Process]:
     try:
         yield process
     finally:
-        await _stop(process)
+        if process.returncode is None:
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.communicate(), timeout=10)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 async def _address(process: Process) -> str:
-    """The address in the line "listening on HOST:PORT, ..." that the server prints first."""
+    # Its first line is "listening on HOST:PORT, ...".
     output = process.stdout
     if output is None:  # it is a pipe: for the type checker
         raise ServerFailed("askew-server has no output")
@@ -69,19 +75,9 @@ async def _address(process: Process) -> str:
 
 
 async def last_words(process: Process) -> str:
-    """The last line of what a process that has ended complained of."""
+    """Return the last line of what a process that has ended complained of."""
     complaints = b"" if process.stderr is None else await process.stderr.read()
     return complaints.decode(errors="replace").strip().rpartition("\n")[2]
-
-
-async def _stop(process: Process) -> None:
-    if process.returncode is None:
-        process.terminate()
-    try:
-        await asyncio.wait_for(process.communicate(), timeout=10)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
 
 
 Way = Literal["served", "nearest", "held"]
@@ -96,26 +92,26 @@ class Rehearsal:
     async def answers(
         self, questions: Sequence[tuple[Way, Query]], card: MetricCard
     ) -> list[PlaceSlate]:
-        """One slate a question, each answered in its way. Raises ServerFailed."""
+        """Return one slate a question, answered in its way. Raises ServerFailed."""
         sender, answers = self._process.stdin, self._process.stdout
         if sender is None or answers is None:  # both are pipes: for the type checker
             raise ServerFailed("the rehearsal has no pipes")
         lines = [b"%s %s\n" % (way.encode(), b64encode(query_to_bytes(q))) for way, q in questions]
-        found: list[PlaceSlate] = []
+        slates: list[PlaceSlate] = []
         try:
             sender.writelines(lines)
             await sender.drain()
             for _, query in questions:
                 line = b64decode(await answers.readuntil())
-                found += places_from_bytes(line, card, query)
+                slates += places_from_bytes(line, card, query)
         except (OSError, EOFError):
             words = await last_words(self._process)
             raise ServerFailed(f"the demo's second process ended: {words}") from None
-        return found
+        return slates
 
 
 @asynccontextmanager
 async def rehearsal() -> AsyncIterator[Rehearsal]:
-    """A rehearsal in a process of its own; it is stopped on the way out, whatever happens."""
+    """Start a rehearsal in a process of its own; it is stopped on the way out, whatever happens."""
     async with server_process("askew_server.cli.rehearse") as process:
         yield Rehearsal(process)

@@ -1,8 +1,9 @@
 """The one path of a question: what it costs, the signal, the connection, the ranking.
 
 A question about titles and one near a place differ in their subject alone. What is fetched is
-fetched before a cost is shown, and never between showing and asking. All that is private is done
-before the connection or after it.
+fetched before a cost is shown, and never between showing and asking, but for live values of
+everything: they are fetched when somebody asks. All that is private is done before the connection
+or after it.
 """
 
 from __future__ import annotations
@@ -85,6 +86,9 @@ class Subject(Protocol[_Answer_co]):
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
         """Draw, and keep what has to be found again if no answer comes."""
+
+    async def fetch(self) -> None:
+        """Fetch what a question that sends nothing still needs, the same for everybody."""
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> _Answer_co:
         """Rank what is held, with what the reply brought. Raises WireError for a hostile reply."""
@@ -195,6 +199,7 @@ class Asker:
                 if not subject.sends:
                     cost = self.cost(subject)
                     agreed(cost)
+                    await subject.fetch()
                     return await in_thread(subject.rank, None, None, cost)
                 query, request, cost = await in_thread(self._prepared, subject, agreed)
                 reply = await self._network.retrieve(request)

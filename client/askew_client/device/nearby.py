@@ -74,11 +74,13 @@ class Nearby:
     ) -> None:
         """now: the device's clock, by which opening hours are read; it is never sent."""
         self.network, self.settings, self.now = network, settings, now
-        self.places, self.profile, self._library, self._today = places, profile, library, today
+        self.places, self.profile, self.library, self._today = places, profile, library, today
         self.card: MetricCard | None = None  # before there was a call
         self.card_date = 0
         self._held: CachedRows | None = None
+        self.live_rows: Mapping[str, Collection] = {}  # with the live values of the last answer
         self._no_rows = False  # this server has none within the byte budget
+        self._has_looked = False  # for kept rows: each look puts the next moment off
 
     def configure(self, settings: ClientSettings) -> None:
         """Use other settings from now on; the places are told for themselves."""
@@ -129,12 +131,13 @@ class Nearby:
         mode = self.settings.mode
         proposed = all(each.mode is ServingMode.HELD for each in asked)
         if self._held is not None and not usable(self._held.catalog_date, day):
-            self._held = None
+            self._held, self.live_rows = None, {}
         if self._held is None and (mode == "held" or (mode == "auto" and proposed)):
             await self._fetch_rows(fetch=fetch)
-        elif self._held is None and fetch:
+        elif self._held is None and fetch and not self._has_looked:
+            self._has_looked = True
             with self.network.public_work():
-                self._held = await self._library.kept_rows(self._today())
+                self._held = await self.library.kept_rows(self._today())
         held = self._held
         return (card if held is None else held.card), held
 
@@ -142,7 +145,7 @@ class Nearby:
         if not fetch:  # nothing is, between showing and asking
             raise NotShown("what the server says of itself must be fetched anew")
         with self.network.public_work():
-            kept = await self._library.metric_card(self._today())
+            kept = await self.library.metric_card(self._today())
         self.card, self.card_date = kept.card, kept.catalog_date
         return self.card
 
@@ -156,7 +159,7 @@ class Nearby:
             raise NotShown("what this device holds is out of date, and must be fetched first")
         try:
             with self.network.public_work():
-                self._held = await self._library.rows(self._today())
+                self._held = await self.library.rows(self._today())
         except (NotFound, OtherKind, ParameterError):
             if self.settings.mode == "held":
                 raise
@@ -167,10 +170,12 @@ class Nearby:
         another server.
         """
         held, self.card, self._held, self._no_rows = self._held, None, None, False
+        self._has_looked = False
+        self.live_rows = {}
         with suppress(CacheError):  # it is tried again when that question is refused
-            await self._library.forget_metric_card()
+            await self.library.forget_metric_card()
             if held is not None:
-                await self._library.forget(held.catalog_date)
+                await self.library.forget(held.catalog_date)
 
     def usual_k(self, collection: str) -> int:
         """Return how many results a question of a collection, or of ALL, asks for where the person
@@ -206,6 +211,7 @@ class Nearby:
                 spot = Position(*answer.true) if on_map else AxisValues(named)
                 place = NamedPlace("0" * 32, spot)
                 source = replace(source_at(card, name, place, self.settings), k=answer.k)
+                held = replace(held, rows={**held.rows, **self.live_rows})
                 subject = NearSubject(self, card, source, held, self.profile.read(), preferences)
                 return subject.ranked(card.collection(name), (), answer.cost)
             attributes = card.collection(name).attributes
@@ -230,7 +236,12 @@ class NearQuestion:
         settings, asked = nearby.settings, card.asked(self._collection)
         here = held is not None and {each.name for each in asked} <= held.rows.keys()
         held = held if here else None
-        sends = settings.mode == "ask" or (settings.mode == "auto" and not _is_enough(asked, held))
+        live = () if settings.held_from else card.in_live_file  # static hosts have no live values
+        is_enough = held is not None and all(
+            len(held.rows[each.name]) == each.n_items and (each in live or not each.is_live)
+            for each in asked
+        )
+        sends = settings.mode == "ask" or (settings.mode == "auto" and not is_enough)
         if not sends and held is None:
             limit = f"another one: no rows are held within the byte budget, {settings.byte_budget}"
             raise ParameterError("mode", settings.mode, limit)
@@ -244,7 +255,15 @@ class NearQuestion:
         )
         unnamed = None if isinstance(self._place, str) else named
         return NearSubject(
-            nearby, card, source, held, document, self._preferences, sends=sends, unnamed=unnamed
+            nearby,
+            card,
+            source,
+            held,
+            document,
+            self._preferences,
+            sends=sends,
+            fetches=is_enough and not sends and any(each.is_live for each in asked),
+            unnamed=unnamed,
         )
 
     async def forget(self, error: WireError) -> None:  # noqa: ARG002
@@ -252,17 +271,10 @@ class NearQuestion:
         await self._nearby.forget()
 
 
-def _is_enough(asked: Sequence[CollectionCard], held: CachedRows | None) -> bool:
-    """Return True if rows that are held answer as well as the server: all of them are, and none of
-    their values is live.
-    """
-    return held is not None and all(
-        len(held.rows[each.name]) == each.n_items and not each.is_live for each in asked
-    )
-
-
 class NearSubject:
     """A place at a server, with the rows that are held. Implements Subject.
+
+    fetches: whether it fetches live values, the same file for everybody, when it is asked.
 
     unnamed: a spot without a name, whose signal is kept until a question with it is answered, and
     is found again only where the person says so: a server that fails one question would hear else
@@ -279,11 +291,12 @@ class NearSubject:
         preferences: Preferences,
         *,
         sends: bool = False,
+        fetches: bool = False,
         unnamed: NamedPlace | None = None,
     ) -> None:
         self._nearby, self._card, self._preferences = nearby, card, preferences
-        self._document, self._unnamed = document, unnamed
-        self.source, self.sends = source, sends
+        self._document, self._unnamed, self._held = document, unnamed, held
+        self.source, self.sends, self._fetches = source, sends, fetches
         self._rows: Mapping[str, Collection] = {} if held is None else held.rows
         # On axes a question names the Monday of their card, which a map has no need of.
         monday = nearby.card_date if isinstance(card.space, AxisSpace) else 0
@@ -314,8 +327,15 @@ class NearSubject:
         count = sum(len(self._rows[each.name]) for each in asked)
         total = sum(each.n_items for each in asked)
         part = "all" if count == total else f"the first {count:,} of"
+        ranked = f"{part} {total:,} items are held and ranked here"
+        if self._fetches:
+            names = " and ".join(
+                {a.name: None for each in asked for a in each.attributes if a.live}
+            )
+            fetched = f"fetches {names} of all, the same for everybody"
+            return f"{ranked}; {fetched}; sends nothing about you, epsilon 0"
         live = "; live values are unknown" if any(each.is_live for each in asked) else ""
-        return f"{part} {total:,} items are held and ranked here: nothing is sent, epsilon 0{live}"
+        return f"{ranked}: nothing is sent, epsilon 0{live}"
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
         """Draw; of a spot without a name, keep where it was, in the profile's transaction."""
@@ -329,6 +349,11 @@ class NearSubject:
 
         self._nearby.profile.change(charged)
         return drawn[0]
+
+    async def fetch(self) -> None:
+        """Fetch the live values of everything, if they come as a file."""
+        if self._fetches and self._held is not None:
+            self._rows = self._nearby.live_rows = await self._nearby.library.live(self._held)
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> tuple[NearAnswer, ...]:
         """Return the best k of each collection that was asked, of what is held and what came.

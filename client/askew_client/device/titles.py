@@ -254,6 +254,9 @@ class Taste:
         """Draw: the ledger finds it again."""
         return draw()
 
+    async def fetch(self) -> None:
+        """Fetch nothing: what is held is enough."""
+
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> Answer:
         """Return the best of what is held, was met, and came. What came is kept, and so is the
         answer. Raises a WireError for a hostile reply, of which nothing is kept.

@@ -91,7 +91,7 @@ class NamedPlace:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> NamedPlace:
-        """The inverse. Raises PlaceError, KeyError, TypeError, ValueError for anything else."""
+        """Return the place of `to_json`. Raises PlaceError, KeyError, TypeError or ValueError."""
         if "position" in value:
             latitude, longitude = value["position"]
             return cls(value["handle"], Position(float(latitude), float(longitude)))
@@ -100,7 +100,7 @@ class NamedPlace:
 
 
 def new_handle(bits: RandomBits) -> str:
-    """A name that nobody has used, and that says nothing."""
+    """Return a name that nobody has used, and that says nothing."""
     return bits.read(_HANDLE_BYTES).hex()
 
 
@@ -131,13 +131,13 @@ class ReceivedItem:
             raise ProfileError("an item that was met has codes that no space has")
 
     def to_json(self) -> list[Any]:
-        """As text and numbers."""
+        """Return it as text and numbers."""
         words = self.item.title, self.item.year, self.item.genres
         return [*words, self.codes.hex(), self.boost]
 
     @classmethod
     def from_json(cls, value: Sequence[Any]) -> Self:
-        """The inverse. Raises AskewError, ValueError or TypeError for anything else."""
+        """Return the item of `to_json`. Raises AskewError, ValueError or TypeError."""
         title, year, genres, codes, boost = value
         return cls(Item(title, year, tuple(genres)), bytes.fromhex(codes), int(boost))
 
@@ -150,27 +150,27 @@ class ReceivedItems:
     items: tuple[ReceivedItem, ...] = field(default=(), repr=False)
 
     def joined(self, space_version: str, new: Iterable[ReceivedItem]) -> ReceivedItems:
-        """With more items, all of them; those of another space go, and the oldest of too many."""
+        """Return these items and more; those of another space go, and the oldest of too many."""
         before = self.items if space_version == self.space_version else ()
-        by_label = {each.item.label: each for each in before}
-        latest = {each.item.label: each for each in new}
+        by_label = {met.item.label: met for met in before}
+        latest = {met.item.label: met for met in new}
         for label in latest:
             by_label.pop(label, None)  # what is met again is the newest
         kept = tuple((by_label | latest).values())
         return ReceivedItems(space_version, kept[-max(MAX_RECEIVED, len(latest)) :])
 
     def only(self, kept: Callable[[str], bool]) -> ReceivedItems:
-        """Those whose label is kept."""
-        items = tuple(each for each in self.items if kept(each.item.label))
+        """Return the items whose label is kept."""
+        items = tuple(met for met in self.items if kept(met.item.label))
         return ReceivedItems(self.space_version, items)
 
     def to_json(self) -> dict[str, Any]:
-        """As text and numbers."""
-        return {"space": self.space_version, "items": [each.to_json() for each in self.items]}
+        """Return it as text and numbers."""
+        return {"space": self.space_version, "items": [met.to_json() for met in self.items]}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """The inverse. Raises AskewError, ValueError, KeyError or TypeError for anything else."""
+        """Return the items of `to_json`. Raises AskewError, ValueError, KeyError or TypeError."""
         return cls(str(value["space"]), tuple(map(ReceivedItem.from_json, value["items"])))
 
 
@@ -198,13 +198,13 @@ class ProfileDocument:
     unanswered: NamedPlace | None = field(default=None, repr=False)
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
-        """The profile after one edit. Raises ProfileError for what is no title or no rating."""
+        """Return the profile after one edit. Raises ProfileError for a bad title or rating."""
         for label, state in changes.items():
             _check(label, state)
         before = {
             label: old
             for label, state in changes.items()
-            if (old := _state(self.ratings, label)) != state
+            if (old := (self.ratings[label],) if label in self.ratings else ()) != state
         }
         if not before:
             return self
@@ -214,7 +214,7 @@ class ProfileDocument:
         return replace(self, ratings=ratings, edits=_latest((*self.edits, before)))
 
     def undone(self) -> tuple[ProfileDocument, int]:
-        """The profile before its last edit, and how many titles that edit changed."""
+        """Return the profile before its last edit, and how many titles that edit changed."""
         if not self.edits:
             return self, 0
         last = self.edits[-1]
@@ -222,32 +222,32 @@ class ProfileDocument:
         return replace(self, ratings=ratings, edits=self.edits[:-1]), len(last)
 
     def answered(self, answer: PastAnswer) -> ProfileDocument:
-        """The profile with one more answer, unless that repeats the last one."""
+        """Return the profile with one more answer, unless that repeats the last one."""
         if self.answers and replace(self.answers[-1], when=answer.when) == answer:
             return self
         return replace(self, answers=(*self.answers, answer)[-_MAX_ANSWERS:])
 
     def without(self, named: Callable[[str], bool]) -> ProfileDocument:
-        """The profile without any trace of these titles: ratings, edits, answers and items go.
+        """Erase every trace of these titles: ratings, edits, answers and items.
 
         An edit keeps its other titles; an answer with one of them is forgotten whole.
         """
-        edits = ({k: v for k, v in each.items() if not named(k)} for each in self.edits)
+        edits = ({k: v for k, v in edit.items() if not named(k)} for edit in self.edits)
         return replace(
             self,
             ratings={label: liking for label, liking in self.ratings.items() if not named(label)},
-            edits=tuple(each for each in edits if each),
+            edits=tuple(edit for edit in edits if edit),
             answers=tuple(a for a in self.answers if not any(map(named, (*a.labels, a.picked)))),
             received=self.received.only(lambda label: not named(label)),
         )
 
     def without_answers(self) -> ProfileDocument:
-        """The same ratings, and no past: of what answers brought, what is rated."""
+        """Return the same ratings without answers: of what those brought, what is rated stays."""
         received = self.received.only(lambda label: title_key(label) in self.rated)
         return replace(self, answers=(), received=received, unanswered=None)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
-        """The profile with one more place. Raises PlaceError for a name that is taken or none."""
+        """Return the profile with one more place. Raises PlaceError for a taken or bad name."""
         self.check_new(name)
         return replace(self, places={**self.places, name: place})
 
@@ -260,31 +260,31 @@ class ProfileDocument:
             raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
 
     def without_place(self, name: str) -> ProfileDocument:
-        """The profile without a place. Raises PlaceError where there is none of this name."""
+        """Return the profile without a place. Raises PlaceError if none has this name."""
         self.place(name)
         return replace(self, places={k: v for k, v in self.places.items() if k != name})
 
     def place(self, name: str) -> NamedPlace:
-        """The place of this name. Raises PlaceError."""
+        """Return the place of this name. Raises PlaceError."""
         if name not in self.places:
             raise PlaceError("there is no place of this name")
         return self.places[name]
 
     @cached_property
     def rated(self) -> Mapping[str, str]:
-        """The titles that are rated, by their keys: made once, not with every key press."""
+        """Return the titles that are rated by their keys: computed once, not with every key."""
         return {title_key(label): label for label in self.ratings}
 
     def likings(self) -> dict[str, Liking]:
-        """What is liked, by the key of its title."""
+        """Return what is liked, by the key of its title."""
         return {key: self.ratings[label] for key, label in self.rated.items()}
 
     def receiving(self, space_version: str, items: Sequence[ReceivedItem]) -> ProfileDocument:
-        """The profile with items that an answer brought."""
+        """Return the profile with items that an answer brought."""
         return replace(self, received=self.received.joined(space_version, items))
 
     def to_bytes(self) -> bytes:
-        """The profile as text."""
+        """Return the profile as text."""
         answers = [[a.when.isoformat(), a.month, a.labels, a.picked] for a in self.answers]
         places = {name: place.to_json() for name, place in self.places.items()}
         value = {
@@ -299,17 +299,19 @@ class ProfileDocument:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ProfileDocument:
-        """The inverse of `to_bytes`. Raises ProfileError for anything else."""
+        """Return the profile of `to_bytes`. Raises ProfileError for anything else."""
         try:
             value = json.loads(data)
-            edits = tuple({k: _as_state(v) for k, v in each.items()} for each in value["edits"])
+            edits = tuple(
+                {k: (v[0],) if v else () for k, v in edit.items()} for edit in value["edits"]
+            )
             for label, liking in value["ratings"].items():
                 _check(label, (liking,))
             answers = tuple(
                 PastAnswer(datetime.date.fromisoformat(when), month, tuple(labels), picked)
                 for when, month, labels, picked in value["answers"]
             )
-            places = {name: NamedPlace.from_json(each) for name, each in value["places"].items()}
+            places = {name: NamedPlace.from_json(place) for name, place in value["places"].items()}
             received, waiting = ReceivedItems.from_json(value["received"]), value["unanswered"]
             unanswered = None if waiting is None else NamedPlace.from_json(waiting)
         except (
@@ -326,9 +328,8 @@ class ProfileDocument:
 
 
 def _latest(edits: Sequence[Mapping[str, State]]) -> tuple[Mapping[str, State], ...]:
-    """The last edits that can be undone: some number, and of them as many as change no more titles
-    than a profile holds, so that what is read before each question is bounded.
-    """
+    # What is read before every question is bounded: so many edits, and no more titles in them than
+    # a profile holds.
     kept, titles = 0, 0
     for edit in reversed(edits[-_MAX_EDITS:]):
         titles += len(edit)
@@ -352,15 +353,7 @@ def _check(label: str, state: State) -> None:
             raise ProfileError(f"a rating must be a number, at most {MAX_RATING:g} in size")
 
 
-def _state(ratings: Mapping[str, Liking], label: str) -> State:
-    return (ratings[label],) if label in ratings else ()
-
-
-def _as_state(value: list[Liking]) -> State:
-    return (value[0],) if value else ()
-
-
 def _after(ratings: Mapping[str, Liking], changes: Mapping[str, State]) -> dict[str, Liking]:
-    """The ratings after an edit, what was touched last at the end."""
+    # What was touched last stands at the end.
     kept = {label: liking for label, liking in ratings.items() if label not in changes}
     return kept | {label: state[0] for label, state in changes.items() if state}

@@ -30,11 +30,11 @@ class KnownTitles(Protocol):
 
     @property
     def index(self) -> TitleIndex:
-        """The items by the keys of their titles."""
+        """Return the items by the keys of their titles."""
 
     @property
     def catalog(self) -> Catalog:
-        """The items by their places."""
+        """Return the items by their places."""
 
 
 class ProfileService:
@@ -54,7 +54,7 @@ class ProfileService:
         self._profile, self._known = profile, known
 
     def ratings(self) -> tuple[Rated, ...]:
-        """Everything that the person rated or liked, newest first."""
+        """Return everything that the person rated or liked, newest first."""
         with self._profile.guard.private():
             document = self._profile.read()
             known = self._known(document)
@@ -64,13 +64,13 @@ class ProfileService:
             )
 
     def knows(self, label: str) -> bool:
-        """Whether an item that is held or was met has a title; before a connection, all do."""
+        """Return True if an item, held or met, has this title; before a connection, always."""
         with self._profile.guard.private():
             return _has(self._known(self._profile.read()), label)
 
     def unmatched(self) -> tuple[Rated, ...]:
-        """What is rated and of no item that is held or was met, newest first."""
-        return tuple(each for each in self.ratings() if not each.known)
+        """Return what is rated and of no item that is held or was met, newest first."""
+        return tuple(rating for rating in self.ratings() if not rating.known)
 
     def rate(self, label: str, rating: float) -> None:
         """Rate a title. A number beyond a server's scale counts as its nearest end there: a refusal
@@ -93,35 +93,35 @@ class ProfileService:
         reads the file.
         """
         keys = {title_key(label) for label in labels}
-        found = [Forgotten(0, 0)]
+        forgotten = [Forgotten(0, 0)]
 
         def without(document: ProfileDocument) -> ProfileDocument:
             left = document.without(lambda label: title_key(label) in keys)
             traces = {*document.ratings, *chain.from_iterable(document.edits)}
             titles = {title_key(label) for label in traces} & keys
-            found[0] = Forgotten(len(titles), len(document.answers) - len(left.answers))
+            forgotten[0] = Forgotten(len(titles), len(document.answers) - len(left.answers))
             return left
 
         self._profile.change_for_good(without)
-        return found[0]
+        return forgotten[0]
 
     def edit(self, changes: Mapping[str, State]) -> int:
-        """Many changes as one edit, so that one `undo` takes all of them back.
+        """Make many changes as one edit, so that one `undo` takes all of them back.
 
         Returns how many of the named titles were rated before, so that a removal which found
         nothing can be told.
         """
-        found = [0]
+        removed = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:
             known = self._known(document)
             kept = {_identity(known, label): label for label in reversed([*document.ratings])}
             spelled = {_spelled(known, label, kept): state for label, state in changes.items()}
-            found[0] = len(spelled.keys() & document.ratings.keys())
+            removed[0] = len(spelled.keys() & document.ratings.keys())
             return document.edited(spelled)
 
         self._profile.change(edited)
-        return found[0]
+        return removed[0]
 
     def undo(self) -> int:
         """Take the last edit back; an import is one. Returns how many ratings changed."""
@@ -135,7 +135,7 @@ class ProfileService:
         return changed[0]
 
     def history(self) -> tuple[PastAnswer, ...]:
-        """Earlier answers, newest first; kept on this device only."""
+        """Return earlier answers, newest first; kept on this device only."""
         return self._profile.read().answers[::-1]
 
     def forget_history(self) -> None:
@@ -152,14 +152,14 @@ def _has(known: KnownTitles | None, label: str) -> bool:
 
 
 def _identity(known: KnownTitles | None, label: str) -> int | str:
-    """The item that a title names, or for a stranger to the catalog its key."""
+    # Of a stranger to the catalog its key.
     key = title_key(label)
     item = None if known is None else known.index.get(key)
     return key if item is None else item
 
 
 def _spelled(known: KnownTitles | None, label: str, kept: Mapping[int | str, str]) -> str:
-    """A typed title as the profile or the catalog already writes it."""
+    # As the profile or the catalog already writes it.
     identity = _identity(known, label)
     if identity in kept:
         return kept[identity]

@@ -34,12 +34,13 @@ _LETTERBOXD: Final = ("Name", "Year", "Rating")
 def read_titles(
     lines: Iterable[str], name: str = "the ratings", *, named: bool = True
 ) -> dict[str, State]:
-    """The edits that a csv with the columns title and rating stands for, or with Letterboxd's Name,
-    Year and Rating; no rating is a like. named: whether its first line names them.
+    """Read the edits of a csv with the columns title and rating, or Letterboxd's Name, Year and
+    Rating.
 
-    Raises ProfileError, naming the line, for anything else.
+    No rating is a like. named: the first line names the columns. Raises ProfileError, naming the
+    line, for anything else.
     """
-    found: dict[str, State] = {}
+    edits: dict[str, State] = {}
     for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
         where = f"line {line} of {name}"
         if "title" in row:
@@ -48,13 +49,13 @@ def read_titles(
             year, rating = row["Year"].strip(), row["Rating"]
             title = f"{row['Name']} ({year})" if year else row["Name"]
         liking = _rating(rating, where) if rating.strip() else None
-        found[_title(title, where)] = (liking,)
-        _check_count(found)
-    return found
+        edits[_title(title, where)] = (liking,)
+        _check_count(edits)
+    return edits
 
 
 def read_export(path: Path, user: str = "") -> dict[str, State]:
-    """The edits of a csv of titles, or of an export in a directory or zip: Letterboxd's
+    """Read the edits of a csv of titles, or of an export in a directory or zip: Letterboxd's
     ratings.csv, or MovieLens' ratings.csv and movies.csv, of which the first may be named as well.
 
     user: whose ratings of MovieLens' data set, by their userId; "" where they are of one person.
@@ -67,7 +68,7 @@ def read_export(path: Path, user: str = "") -> dict[str, State]:
         with ExitStack() as stack:
             if path.is_dir() or of_movielens:
                 files = [folder / name for name in _NAMES if (folder / name).exists()]
-                texts = {each.name: stack.enter_context(_text(each)) for each in files}
+                texts = {file.name: stack.enter_context(_text(file)) for file in files}
                 return _export(texts, user)
             return _titles_alone(stack.enter_context(_text(path)), path.name, user)
     except UnicodeDecodeError:
@@ -105,18 +106,17 @@ def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, Sta
     """Read the ratings of a file with titles. Raises ProfileError for MovieLens' numbers."""
     lines = iter(ratings)
     first = next(lines, "")
-    if user or {"userId", "movieId"} <= {each.strip() for each in first.split(",")}:
+    if user or {"userId", "movieId"} <= {part.strip() for part in first.split(",")}:
         raise ProfileError(f"{name} has no titles: MovieLens' movies.csv must lie beside it")
     return read_titles(chain([first], lines), name)
 
 
 def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict[str, State]:
-    """One person's ratings by movie id, and the titles of the ids."""
     titles = {
         row["movieId"]: _title(row["title"], f"line {line} of movies.csv")
         for line, row in _rows(movies, "movies.csv", ("movieId", "title"))
     }
-    found: dict[str, State] = {}
+    edits: dict[str, State] = {}
     only = user
     for line, row in _rows(ratings, "ratings.csv", ("movieId", "rating")):
         where = f"line {line} of ratings.csv"
@@ -130,11 +130,11 @@ def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict
             )
         if row["movieId"] not in titles:
             raise ProfileError(f"{where}: a movie that movies.csv does not have")
-        found[titles[row["movieId"]]] = (_rating(row["rating"], where),)
-        _check_count(found)
-    if user and not found:
+        edits[titles[row["movieId"]]] = (_rating(row["rating"], where),)
+        _check_count(edits)
+    if user and not edits:
         raise ProfileError("ratings.csv has no ratings of this userId")
-    return found
+    return edits
 
 
 def _unzipped(path: Path) -> dict[str, list[str]]:
@@ -171,11 +171,11 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, bytes]:
 def _rows(
     lines: Iterable[str], name: str, *columns: tuple[str, ...], named: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a csv that has the columns of one of these sets: of the first, unless named."""
+    # The columns are those of one of the sets: of the first where no line names them.
     reader = csv.DictReader(lines, None if named else columns[0], skipinitialspace=True)
     try:
-        if not any(set(each) <= set(reader.fieldnames or ()) for each in columns):
-            sets = " or ".join(",".join(each) for each in columns)
+        if not any(set(names) <= set(reader.fieldnames or ()) for names in columns):
+            sets = " or ".join(",".join(names) for names in columns)
             raise ProfileError(f"{name} must begin with a line of names, {sets}")
         for row in reader:
             if None in row or None in row.values():
@@ -205,16 +205,16 @@ def _rating(text: str, where: str) -> float:
     return rating
 
 
-def _check_count(found: dict[str, State]) -> None:
-    if len(found) > MAX_RATINGS:
+def _check_count(edits: dict[str, State]) -> None:
+    if len(edits) > MAX_RATINGS:
         raise ProfileError(f"a profile holds at most {MAX_RATINGS} ratings")
 
 
 def as_csv(ratings: Iterable[Rated]) -> str:
-    """Every rating, oldest first. Private: for a file or a pipe of the person's own."""
+    """Return every rating as csv, oldest first. Private: for a file or pipe of the person's own."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("title", "rating"))
-    for each in reversed([*ratings]):
-        writer.writerow((each.label, "" if each.rating is None else f"{each.rating:g}"))
+    for rating in reversed([*ratings]):
+        writer.writerow((rating.label, "" if rating.rating is None else f"{rating.rating:g}"))
     return text.getvalue()

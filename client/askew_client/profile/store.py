@@ -65,7 +65,7 @@ class ProfileStore:
         return document
 
     def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
-        """As `change`, and what `edit` leaves out is erased from the file too.
+        """Change the profile as `change`, and erase from the file too what `edit` leaves out.
 
         Raises ProfileError while another program reads the file, which then may still hold it.
         """

@@ -21,7 +21,7 @@ _END = b"\n"  # in no label
 
 
 class Matches(Sequence[Match]):
-    """What a search found, with the person's own ratings, each made when it is looked at: a list
+    """What a search places, with the person's own ratings, each made when it is looked at: a list
     shows a few lines of hundreds.
     """
 
@@ -56,26 +56,27 @@ class TitleSearch:
         self._add(items)
 
     def with_more(self, items: Sequence[Item]) -> TitleSearch:
-        """With more items behind these, whose text is copied and not made again."""
+        """Return a search with more items behind these, whose text is copied and not made again."""
         search = TitleSearch(())
         search._text, search._starts = self._text, self._starts[:]
         search._add(items)
         return search
 
     def places(self, text: str, limit: int) -> list[int]:
-        """Where the items are whose labels contain every word of `text`; those that begin with it
-        come first.
+        """Return where the items are whose labels contain every word of `text`.
+
+        Those that begin with it come first.
         """
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
-        found = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
+        places = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
         beginning = _END + _encoded(wanted)
-        if len(found) <= limit:  # these are all, so those that begin with it are among them
-            first = [at for at in found if self._text.startswith(beginning, self._starts[at] - 1)]
+        if len(places) <= limit:  # these are all, so those that begin with it are among them
+            first = [at for at in places if self._text.startswith(beginning, self._starts[at] - 1)]
         else:
             first = list(islice(self._lines(beginning), limit))
-        known = set(first)
-        return [*first, *(at for at in found if at not in known)][:limit]
+        taken = set(first)
+        return [*first, *(at for at in places if at not in taken)][:limit]
 
     def _add(self, items: Sequence[Item]) -> None:
         lines = [_encoded(plain_text(item.label)) + _END for item in items]
@@ -86,16 +87,14 @@ class TitleSearch:
         self._text = b"".join([self._text, *lines])
 
     def _having(self, words: Sequence[bytes]) -> Iterator[int]:
-        """The lines, ascending, that contain each word: looked for by the longest, which is rare
-        more often than others.
-        """
+        # Ascending. The longest word is rare more often than others.
         for at in self._lines(max(words, key=len)) if words else range(len(self._starts)):
             start, end = self._starts[at], self._text.index(_END, self._starts[at])
             if all(self._text.find(word, start, end) >= 0 for word in words):
                 yield at
 
     def _lines(self, part: bytes) -> Iterator[int]:
-        """The lines, ascending, that have a part; one that begins with _END begins its line."""
+        # Ascending. A part that begins with _END begins its line.
         place = self._text.find(part)
         while place >= 0:
             inside = place + part.startswith(_END)
@@ -104,5 +103,5 @@ class TitleSearch:
 
 
 def _encoded(text: str) -> bytes:
-    """What a terminal made of bytes that are no text is in no label."""
+    # What a terminal made of bytes that are no text is in no label.
     return text.encode(errors="surrogatepass")

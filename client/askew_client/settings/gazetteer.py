@@ -31,8 +31,8 @@ _LETTERS: Final = str.maketrans(  # what is no letter with an accent, and is typ
 def folded(name: str) -> str:
     """Return a name without case, accents, apostrophes and other signs: "łódź" is "lodz"."""
     letters = unicodedata.normalize("NFKD", name.casefold().translate(_LETTERS))
-    plain = [each for each in letters if unicodedata.category(each) not in ("Mn", "Lm")]
-    return " ".join("".join([each if each.isalnum() else " " for each in plain]).split())
+    plain = [letter for letter in letters if unicodedata.category(letter) not in ("Mn", "Lm")]
+    return " ".join("".join([letter if letter.isalnum() else " " for letter in plain]).split())
 
 
 def n_towns() -> int:
@@ -48,9 +48,9 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
     degrees. Nothing is sent or fetched. Raises ParameterError for a region that is none.
     """
     wanted, _, where = name.partition(",")
-    found = [town for town in _with_names(f"{folded(wanted)}|") if _is_of(town, where)]
+    towns = [town for town in _with_names(f"{folded(wanted)}|") if _is_of(town, where)]
     far = distance_in(region)
-    return tuple(sorted(found, key=lambda town: (far(town), -town.population)))
+    return tuple(sorted(towns, key=lambda town: (far(town), -town.population)))
 
 
 def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
@@ -58,7 +58,7 @@ def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
     wanted, far = folded(name)[:_LONGEST], distance_in(region)
     while len(wanted) >= _SHORTEST:
         near = [(far(town), -town.population, town) for town in _with_names(wanted)]
-        if best := sorted([each for each in near if each[0] < 2], key=lambda each: each[:2]):
+        if best := sorted([town for town in near if town[0] < 2], key=lambda town: town[:2]):
             return tuple([town for _, _, town in best[:most]])
         wanted = wanted[:-1]
     return ()
@@ -81,13 +81,13 @@ def named_towns() -> tuple[Town, ...]:
     country, those of most people first.
     """
     seen = Counter[str]()
-    found = []
+    towns = []
     for line in _text().splitlines():
         _, country, _, _, _, people, _ = line.split("\t")
         seen[country] += 1
         if int(people) >= LARGE or (seen[country] <= OF_A_COUNTRY and int(people)):
-            found.append(_parsed(line))
-    return tuple(sorted(found, key=lambda town: -town.population))
+            towns.append(_parsed(line))
+    return tuple(sorted(towns, key=lambda town: -town.population))
 
 
 @cache
@@ -112,7 +112,7 @@ def _parsed(line: str) -> Town:
 
 
 def _is_of(town: Town, where: str) -> bool:
-    """Return True if a town lies in a country or a district that was typed; nothing is anywhere."""
+    # Nothing typed is anywhere.
     if not where.strip():
         return True
     country = country_called(where)

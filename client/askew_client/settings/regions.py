@@ -25,7 +25,7 @@ class Country:
 
 
 def region_of(text: str) -> Region:
-    """The region that a person names: "Germany", "de", or "47.1/5.5/55.4/15.4".
+    """Return the region that a person names: "Germany", "de", or "47.1/5.5/55.4/15.4".
 
     West > east where it crosses 180 degrees. Raises ParameterError for anything else.
     """
@@ -34,30 +34,45 @@ def region_of(text: str) -> Region:
     country = country_called(text)
     if country is not None:
         return country.region
-    hint = maybe(text, [each.name for each in countries()])
+    hint = maybe(text, [country.name for country in countries()])
     raise ParameterError("region", text, f"{_LIMIT}{hint}")
 
 
 def country_called(text: str) -> Country | None:
     """Return the country of a name or a two-letter code, or None."""
     wanted = _key(text)
-    known = (each for each in countries() if wanted in (each.code.casefold(), _key(each.name)))
-    return next(known, None)
+    matches = (
+        country
+        for country in countries()
+        if wanted in (country.code.casefold(), _key(country.name))
+    )
+    return next(matches, None)
 
 
 def region_words(text: str) -> tuple[str, ...]:
-    """What a region of one's own edges tells, and the countries that hold it; none of a country."""
+    """Return what a region of own edges tells, and countries that hold it; () of a country."""
     if "/" not in text:
         return ()
     own = region_of(text)
-    around = sorted((each for each in countries() if _holds(each.region, own)), key=_size)
-    advice = " or ".join([f"--region {each.code}" for each in around[:3]])
-    told = "these edges are your own, and every signal shows them: its lattice begins at a corner"
-    return (told, f"a country's are those of many: {advice}" if advice else "no country holds them")
+    corners = [Position(*at) for at in product((own.south, own.north), (own.west, own.east))]
+    holding = [
+        country
+        for country in countries()
+        if own.width <= country.region.width and all(map(country.region.contains, corners))
+    ]
+    around = sorted(holding, key=lambda c: c.region.width * (c.region.north - c.region.south))
+    advice = " or ".join([f"--region {country.code}" for country in around[:3]])
+    warning = (
+        "these edges are your own, and every signal shows them: its lattice begins at a corner"
+    )
+    return (
+        warning,
+        f"a country's are those of many: {advice}" if advice else "no country holds them",
+    )
 
 
 def corners_of(text: str) -> tuple[Position, ...]:
-    """A region's south-west and north-east corner; none of no name. Raises ParameterError."""
+    """Return a region's south-west and north-east corner; () of no name. Raises ParameterError."""
     if not text:
         return ()
     region = region_of(text)
@@ -66,7 +81,7 @@ def corners_of(text: str) -> tuple[Position, ...]:
 
 @cache
 def countries() -> tuple[Country, ...]:
-    """The table, in the order of the codes."""
+    """Return the table, in the order of the codes."""
     table = resources.files("askew_client.settings").joinpath("regions.csv")
     text = table.read_text(encoding="utf-8")
     return tuple(
@@ -83,16 +98,6 @@ def _of_edges(text: str) -> Region:
     return Region(south, west, north, east)
 
 
-def _holds(country: Region, own: Region) -> bool:
-    corners = product((own.south, own.north), (own.west, own.east))
-    return own.width <= country.width and all(country.contains(Position(*at)) for at in corners)
-
-
-def _size(country: Country) -> float:
-    region = country.region
-    return float(region.width) * (region.north - region.south)
-
-
 def _key(text: str) -> str:
-    """A name as people vary it: case, spaces and a leading article do not count."""
+    # Case, spaces and a leading article do not count.
     return " ".join(text.casefold().split()).removeprefix("the ")

@@ -155,7 +155,7 @@ class ClientSettings:
 
     @property
     def caps(self) -> Caps:
-        """What fresh signals may cost."""
+        """Return what fresh signals may cost."""
         return Caps(
             self.rating_lifetime_cap,
             self.rating_monthly_cap,
@@ -167,7 +167,7 @@ class ClientSettings:
 
     @property
     def plane(self) -> Region:
-        """The region of places. Raises ParameterError where none was set."""
+        """Return the region of places. Raises ParameterError where none was set."""
         if not self.region:
             limit = "set first: a country such as DE, or S/W/N/E"
             raise ParameterError("region", "", limit)
@@ -177,12 +177,12 @@ class ClientSettings:
 
     @property
     def map_noise(self) -> MapNoise:
-        """The noise of a place that is drawn now. Raises ParameterError without a region."""
+        """Return the noise of a place that is drawn now. Raises ParameterError without a region."""
         from askew.spaces.map import MapNoise
 
         return MapNoise.in_region(LEVELS[self.level], self.plane)
 
 
 def month_of(day: datetime.date) -> str:
-    """The calendar month of a day, "2026-11". One signal serves a whole month."""
+    """Return the calendar month of a day, "2026-11". One signal serves a whole month."""
     return f"{day:%Y-%m}"

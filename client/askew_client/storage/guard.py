@@ -21,12 +21,12 @@ _Value = TypeVar("_Value")
 
 
 async def in_thread(
-    act: Callable[_Given, _Value], /, *given: _Given.args, **named: _Given.kwargs
+    act: Callable[_Given, _Value], /, *arguments: _Given.args, **named: _Given.kwargs
 ) -> _Value:
-    """As `asyncio.to_thread`, and a cancellation ends this no sooner than the thread."""
+    """Run as `asyncio.to_thread`; a cancellation ends this no sooner than the thread."""
     import asyncio  # commands that show what is stored do without
 
-    work = asyncio.ensure_future(asyncio.to_thread(act, *given, **named))
+    work = asyncio.ensure_future(asyncio.to_thread(act, *arguments, **named))
     try:
         return await asyncio.shield(work)
     finally:
@@ -50,12 +50,12 @@ class Guard:
 
     @property
     def connected(self) -> bool:
-        """Whether a connection exists."""
+        """Return True if a connection exists."""
         return self._connections > 0 or len(self.alive) > 0
 
     @contextmanager
     def connection(self) -> Iterator[None]:
-        """A connection, from before it is opened until its descriptor is closed.
+        """Hold a connection, from before it is opened until its descriptor is closed.
 
         Raises NotReady while private work is under way.
         """

@@ -19,8 +19,10 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_own(path: Path, name: str, error: type[AskewError]) -> None:
-    """A file, if it is there, is this account's and written by no other, where accounts are
-    POSIX's. Who can write its directory can still replace it. Raises `error`, OSError.
+    """Check that a file is this account's and written by no other, where accounts are POSIX's.
+
+    A missing file passes. Who can write its directory can still replace it. Raises `error`,
+    OSError.
     """
     if os.name != "posix":
         return
@@ -105,12 +107,12 @@ class PrivateDatabase:
 
     @property
     def is_emptied(self) -> bool:
-        """Whether the file has lost all that it held."""
+        """Return True if the file has lost all that it held."""
         return self.whole and self.path.is_file() and self.path.stat().st_size == 0
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One immediate transaction: nobody else reads or writes until it ends."""
+        """Open an immediate transaction: nobody else reads or writes until it ends."""
         with self.connection() as database:
             database.execute("BEGIN IMMEDIATE")
             yield database
@@ -118,7 +120,7 @@ class PrivateDatabase:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """The open file, closed at the end, which rolls back what was not committed."""
+        """Open the file, and close it at the end, which rolls back what was not committed."""
         try:
             database = self._open()
         except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
@@ -167,7 +169,9 @@ class PrivateDatabase:
             raise self.error(f"{text}. Put a backup in its place, or remove it to begin anew")
         if not self.path.is_file():
             raise self.error(f"the {self.name} {self.path} is no regular file")
-        self._check_own()
+        real = self.path.resolve()  # SQLite keeps its journal beside the file that a link names
+        for ending in ("", "-wal", "-shm"):
+            check_own(real.with_name(real.name + ending), self.name, self.error)
         database = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
         try:
             database.execute("PRAGMA trusted_schema = OFF")
@@ -208,12 +212,6 @@ class PrivateDatabase:
         if os.access(real.parent, os.R_OK):  # a directory may be written and not read
             _sync_directory(real.parent)
 
-    def _check_own(self) -> None:
-        """The file and its journal are this account's alone to write."""
-        real = self.path.resolve()  # SQLite keeps its journal beside the file that a link names
-        for ending in ("", "-wal", "-shm"):
-            check_own(real.with_name(real.name + ending), self.name, self.error)
-
     def _create_if_new(self, database: sqlite3.Connection) -> None:
         """Make the tables in an empty file; refuse a file that is not ours, leaving it alone."""
         database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, others wait
@@ -237,7 +235,7 @@ class PrivateDatabase:
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Write-ahead logging. SQLite does not wait for others there, so this waits and tries again."""
+    """Turn write-ahead logging on. SQLite waits for no other there, so this tries again."""
     for tries_left in reversed(range(_TRIES)):
         try:
             database.execute("PRAGMA journal_mode = WAL")
@@ -250,13 +248,11 @@ def write_ahead(database: sqlite3.Connection) -> None:
 
 
 def _objects(database: sqlite3.Connection) -> frozenset[tuple[str, str, str, str | None]]:
-    """Every table, index, trigger and view of a file."""
     return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
 
 
 @cache
 def _made(schema: str) -> frozenset[tuple[str, str, str, str | None]]:
-    """What these statements make."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         for statement in schema.split(";\n"):
             database.execute(statement)

@@ -27,12 +27,12 @@ def card_request(catalog_date: int) -> bytes:
 
 
 def metric_card_of(reply: bytes) -> MetricCard:
-    """The card that a server of places replied. Raises a WireError."""
+    """Return the card that a server of places replied. Raises a WireError."""
     return _checked(lambda: metric_card_from_bytes(reply))
 
 
 def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
-    """The answer to a question of tastes. Raises a WireError."""
+    """Return the answer to a question of tastes. Raises a WireError."""
     from askew.wire.tastes import slate_from_bytes  # brings numpy
 
     return _checked(lambda: slate_from_bytes(reply, card, query.k))
@@ -41,14 +41,15 @@ def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
 def places_of(
     reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection] | None = None
 ) -> tuple[PlaceSlate, ...]:
-    """The answers to a question for places, of each collection asked. rows: what is held. Raises a
-    WireError.
+    """Return the answers to a question for places, of every collection asked.
+
+    rows: what is held. Raises a WireError.
     """
     return _checked(lambda: places_from_bytes(reply, card, query, rows))
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:
-    """A reply as a core type. Whatever is wrong with it is the server's doing: a WireError."""
+    # Whatever is wrong with a reply is the server's doing: a WireError.
     try:
         return convert_reply()
     except (OtherKind, StaleSpace):

@@ -47,7 +47,7 @@ _Reply = TypeVar("_Reply")
 
 
 def drawn_pauses(bits: RandomBits) -> tuple[float, ...]:
-    """The pauses of one call, in seconds; drawn before there is a connection."""
+    """Draw the pauses of one call, in seconds, before there is a connection."""
     least, most = _JITTER
     return tuple(
         min(_FIRST * 2**n, _LONGEST) * (least + (most - least) * bits.below(_STEPS) / _STEPS)
@@ -60,7 +60,7 @@ async def persistent(
     timeout: float,  # noqa: ASYNC109 (gRPC's own, for what is left of it)
     pauses: Sequence[float],
 ) -> _Reply:
-    """The reply of `send(seconds left)`, which is called again while a failure may pass.
+    """Return the reply of `send(seconds left)`, which is called again while a failure may pass.
 
     timeout: seconds for all of it. Raises the last failure as grpc.aio.AioRpcError.
     """
@@ -78,11 +78,8 @@ async def persistent(
 
 
 def _is_over(error: grpc.aio.AioRpcError, passed: float, pause: float) -> bool:
-    """Whether a call that failed, after `passed` seconds, is not worth another after a pause.
-
-    A false certificate stays false. Where nobody listens, a server that starts again may within a
-    second; what is there and fails for a while has the whole patience.
-    """
+    # A false certificate stays false. Where nobody listens, a server that starts again may within a
+    # second; what is there and fails for a while has the whole patience.
     details = error.details() or ""
     if error.code() not in _PASSING or cannot_pass(details):
         return True
@@ -133,7 +130,7 @@ class GrpcTransport:
 
     @property
     def channel(self) -> grpc.aio.Channel:
-        """The connection, while there is one."""
+        """Return the connection, while there is one."""
         if self._channel is None:
             raise RuntimeError("not connected")
         return self._channel
@@ -173,11 +170,10 @@ class GrpcTransport:
                 await self._is_gone()
 
     async def _addresses(self) -> set[tuple[str, int]]:
-        """Return where the server may be, as numbers; empty where its name is unknown."""
         host, _, port = self._target.rpartition(":")
         with suppress(OSError):
-            found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port))
-            return {(str(place[0]), int(port)) for *_, place in found}
+            places = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port))
+            return {(str(place[0]), int(port)) for *_, place in places}
         return set()
 
     async def _is_gone(self) -> bool:
@@ -189,7 +185,7 @@ class GrpcTransport:
         return False
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply to one call."""
+        """Return the reply to one call."""
         if self._channel is None:
             async with self:
                 return await self.call(method, request)
@@ -236,13 +232,13 @@ class GrpcTransport:
 
 
 def _own_sockets() -> set[str]:
-    """The sockets of this process, where the system lists them."""
-    found: set[str] = set()
+    # None where the system does not list them.
+    names: set[str] = set()
     with suppress(OSError):  # there is no such list
-        for each in Path("/proc/self/fd").iterdir():
+        for path in Path("/proc/self/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
-                found.add(str(each.readlink()))
-    return {each for each in found if each.startswith("socket:")}
+                names.add(str(path.readlink()))
+    return {name for name in names if name.startswith("socket:")}
 
 
 def _hang_up(sockets: set[str], addresses: set[tuple[str, int]]) -> None:
@@ -250,16 +246,16 @@ def _hang_up(sockets: set[str], addresses: set[tuple[str, int]]) -> None:
     connection and says nothing, whether anybody still wants the channel or not.
     """
     descriptors = Path("/proc/self/fd").iterdir() if sockets else ()
-    for each in descriptors:
+    for descriptor in descriptors:
         with suppress(OSError):  # closed meanwhile
-            if str(each.readlink()) not in sockets:
+            if str(descriptor.readlink()) not in sockets:
                 continue
-            with socket.socket(fileno=os.dup(int(each.name))) as found:
-                if found.family not in {socket.AF_INET, socket.AF_INET6}:
+            with socket.socket(fileno=os.dup(int(descriptor.name))) as own:
+                if own.family not in {socket.AF_INET, socket.AF_INET6}:
                     continue
-                host, port = found.getpeername()[:2]
+                host, port = own.getpeername()[:2]
                 if (host.removeprefix("::ffff:"), port) in addresses:  # IPv4 within IPv6
-                    found.shutdown(socket.SHUT_RDWR)
+                    own.shutdown(socket.SHUT_RDWR)
 
 
 def _read(authority: str) -> bytes:

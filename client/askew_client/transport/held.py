@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from askew.catalog.catalog_file import catalog_date_of
-from askew.errors import AskewError, Malformed, OtherKind, WireError
+from askew.catalog.catalog_file import LIVE_FILE_BYTES, Part, catalog_date_of
+from askew.errors import AskewError, Malformed, NotFound, OtherKind, WireError
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard
 from askew_client.catalog.cache import CatalogCache, usable
@@ -43,17 +43,17 @@ class KeptLibrary:
         """Implements Library. call: makes one, by a connection that is closed when the reply is
         there; without it there is no server of places.
         """
-        self.cache, self._call = cache, call
+        self.cache, self._source, self._call = cache, source, call
         self.sync = CatalogSync(cache, source, byte_budget, SystemBits(), check=self._check)
         self._checked: tuple[bytes, _Read] | None = None  # just now
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """What is held; fetched where nothing is, or it is too old."""
+        """Return what is held; fetched where nothing is, or it is too old."""
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._catalog, file)
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """The same of a server of places."""
+        """Return the rows of a server of places; fetched where none is held, or it is too old."""
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
 
@@ -63,6 +63,19 @@ class KeptLibrary:
         with suppress(OtherKind):  # a catalog of titles
             return None if file is None else await asyncio.to_thread(self._rows, file)
         return None
+
+    async def live(self, held: CachedRows) -> Mapping[str, Collection]:
+        """Return rows that are held with their live values: one request, of the same size whatever
+        a card says, read when its connection is closed.
+        """
+        from askew.wire.live_file import with_live_values  # brings numpy
+
+        try:
+            async with self._source:
+                file = await self._source.read(held.catalog_date, Part.LIVE, 0, LIVE_FILE_BYTES)
+        except (NotFound, OtherKind):
+            raise NotFound("file of live values") from None
+        return await asyncio.to_thread(with_live_values, held.card, held.rows, file)
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday."""
@@ -89,15 +102,15 @@ class KeptLibrary:
         return CachedRows(card, {}, monday, len(reply))
 
     async def forget_metric_card(self) -> None:
-        """The next question fetches it."""
+        """Let the next question fetch the card."""
         await asyncio.to_thread(self.cache.forget_metric_card)
 
     def _kept_card(self, today: int) -> CachedRows | None:
-        found = self.cache.metric_card()
-        if found is None or not usable(found[0], today):
+        kept = self.cache.metric_card()
+        if kept is None or not usable(kept[0], today):
             return None
         try:
-            return CachedRows(metric_card_of(found[1]), {}, found[0], len(found[1]))
+            return CachedRows(metric_card_of(kept[1]), {}, kept[0], len(kept[1]))
         except WireError:  # damaged
             return None
 
@@ -106,7 +119,7 @@ class KeptLibrary:
         self._checked = (body, _read(body))
 
     def _catalog(self, file: CachedFile) -> CachedCatalog:
-        """What a file says; what was checked just now is not read again."""
+        # What was checked just now is not read again.
         card, catalog = self._known(file)
         if isinstance(card, MetricCard) or isinstance(catalog, Mapping):
             raise OtherKind(
@@ -126,7 +139,7 @@ class KeptLibrary:
 
 
 def _read(body: bytes) -> _Read:
-    """The card of a body, and its items or rows. Raises Malformed for any other."""
+    """Return the card of a body, and its items or rows. Raises Malformed for any other."""
     from askew.wire.catalog_file import catalog_from_body  # brings numpy
     from askew.wire.rows_file import rows_from_body
 

@@ -45,7 +45,7 @@ class InProcess(ABC):
 
     @abstractmethod
     def card_for(self, collection: int | None) -> Card:
-        """The card that a question is read by."""
+        """Return the card that a question is read by."""
 
     @abstractmethod
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
@@ -53,32 +53,32 @@ class InProcess(ABC):
 
     @abstractmethod
     async def metric_card(self) -> MetricCard:
-        """The card of a server of places."""
+        """Return the card of a server of places."""
 
     @abstractmethod
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """The answer to a question."""
+        """Return the answer to a question."""
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply to one call."""
+        """Return the reply to one call."""
         if method == "GetModelCard":
             return metric_card_to_bytes(await self.metric_card())
         message = parse(pb.RetrieveRequest(), request)
         card = self.card_for(message.collection if message.HasField("collection") else None)
         query = query_from_message(message, card)
         if isinstance(card, MetricCard):
-            replies = [await self._one_reply(each, card) for each in card.questions(query)]
+            replies = []
+            for question in card.questions(query):
+                slate, asked = await self.retrieve(question, card), question.collection
+                if not isinstance(slate, PlaceSlate):
+                    raise StaleSpace
+                held = question.holds_rows
+                replies.append(places_to_bytes(slate, card.collection(asked), held=held))
             return all_places_to_bytes(replies) if query.collection == ALL_NUMBER else replies[0]
         slate = await self.retrieve(query, card)
         if isinstance(slate, PlaceSlate):
             raise StaleSpace
         return slate_to_bytes(slate, card)
-
-    async def _one_reply(self, query: Query, card: MetricCard) -> bytes:
-        slate = await self.retrieve(query, card)
-        if not isinstance(slate, PlaceSlate):
-            raise StaleSpace
-        return places_to_bytes(slate, card.collection(query.collection), held=query.holds_rows)
 
 
 class LocalTransport(InProcess):
@@ -90,7 +90,7 @@ class LocalTransport(InProcess):
         self._files = catalog_files(card, catalog)
 
     def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
-        """The card: there is one catalog."""
+        """Return its only card."""
         return self._card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
@@ -100,11 +100,11 @@ class LocalTransport(InProcess):
         return self._files[part][start : start + size]
 
     async def metric_card(self) -> MetricCard:
-        """Refused: this is a server of tastes."""
+        """Raise OtherKind: this is a server of tastes."""
         raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        """What the card's rule answers. Raises StaleSpace for a signal of another space."""
+        """Return the answer of the card's rule. Raises StaleSpace for a signal of another space."""
         if query.signal.space_version != card.space.version:
             raise StaleSpace
         return Slate.of_catalog(self._catalog, self._rule.answer(query.signal, query.k))
@@ -122,39 +122,39 @@ class LocalPlaces(InProcess):
         self.card = card
         self._items = {name: tuple(listings) for name, listings in items.items()}
         self._points = {
-            name: _on_sphere(np.array([each.coordinates for each in listings]))
+            name: _on_sphere(np.array([listing.coordinates for listing in listings]))
             for name, listings in self._items.items()
         }
 
     def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
-        """The card: there is one."""
+        """Return its only card."""
         return self.card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
-        """Refused: this is a server of places."""
+        """Raise OtherKind: this is a server of places."""
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True
         )
 
     async def metric_card(self) -> MetricCard:
-        """The card."""
+        """Return its only card."""
         return self.card
 
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:  # noqa: ARG002  # it has one
-        """k items whole. Raises a WireError for a question that the card does not allow."""
+        """Return k items whole. Raises a WireError for a question that the card does not allow."""
         self.card.check(query)
         asked = self.card.collection(query.collection)
         items, points = self._items[asked.name], self._points[asked.name]
-        found = [int(np.argmax(points @ probe)) for probe in _on_sphere(probes(query))]
+        nearest_items = [int(np.argmax(points @ probe)) for probe in _on_sphere(probes(query))]
         signal = query.signal.position()
         at = _on_sphere(np.array([[signal.latitude, signal.longitude]]))[0]
         nearest = np.argsort(-(points @ at), kind="stable").tolist()
-        chosen = list(dict.fromkeys([*found, *nearest]))[: query.k]
+        chosen = list(dict.fromkeys([*nearest_items, *nearest]))[: query.k]
         return PlaceSlate(asked.version, tuple([items[item] for item in sorted(chosen)]))
 
 
 def probes(query: Query) -> NDArray[np.float64]:
-    """Signal + offsets, in degrees, (k, 2): the offsets fitted to the signal's own noise."""
+    """Return signal + offsets in degrees, (k, 2): offsets that fit the signal's own noise."""
     noise, signal = query.signal.map_noise, query.signal.position()
     offsets = place_on_map(float(noise.epsilon), query.k).offsets
     east = offsets[:, 0] / (float(KM_OF_LONGITUDE) * noise.cosine / COSINE_PARTS)
@@ -163,7 +163,7 @@ def probes(query: Query) -> NDArray[np.float64]:
 
 
 def _on_sphere(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Latitudes and longitudes (n, 2) as unit vectors (n, 3): the larger product is the nearer."""
+    # The larger the product of two unit vectors (n, 3), the nearer they are.
     latitude, longitude = np.radians(degrees).T
     flat = np.cos(latitude)
     return np.column_stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)])

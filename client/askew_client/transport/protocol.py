@@ -54,13 +54,16 @@ class Library(Protocol):
     """
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """What is held on this day; fetched, where it has to be."""
+        """Return what is held on this day; fetched, where it has to be."""
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """The same of a server of places."""
+        """Return what is held of a server of places on this day; fetched, where it has to be."""
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
         """The same, and nothing is fetched for it."""
+
+    async def live(self, held: CachedRows) -> Mapping[str, Collection]:
+        """Return rows that are held with their live values, all of which are fetched now."""
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday: the server answers about other items."""
@@ -88,7 +91,7 @@ class Transport(Protocol):
     ) -> None: ...
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply to one call; a connection of its own where there is none.
+        """Return the reply to one call, over a connection of its own where there is none.
 
         Raises a TransportError or a WireError.
         """
@@ -106,15 +109,15 @@ class Network(Protocol):
     guard: Guard
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """All of one question, alone. Its moment is fixed here, before anything private."""
+        """Hold all of one question, alone. Its moment is fixed here, before anything private."""
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Work that takes as long for everybody, perhaps with a connection: the next moment is put
+        """Do work that takes as long for all, perhaps with a connection: the next moment is put
         off for as long as it takes after that, by whole intervals.
         """
 
     def encoded(self, query: Query) -> bytes:
-        """A question as it will be sent: the same query is the same bytes."""
+        """Return a question as it will be sent: the same query is the same bytes."""
 
     async def retrieve(self, request: bytes) -> bytes:
         """Connect at the moment, send, receive, hang up. Raises NotReady, in which case nothing
@@ -122,9 +125,9 @@ class Network(Protocol):
         """
 
     def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """The server's answer: exactly query.k items. Raises a WireError."""
+        """Return the server's answer: exactly query.k items. Raises a WireError."""
 
     def decoded_places(
         self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """The same of a server of places, of each collection that is asked. rows: what is held."""
+        """Return a server's answer of places, of every collection asked. rows: what is held."""

@@ -57,19 +57,19 @@ class ShapedTransport:
         self.guard = Guard()
 
     def load(self) -> Transport:
-        """The network, made by now. Raises what making it raises."""
+        """Return the network, created by the first call. Raises what its creation raises."""
         if self._network is None:
             self._network = self._make()
         return self._network
 
     @property
     def source(self) -> CatalogSource:
-        """Where what is held comes from, connected to in the same way."""
+        """Return where what is held comes from, connected to in the same way."""
         return _ShapedSource(self)
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """All of one question, alone. Its moment is fixed here, before anything private."""
+        """Hold all of one question, alone. Its moment is fixed here, before anything private."""
         async with self._alone:
             if self._moment is not None and self._now() > self._moment:
                 self._put_off(self._now() + (self._interval or 0.0) - self._moment)
@@ -77,7 +77,7 @@ class ShapedTransport:
 
     @contextmanager
     def public_work(self) -> Iterator[None]:
-        """Work on what a server said, the same for everybody, perhaps with a connection: for as
+        """Work on what a server said, the same for all, perhaps with a connection: for as
         long as it takes after that, the next moment is put off, by whole intervals. What was done
         before it, which may be private, does not count.
         """
@@ -90,33 +90,34 @@ class ShapedTransport:
             self._moment += ceil(seconds / self._interval) * self._interval
 
     def encoded(self, query: Query) -> bytes:
-        """A question as it will be sent."""
+        """Return a question as it will be sent."""
         return query_to_bytes(query)
 
     async def retrieve(self, request: bytes) -> bytes:
-        """The reply to a question, when its connection is closed."""
+        """Return the reply to a question, when its connection is closed."""
         return await self.call("Retrieve", request)
 
     def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """The server's answer: exactly query.k items. Raises a WireError."""
+        """Return the server's answer: exactly query.k items. Raises a WireError."""
         return slate_of(reply, query, card)
 
     def decoded_places(
         self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """The same of a server of places, of each collection that is asked."""
+        """Return the answer of a server of places, of every collection that is asked."""
         return places_of(reply, query, card, rows)
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply to one call, when its connection is closed."""
+        """Return the reply to one call, when its connection is closed."""
         network = await asyncio.to_thread(self.load)
         async with self.connected(network):
             return await network.call(method, request)
 
     @asynccontextmanager
     async def connected(self, way: AbstractAsyncContextManager[Any]) -> AsyncIterator[None]:
-        """A connection, opened at the moment that its turn fixed. Raises NotReady where that has
-        passed, or where the device is at work on something private.
+        """Hold a connection that is opened at the moment that its turn fixed.
+
+        Raises NotReady where that has passed, or where the device is at work on something private.
         """
         async with AsyncExitStack() as left:
             if not self._alone.locked():
@@ -138,7 +139,6 @@ class ShapedTransport:
         return asyncio.get_running_loop().time()
 
     async def _wait(self, seconds: float) -> None:
-        """Raises NotReady for a moment that has passed."""
         if seconds < 0:
             raise NotReady
         await asyncio.sleep(seconds)

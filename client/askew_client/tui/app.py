@@ -51,7 +51,7 @@ class AskewApp(Desk):
     TITLE = "Askew"
     CSS_PATH = Path(__file__).with_name("askew.tcss")
     ENABLE_COMMAND_PALETTE = True
-    MODES: ClassVar = {each.MODE: each for each in SCREENS}
+    MODES: ClassVar = {screen.MODE: screen for screen in SCREENS}
     DEFAULT_MODE = NearScreen.MODE
     HORIZONTAL_BREAKPOINTS = [(0, "-phone"), (60, "-narrow"), (100, "-normal"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
@@ -70,35 +70,34 @@ class AskewApp(Desk):
 
     @classmethod
     def names_of_keys(cls) -> tuple[str, ...]:
-        """What a key of one's own can be given to: a screen, or `screen.action`."""
-        bindings = (*cls.BINDINGS, *(each for screen in SCREENS for each in screen.BINDINGS))
-        return tuple(each.id for each in bindings if isinstance(each, Binding) and each.id)
+        """Return what a key of one's own can be assigned to: a screen, or `screen.action`."""
+        bindings = (*cls.BINDINGS, *(binding for screen in SCREENS for binding in screen.BINDINGS))
+        return tuple(
+            binding.id for binding in bindings if isinstance(binding, Binding) and binding.id
+        )
 
     def on_mount(self) -> None:
         read_alt_and_digits()
         self.set_keymap(self.keys)
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
-        self._end_by(signal.SIGTERM, signal.SIGHUP)
+        # End on these as a key would, so that the terminal is restored.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with suppress(RuntimeError, ValueError):  # not the main thread, as in a test
+                asyncio.get_running_loop().add_signal_handler(
+                    number, partial(self.exit, return_code=128 + number)
+                )
         self.call_after_refresh(self.live)
 
     def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:
         """Run until the person leaves. Raises AskewError where there is no terminal, and for a key
         of a name that does not exist.
         """
-        known = self.names_of_keys()
+        allowed = self.names_of_keys()
         for name in self.keys:
-            if name not in known:
-                raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(known)}")
+            if name not in allowed:
+                raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(allowed)}")
         check_terminal()
         return super().run(*args, **options)
-
-    def _end_by(self, *signals: signal.Signals) -> None:
-        """End as a key would where one of these comes, so that the terminal is restored."""
-        for each in signals:
-            with suppress(RuntimeError, ValueError):  # not the main thread, as in a test
-                asyncio.get_running_loop().add_signal_handler(
-                    each, partial(self.exit, return_code=128 + each)
-                )
 
     @work(group="live")
     async def live(self) -> None:
@@ -120,7 +119,7 @@ class AskewApp(Desk):
         self.action_go(message.mode)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is nothing to try again but a connection that failed."""
+        """Disable "retry" unless a connection failed."""
         if action == "retry":
             return isinstance(self.connection, Problem)
         return super().check_action(action, parameters)
@@ -148,7 +147,7 @@ class AskewApp(Desk):
         self.use_theme(dark=not self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the command palette offers: screens, what this one does, what always works."""
+        """Yield what the command palette offers: screens, what this one does, what always works."""
         for tab in TABS:
             yield SystemCommand(f"Go to {tab.title}", tab.says, partial(self.action_go, tab.mode))
         if isinstance(screen, FrameScreen):
@@ -160,7 +159,7 @@ class AskewApp(Desk):
         yield SystemCommand("Quit", "Leave; nothing is lost", self.action_quit)
 
     def _fatal_error(self) -> None:
-        """Textual's own report prints local variables: titles and ratings."""
+        # Textual's own report prints local variables: titles and ratings.
         self.bell()
         report = Traceback(show_locals=False, width=None)
         self._exit_renderables.append(Segments(self.console.render(report)))
@@ -168,7 +167,7 @@ class AskewApp(Desk):
 
 
 def _load(device: Device) -> None:
-    """Load and make what questions need, in a thread: on the loop, keys would wait for it."""
+    # In a thread: on the loop, keys would wait for it.
     device.titles  # noqa: B018  # made by being asked for
     device.nearby  # noqa: B018
 

@@ -35,7 +35,7 @@ OPENING: Final = AskewError("the device is still opening its files")
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
-    """What was asked for, or its error with words: where the app catches what the device raises."""
+    """Return what was asked for, or its error in words: the app catches all errors here."""
     try:
         return await asked
     except AskewError as error:
@@ -51,7 +51,7 @@ class ProfileView:
 
     @classmethod
     def of(cls, device: Device) -> ProfileView:
-        """What can be shown: no bars without a catalog."""
+        """Return what can be shown: no bars without a catalog."""
         bars = () if device.titles.connection is None else device.titles.bars()
         return cls(device.profile.ratings(), bars)
 
@@ -117,16 +117,19 @@ class Desk(App[AskewError | OSError]):
         )
         if isinstance(outcome, Problem) and isinstance(outcome.error, OtherKind):
             places = await self.on_network(lambda device: device.nearby.connect())
-            outcome = outcome if isinstance(places, Problem) else _places_only(outcome)
+            if not isinstance(places, Problem):
+                text, hint = "it has places, and no catalog of titles to rate", "Near (F2) asks it;"
+                trouble = Trouble.STALE_SPACE
+                outcome = replace(outcome, trouble=trouble, text=text, hint=hint)
         self.connection = outcome
         self.read_profile()
         self.read_budget()
 
     def learn_connection(self) -> None:
-        """A question connects by itself if it must: after a failure, or to a new space."""
-        found = None if self.device is None else self.device.titles.connection
-        if found is not None and found != self.connection:
-            self.connection = found
+        """Take over a connection that a question opened, after a failure or to a new space."""
+        connection = None if self.device is None else self.device.titles.connection
+        if connection is not None and connection != self.connection:
+            self.connection = connection
             self.read_profile()
 
     @work(exclusive=True, group="refresh")
@@ -173,12 +176,6 @@ class Desk(App[AskewError | OSError]):
         self.notify(text, title=problem.trouble.value, severity="warning", markup=False)
 
     def use_theme(self, *, dark: bool) -> None:
-        """One of the two themes, from now on."""
+        """Use one of the two themes from now on."""
         self.theme = DARK.name if dark else LIGHT.name
         self.edit(partial(keep_theme, self.file, dark=dark))
-
-
-def _places_only(problem: Problem) -> Problem:
-    """What to say of a server that has places where a catalog was asked for."""
-    text = "it has places, and no catalog of titles to rate"
-    return replace(problem, trouble=Trouble.STALE_SPACE, text=text, hint="Near (F2) asks it;")

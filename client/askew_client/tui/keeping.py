@@ -41,7 +41,7 @@ def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str,
 def raised_cap(
     file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]
 ) -> tuple[Fraction, Fraction] | tuple[()]:
-    """The lifetime cap of before and the higher one that was typed, or nothing.
+    """Return the lifetime cap of before and a higher one that was typed, or nothing.
 
     The lower of the one in force and the one in the file counts: neither is raised in silence.
     Raises ParameterError.
@@ -61,6 +61,5 @@ def keep_theme(file: ConfigFile | None, _: Device, *, dark: bool) -> None:
 
 
 def _typed(device: Device, typed: Mapping[str, str]) -> ClientSettings:
-    """The settings in force with these in place of theirs. Raises ParameterError."""
     values: dict[str, Any] = dict(typed)
     return replace(device.settings, **values)

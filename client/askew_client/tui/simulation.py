@@ -55,26 +55,26 @@ class SimulatedServers(InProcess):
         self._tastes, self._places = tastes, places
 
     def card_for(self, collection: int | None) -> Card:
-        """Only places have collections."""
+        """Return the card of tastes, or of places for a question with a collection."""
         return (self._tastes if collection is None else self._places).card_for(collection)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Of the tastes; places have nothing to hold."""
+        """Read the file of the tastes; places have nothing to hold."""
         return await self._tastes.read(catalog_date, part, start, size)
 
     async def metric_card(self) -> MetricCard:
-        """That of the places."""
+        """Return the card of the places."""
         return self._places.card
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """The answer of the server whose card this is."""
+        """Return the answer of the server whose card this is."""
         server = self._tastes if query.collection is None else self._places
         return await server.retrieve(query, card)
 
 
 @asynccontextmanager
 async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
-    """A made-up person's device. Leaves no file behind, and touches none of the real ones."""
+    """Open a made-up person's device, which leaves no file and touches no real one."""
     transport = SimulatedServers(LocalTransport(*simulated_model()), simulated_places())
     with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
         async with open_device(
@@ -88,8 +88,9 @@ async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
 
 
 def simulated_model() -> tuple[ModelCard, Catalog]:
-    """What `askew-server serve --demo` lets devices hold, in base64: by
-    `python -m benchmarks.write_demo_model`.
+    """Return what `askew-server serve --demo` lets devices hold.
+
+    The file is base64, written by `python -m benchmarks.write_demo_model`.
     """
     text = resources.files("askew_client.tui").joinpath("simulated_model.txt").read_text("ascii")
     file = base64.b64decode(text)
@@ -113,7 +114,7 @@ Floats = NDArray[np.float64]
 
 
 def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlaces:
-    """Two collections over one map."""
+    """Return two made-up collections over one map."""
     region = region_of(COUNTRY)
     items = {
         "food": tuple(_food(_scattered("food", n_food, region))),
@@ -133,21 +134,19 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
 
 
 def _spread(name: str, n: int) -> Floats:
-    """n numbers in [0, 1) that look like chance, and are the same for the same name."""
+    """Return n numbers in [0, 1) that look like chance, and are the same for the same name."""
     digest = hashlib.shake_256(name.encode()).digest(8 * n)
-    found: Floats = np.frombuffer(digest, "<u8") / 2.0**64
-    return found
+    return np.asarray(np.frombuffer(digest, "<u8") / 2.0**64)
 
 
 def _normal(name: str, n: int) -> Floats:
-    """n numbers that look like a normal law's (Box and Muller 1958)."""
+    # Box and Muller 1958.
     radius = np.sqrt(-2 * np.log1p(-_spread(f"{name} radius", n)))
-    found: Floats = radius * np.cos(2 * np.pi * _spread(f"{name} angle", n))
-    return found
+    return np.asarray(radius * np.cos(2 * np.pi * _spread(f"{name} angle", n)))
 
 
 def _scattered(name: str, n: int, region: Region) -> Floats:
-    """Coordinates (n, 2) in degrees."""
+    # (n, 2) in degrees.
     low, high = np.array([region.south, region.west]), np.array([region.north, region.east])
     towns = [town for town in named_towns() if region.contains(town.at)]
     middle = np.array([(town.at.latitude, town.at.longitude) for town in towns])
@@ -158,8 +157,8 @@ def _scattered(name: str, n: int, region: Region) -> Floats:
     away *= (_SPREAD * np.sqrt(people[chosen] / 1e6) / 111)[:, np.newaxis]
     anywhere = (_spread(f"{name} anywhere", n) < 1 / _ANYWHERE)[:, np.newaxis]
     box = np.column_stack([_spread(f"{name} latitude", n), _spread(f"{name} longitude", n)])
-    found = np.where(anywhere, low + box * (high - low), middle[chosen] + away)
-    clipped: Floats = np.round(np.clip(found, low, high), 5)
+    points = np.where(anywhere, low + box * (high - low), middle[chosen] + away)
+    clipped: Floats = np.round(np.clip(points, low, high), 5)
     return clipped
 
 

@@ -49,7 +49,7 @@ class Frame:
     def around(
         cls, positions: Sequence[Position], width: int, height: int, *, least_km: float = 1.0
     ) -> Frame:
-        """The closest frame that has all these positions; at least so many kilometers high.
+        """Return the closest frame that has all these positions, at least `least_km` high.
 
         Longitudes count from the first position, so no two are torn apart at 180 degrees.
         """
@@ -57,8 +57,8 @@ class Frame:
         if not positions:
             return cls(Position(0, 0), _WIDEST / height, width, height)
         first = positions[0].longitude
-        east = [(each.longitude - first + 180) % 360 - 180 for each in positions]
-        north = [each.latitude for each in positions]
+        east = [(position.longitude - first + 180) % 360 - 180 for position in positions]
+        north = [position.latitude for position in positions]
         middle = _kept((min(north) + max(north)) / 2, first + (min(east) + max(east)) / 2)
         wide = (max(east) - min(east)) * KM_A_DEGREE * _cosine(middle) / (width - 1) * 2
         high = (max(north) - min(north)) * KM_A_DEGREE / (height - 1)
@@ -66,7 +66,7 @@ class Frame:
         return cls(middle, min(km_a_row, _WIDEST), width, height)
 
     def cell(self, at: Position) -> tuple[int, int] | None:
-        """The row and the column of a position, or None if it lies outside."""
+        """Return the row and the column of a position, or None if it lies outside."""
         east = (at.longitude - self.middle.longitude + 180) % 360 - 180
         x = east * KM_A_DEGREE * _cosine(self.middle)
         y = (at.latitude - self.middle.latitude) * KM_A_DEGREE
@@ -76,23 +76,23 @@ class Frame:
         return (row, column) if inside else None
 
     def position(self, row: float, column: float) -> Position:
-        """The position at the middle of a cell, kept on Earth."""
+        """Return the position at the middle of a cell, kept on Earth."""
         x = (column - (self.width - 1) / 2) * self.km_a_row / 2
         y = ((self.height - 1) / 2 - row) * self.km_a_row
         east = x / (KM_A_DEGREE * _cosine(self.middle))
         return _kept(self.middle.latitude + y / KM_A_DEGREE, self.middle.longitude + east)
 
     def zoomed(self, factor: float, at: Position) -> Frame:
-        """A frame around another position, with this many times the kilometers a row."""
+        """Return a frame around another position, with `factor` times the kilometers a row."""
         km_a_row = max(_NARROWEST, min(_WIDEST, self.km_a_row * factor))
         return replace(self, middle=at, km_a_row=km_a_row)
 
     def resized(self, width: int, height: int) -> Frame:
-        """The same middle and scale on other cells."""
+        """Return the same middle and scale on other cells."""
         return replace(self, width=max(4, width), height=max(3, height))
 
     def scale(self) -> str:
-        """A bar of 1, 2 or 5 times a power of ten kilometers, in at most a third of the width."""
+        """Return a bar of 1, 2 or 5 times a power of ten km, at most a third of the width."""
         most = self.width / 3 * self.km_a_row / 2
         power = 10.0 ** floor(log10(most))
         length = max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power
@@ -102,7 +102,6 @@ class Frame:
 
 
 def _gap(a: Position, b: Position) -> float:
-    """Kilometers between two positions, as `Frame` measures them."""
     east = ((a.longitude - b.longitude + 180) % 360 - 180) * _cosine(b)
     return hypot(east, a.latitude - b.latitude) * KM_A_DEGREE
 
@@ -143,24 +142,24 @@ class PlaceHeatMap:
     cosine: int
 
     def kilometers(self, at: Position) -> tuple[float, float]:
-        """East and north of the signal in the device's plane, the short way around."""
+        """Return km east and north of the signal in the device's plane, the short way around."""
         east = (at.longitude - self.signal.longitude + 180) % 360 - 180
         return self._east * east, float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)
 
     def position(self, x: float, y: float) -> Position:
-        """The position so many kilometers east and north of the signal, kept on Earth."""
+        """Return the position x kilometers east and y north of the signal, kept on Earth."""
         latitude = self.signal.latitude + y / float(KM_OF_LATITUDE)
         longitude = self.signal.longitude + x / self._east
         return Position(max(-90.0, min(90.0, latitude)), (longitude + 180) % 360 - 180)
 
     def depth(self, at: Position) -> float:
-        """u at a position: 0 at the signal, more the less likely the true place is there."""
+        """Return u at a position: 0 at the signal, more the less likely the true place is there."""
         x, y = self.kilometers(at)
         t = 15 * y / 13
         return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
 
     def outline(self, depth: float) -> tuple[Position, ...]:
-        """Points that are as deep as this, all around the signal."""
+        """Return points that are as deep as this, all around the signal."""
         points = []
         for corner in range(_CORNERS):
             angle = 2 * pi * corner / _CORNERS
@@ -171,7 +170,7 @@ class PlaceHeatMap:
         return tuple(points)
 
     def reach(self, depth: float) -> float:
-        """Kilometers from the signal straight east to this depth."""
+        """Return the kilometers from the signal straight east to this depth."""
         return depth * _GAUGE / self.epsilon
 
     @property
@@ -188,25 +187,27 @@ class LikelyTown:
 
 
 def share_above(depth: float) -> float:
-    """How often the true place lies above this depth, over the draws of the noise."""
+    """Return how often the true place lies above this depth, over the draws of the noise."""
     return 1 - (1 + depth) * exp(-depth)
 
 
 def likeliest(
     towns: Sequence[Town], heat_map: PlaceHeatMap, count: int = 3
 ) -> tuple[LikelyTown, ...]:
-    """Where a server would look first that knows no more than the list: population times density.
+    """Return where a server would look first that knows no more than the list, by population times
+    density.
 
-    The shares are among all towns of the list, so they sum to at most one. Nothing for no people.
+    The shares are among all towns of the list, so they sum to at most one. Without people there is
+    none.
     """
     weights = [(town.population * exp(-heat_map.depth(town.at)), town) for town in towns]
     total = sum(weight for weight, _ in weights)
-    best = sorted(weights, key=lambda each: -each[0])[:count]
+    best = sorted(weights, key=lambda weight: -weight[0])[:count]
     return tuple(LikelyTown(town, weight / total) for weight, town in best if total and weight)
 
 
 def people_within(towns: Sequence[Town], heat_map: PlaceHeatMap, depth: float = HALF) -> int:
-    """How many people of the list live above this depth: those whom you are hidden among."""
+    """Count the people of the list above this depth: those whom you are hidden among."""
     return sum(town.population for town in towns if heat_map.depth(town.at) <= depth)
 
 
@@ -265,33 +266,35 @@ class Scene:
     drawn: bool = True
 
     def frame(self, width: int, height: int) -> Frame:
-        """A frame of so many cells that has every mark, half of the heat map, and the nearest town;
-        of a scene with no mark and no area, all towns.
+        """Return a frame of this many cells that has every mark, half of the heat map, and the
+        nearest town.
+
+        Of a scene with no mark and no area it has all towns.
         """
         marks = [*self.probes, *self.results, *(at for at in (self.you, self.cursor) if at)]
         if self.heat_map is not None:
             marks += [self.heat_map.signal, *self.heat_map.outline(HALF)]
         if (you := self.you) is not None and self.towns:
-            town = min(self.towns, key=lambda each: _gap(each.at, you))
+            town = min(self.towns, key=lambda town: _gap(town.at, you))
             marks += [town.at] if _gap(town.at, you) <= _TOWN_WITHIN else []
         marks += self.area
-        return Frame.around(marks or [each.at for each in self.towns], width, height)
+        return Frame.around(marks or [town.at for town in self.towns], width, height)
 
 
 def points_around(
     heat_map: PlaceHeatMap, offsets: Sequence[Sequence[float]]
 ) -> tuple[Position, ...]:
-    """Where a rule looks: its offsets (k, 2), in kilometers of the device's plane, on the map."""
+    """Return where a rule looks: its offsets (k, 2), in km of the device's plane, on the map."""
     return tuple(heat_map.position(x, y) for x, y in offsets)
 
 
 def rank_sign(rank: int) -> str:
-    """The sign of a result on the map: 1 to 9, then a to z; beyond, a plus."""
+    """Return the sign of a result on the map: 1 to 9, then a to z; beyond, a plus."""
     return _RANKS[rank - 1] if rank <= len(_RANKS) else "+"
 
 
 def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
-    """The cells, row by row from the north. Names of towns go over query points alone."""
+    """Return the cells, row by row from the north. Names of towns go over query points alone."""
     marks = _marks(scene, frame)
     fixed = {at: cell for at, cell in marks.items() if cell.ink is not Ink.PROBE}
     marks = {**marks, **_names(scene.towns, frame, fixed), **fixed}
@@ -306,7 +309,7 @@ def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
 
 
 def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
-    """The map as text, without color: blanks of the heat map become shades. Then the scale."""
+    """Return the map as text, without color: blanks of the heat map are shades, then the scale."""
     rows = (
         "".join(shade(cell) if cell.sign == " " else cell.sign for cell in row).rstrip()
         for row in draw(scene, frame)
@@ -315,7 +318,7 @@ def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
 
 
 def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
-    """What the signs on this map mean, a phrase each: only of what it has.
+    """Return what the signs on this map mean, a phrase a sign that it has.
 
     shaded: the heat map is in characters, and not in color.
     """
@@ -338,19 +341,19 @@ def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
 
 
 def _marks(scene: Scene, frame: Frame) -> Cells:
-    """The marks by their cells; of two in one cell the one that matters more is seen."""
-    found: Cells = {}
+    # Of two in one cell the one that matters more is seen.
+    cells: Cells = {}
     for at, ink, sign in _signs(scene):
         cell = frame.cell(at)
         if cell is not None:
-            both = ink is Ink.YOU and cell in found and found[cell].ink is Ink.SIGNAL
+            both = ink is Ink.YOU and cell in cells and cells[cell].ink is Ink.SIGNAL
             shown = Ink.YOU_AND_SIGNAL if both else ink
-            found[cell] = Cell(sign or shown.value, shown)
-    return found
+            cells[cell] = Cell(sign or shown.value, shown)
+    return cells
 
 
 def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
-    """What is marked where, from what matters least; a sign of its own, or the ink's."""
+    # From what matters least; a sign of its own, or the ink's.
     for probe in scene.probes:
         yield probe, Ink.PROBE, ""
     for index in reversed(range(len(scene.results))):
@@ -366,15 +369,17 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
 
 
 def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
-    """The largest towns of the frame whose names have room beside the marks and each other."""
-    taken, found, named = set(marks), Cells(), 0
+    # Names need room beside the marks and one another.
+    taken, cells, named = set(marks), Cells(), 0
     middle, reach = frame.middle.latitude, frame.height * frame.km_a_row / KM_A_DEGREE
-    near = (each for each in towns if abs(each.at.latitude - middle) <= reach)
-    for town in sorted(near, key=lambda each: -each.population):
+    near = (town for town in towns if abs(town.at.latitude - middle) <= reach)
+    for town in sorted(near, key=lambda town: -town.population):
         if named == _TOWNS:
             break
         at, name = frame.cell(town.at), town.name
-        if at is None or not _one_cell_each(name):
+        # Else a name would move what stands beside it.
+        is_narrow = all(east_asian_width(x) not in "WF" and not combining(x) for x in name)
+        if at is None or not (name.isprintable() and is_narrow):
             continue
         # Where a mark stands on the town, the name stands beside it.
         sign, free = (" ", {at}) if at in marks else (Ink.TOWN.value, set())
@@ -384,16 +389,10 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
             if start >= 0 and end <= frame.width and not (room - free) & taken:
                 taken |= room
                 for step, letter in enumerate(text):
-                    found[at[0], start + step] = Cell(letter, Ink.TOWN)
+                    cells[at[0], start + step] = Cell(letter, Ink.TOWN)
                 named += 1
                 break
-    return found
-
-
-def _one_cell_each(name: str) -> bool:
-    """Whether every letter takes one cell, so that a name moves nothing beside it."""
-    narrow = all(east_asian_width(each) not in "WF" and not combining(each) for each in name)
-    return name.isprintable() and narrow
+    return cells
 
 
 def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int) -> Cell:
@@ -402,6 +401,6 @@ def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int
 
 
 def shade(cell: Cell) -> str:
-    """The heat of a cell as a character."""
+    """Return the heat of a cell as a character."""
     depth = (cell.upper + cell.lower) / 2
     return _HALF_SHADE if depth <= HALF else _MOST_SHADE if depth <= MOST else " "

@@ -91,7 +91,7 @@ _PLACES: Final = (
 
 
 def problem_of(error: AskewError) -> Problem:
-    """An error as something to show; the most specific row of the table decides."""
+    """Return an error as something to show; the most specific row of the table decides."""
     trouble, hint = _row(type(error))
     if isinstance(error, ParameterError) and (error.name, error.value) == ("region", ""):
         hint = "`--region`, ASKEW_REGION or the configuration file sets it."
@@ -110,7 +110,7 @@ def problem_of(error: AskewError) -> Problem:
 
 
 def hint_of(kind: type[AskewError]) -> str:
-    """What a person can do about an error of this kind; "" where only its message says."""
+    """Return what a person can do about an error of this kind; "" where only its message says."""
     return _row(kind)[1]
 
 

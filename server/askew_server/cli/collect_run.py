@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from askew.catalog.catalog_file import LIVE_BYTES
 from askew.errors import DataError, ParameterError
-from askew.protocol.metric_card import CollectionCard
 from askew.protocol.modes import DEVICE_BYTES, ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.rows_file import rows_to_bytes
@@ -19,8 +19,8 @@ from askew_server.collections import artifact, intake
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
+    Progress,
     ReadCollection,
-    Told,
 )
 from askew_server.collections.model import (
     MetricModel,
@@ -30,7 +30,7 @@ from askew_server.collections.model import (
     words_of,
 )
 from askew_server.collections.numbers import numbers_for
-from askew_server.tables import Omissions
+from askew_server.tables.rows import Omissions
 
 
 def named_files(
@@ -73,36 +73,46 @@ def collect(
         if option.live and option.name in [shown.name for shown in options if not shown.live]:
             raise ParameterError("live", option.name, "a column that --attribute does not name")
     with when_stopped(), Steps.shown() as steps:
-        told = Told(steps.step, steps.share, _note)
+        progress = Progress(steps.step, steps.share, _note)
         named = (() if tuple(wants) == ("none",) else wants) if wants else None
-        readings = [intake.read_collection(file, space, options, told, named) for file in files]
+        readings = [intake.read_collection(file, space, options, progress, named) for file in files]
         steps.pause()
         for reading in readings:
             _say_left_out(reading.omissions, reading.unknown)
         _check_used(options, named or (), readings)
-        left_out = any(each.omissions.count or each.unknown.count for each in readings)
-        if left_out and files[0].max_bad_rows == 0:
+        is_flawed = any(reading.omissions.count or reading.unknown.count for reading in readings)
+        if is_flawed and files[0].max_bad_rows == 0:
             what = "rows were left out, or values are unknown"
             raise DataError(f"{what}, and --max-bad-rows 0 refuses that; nothing was written")
         people = None
         if towns is not None:  # a list of the world is no slip
             people, omissions = intake.read_towns(
-                towns, space, towns.name, told, files[0].max_bad_rows
+                towns, space, towns.name, progress, files[0].max_bad_rows
             )
             steps.pause()
             _say_left_out(omissions)
-        numbers = numbers_for(out.parent, [each.collection.card.name for each in readings])
+        names = [reading.collection.card.name for reading in readings]
+        numbers = numbers_for(out.parent, names)
         collections = [
-            replace(each.collection, card=replace(card, number=numbers[card.name]))
-            for each in readings
-            for card in (each.collection.card,)
+            replace(part, card=replace(part.card, number=numbers[part.card.name]))
+            for part in (reading.collection for reading in readings)
         ]
-        made = model_of(space, collections, people, None)
-        model, proposals = _proposing(made)
+        model, proposals = _proposing(model_of(space, collections, people))
         steps.step("writing the model")
-        keys = {each.collection.card.name: each.keys for each in readings if each.keys}
+        keys = {
+            name: reading.keys
+            for name, reading in zip(names, readings, strict=True)
+            if reading.keys is not None
+        }
         artifact.save(model, out, keys)
-    _report(model, readings, out)
+    card = model.card
+    click.echo(f"space        {words_of(card.space)}, version {card.space.version}")
+    for reading in readings:
+        _report_collection(reading)
+    click.echo(f"rule         {card.rule}, density: {card.density}")
+    largest = [f"{part.name} {card.largest_slate(part.name)}" for part in card.collections]
+    click.echo(f"largest k    {', '.join(largest)}")
+    click.echo(f"model        {out}")
     for words in proposals:
         click.echo(words)
 
@@ -110,9 +120,8 @@ def collect(
 def update_live(model: Path, file: CollectionFile) -> None:
     """Replace live values of one collection; see `askew-server update-live`."""
     with when_stopped(), Steps.shown() as steps:
-        done = intake.update_live(
-            model, file, Told(steps.step, steps.share, _note), strict=file.max_bad_rows == 0
-        )
+        progress = Progress(steps.step, steps.share, _note)
+        done = intake.update_live(model, file, progress, strict=file.max_bad_rows == 0)
     _say_left_out(done.omissions, done.unknown)
     items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"
     click.echo(f"{file.name}: {', '.join(done.columns)} of {items}")
@@ -121,7 +130,7 @@ def update_live(model: Path, file: CollectionFile) -> None:
 def _check_used(
     options: Sequence[AttributeOption], wants: Sequence[str], readings: Sequence[ReadCollection]
 ) -> None:
-    """Raise ParameterError for a column that no file has: it is a slip, or the wrong file."""
+    # A column that no file has is a slip, or the wrong file.
     cards = [reading.collection.card for reading in readings]
     shown = {attribute.name for card in cards for attribute in card.attributes}
     for option in options:
@@ -135,25 +144,37 @@ def _check_used(
 
 
 def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
-    """Return the model whose card proposes, from sizes, how devices get each collection, and what
-    it proposes in words.
-    """
+    # The model whose card proposes, from sizes, how devices get each collection; and in words.
     if sum(map(len, model.collections.values())) > artifact.MOST_HELD:
         return model, [f"devices ask: they hold no more than {artifact.MOST_HELD:,} items"]
     whole = len(rows_to_bytes(model.card, model.collections))
+    numbers = [
+        replace(each.card, mode=ServingMode.HELD)
+        for each in model.collections.values()
+        if each.card.live_bytes is not None
+    ]
+    live = replace(model.card, collections=tuple(numbers)).in_live_file if numbers else ()
+    size = sum(each.live_bytes or 0 for each in numbers)
     proposed, words = {}, []
-    for name, each in model.collections.items():
-        card, rows, mode = each.card, len(rows_to_bytes(model.card, {name: each})), ServingMode.ASK
+    for name, collection in model.collections.items():
+        card, mode = collection.card, ServingMode.ASK
+        rows = len(rows_to_bytes(model.card, {name: collection}))
         if whole > DEVICE_BYTES:
             why = f"all rows take {whole:,} bytes, and devices hold {DEVICE_BYTES:,}"
             words.append(f"devices ask for {name}: {why}")
+        elif card.live_bytes is None:
+            words.append(f"devices ask for {name}: some of its live values are words")
+        elif card.is_live and not live:
+            why = f"all live values take {size:,} bytes, and devices fetch {LIVE_BYTES:,}"
+            words.append(f"devices ask for {name}: {why}")
         elif card.is_live:
-            words.append(f"devices ask for {name}: some of its values are live")
+            mode, fetched = ServingMode.HELD, f"{size:,} bytes of live values of everything"
+            words.append(f"devices hold {name}, {rows:,} bytes, and fetch {fetched}")
         else:
             mode = ServingMode.HELD
             words.append(f"devices hold {name}, {rows:,} bytes, and send nothing")
-        proposed[name] = replace(each, card=replace(card, mode=mode))
-    cards = tuple([proposed[each.name].card for each in model.card.collections])
+        proposed[name] = replace(collection, card=replace(card, mode=mode))
+    cards = tuple([proposed[card.name].card for card in model.card.collections])
     return replace(model, card=replace(model.card, collections=cards), collections=proposed), words
 
 
@@ -162,28 +183,15 @@ def _note(text: str) -> None:
 
 
 def _say_left_out(omissions: Omissions, unknown: Omissions | None = None) -> None:
-    """Say what was left out of a file, and what could not be read of rows that stay."""
-    for left, what, done in (
+    for left, what, words in (
         (omissions, "row", "left out:"),
         (unknown, "value", "unknown, or in part; their rows stay:"),
     ):
         if left is not None and left.count:
             count = f"1 {what}" if left.count == 1 else f"{left.count:,} {what}s"
-            _note(f"{count} of {Path(left.file).name} {done}")
+            _note(f"{count} of {Path(left.file).name} {words}")
             for line in left.lines:
                 _note(f"  {line}")
-
-
-def _report(model: MetricModel, readings: list[ReadCollection], out: Path) -> None:
-    """What was made, on standard output."""
-    card = model.card
-    click.echo(f"space        {words_of(card.space)}, version {card.space.version}")
-    for reading in readings:
-        _report_collection(reading)
-    click.echo(f"rule         {card.rule}, density: {card.density}")
-    most = [f"{each.name} {card.largest_slate(each.name)}" for each in card.collections]
-    click.echo(f"largest k    {', '.join(most)}")
-    click.echo(f"model        {out}")
 
 
 def _report_collection(reading: ReadCollection) -> None:
@@ -193,25 +201,21 @@ def _report_collection(reading: ReadCollection) -> None:
         f"collection   {card.name}, number {card.number}, {card.n_items:,} items, "
         f"version {card.version}{simulated}"
     )
-    for each in card.attributes:
-        live, unit = ", live" if each.live else "", f" in {each.unit}" if each.unit else ""
-        click.echo(f"  shows      {each.name}: {each.kind}{unit}{live}")
-    for words in _wanted(card):
-        click.echo(f"  wants      {words}")
+    units = {}
+    for shown in card.attributes:
+        live, unit = ", live" if shown.live else "", f" in {shown.unit}" if shown.unit else ""
+        click.echo(f"  shows      {shown.name}: {shown.kind}{unit}{live}")
+        units[shown.name] = f" km a {shown.unit or 'unit'}"
+    # A line for each weight of an attribute.
+    wants: dict[tuple[str, float, str], list[str]] = {}
+    for want in card.wants:
+        unit = units[want.attribute] if want.rate else ""
+        words = wants.setdefault((want.attribute, want.weight, unit), [])
+        words.append(want.word or f"{want.rate:g}")
+    for (name, weight, unit), words in wants.items():
+        click.echo(f"  wants      {name}: {', '.join(words)}{unit}, {weight:.1%} of people each")
+    if card.wants:
+        rest = 1 - sum(want.weight for want in card.wants)
+        click.echo(f"  wants      distance alone: {rest:.0%}")
     if reading.unused:
         click.echo(f"  hides      {', '.join(reading.unused)} (--attribute COLUMN shows one)")
-
-
-def _wanted(card: CollectionCard) -> Iterator[str]:
-    """What a collection's results hedge over, a line for each weight of an attribute."""
-    units = {each.name: each.unit for each in card.attributes}
-    rated = {each.attribute for each in card.wants if each.rate}
-    found: dict[tuple[str, float], list[str]] = {}
-    for each in card.wants:
-        said = each.word or f"{each.rate:g}"
-        found.setdefault((each.attribute, each.weight), []).append(said)
-    for (name, weight), what in found.items():
-        rates = f" km a {units[name] or 'unit'}" if name in rated else ""
-        yield f"{name}: {', '.join(what)}{rates}, {weight:.1%} of people each"
-    if card.wants:
-        yield f"distance alone: {1 - sum(each.weight for each in card.wants):.0%}"

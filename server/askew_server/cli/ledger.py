@@ -77,8 +77,8 @@ def open_dataset(
 
     with _opened(ledger, mark) as book:
         if slack is None:
-            kept = [each.cap.slack for each in book.datasets() if each.name == dataset]
-            slack = kept[0] if kept else Fraction(0)
+            slacks = [data.cap.slack for data in book.datasets() if data.name == dataset]
+            slack = slacks[0] if slacks else Fraction(0)
         cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
         opened = book.open_dataset(dataset, version, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
         click.echo(headed(_standing(opened)))
@@ -89,7 +89,7 @@ def open_dataset(
 @as_json
 @ledger_options
 def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) -> None:
-    """What is spent, what is left, and every charge.
+    """Show what is spent, what is left, and every charge.
 
     \b
     Examples:
@@ -152,12 +152,16 @@ def grant(
         book.grant(dataset, principal, terms)
         after = book.dataset(dataset)
         more = losses(after.spent.epsilon - before.epsilon, after.spent.delta - before.delta)
-        granted = [("principal", principal), ("charged", f"{more} more, for all that it allows")]
-        click.echo(headed([*granted, ("why", _why(terms, after.cap)), *_standing(after)]))
+        lines = [
+            ("principal", principal),
+            ("charged", f"{more} more, for all that it allows"),
+            ("why", _why(terms, after.cap)),
+        ]
+        click.echo(headed([*lines, *_standing(after)]))
 
 
 def _why(terms: PayWhatYouGet, cap: PrivacyFilter) -> str:
-    """What the epsilon of a grant follows from, by the formula of `concentrated_epsilon`."""
+    # What the epsilon of a grant follows from, by the formula of `concentrated_epsilon`.
     outputs, epsilon = terms.k_star, terms.epsilon
     added = f"{outputs} outputs of epsilon {number(epsilon)} add up to {number(outputs * epsilon)}"
     slack = terms.slack or cap.slack
@@ -185,9 +189,9 @@ def revoke(principal: str, dataset: str, ledger: Path, mark: Path | None) -> Non
       askew-server ledger revoke ada --dataset films
     """
     with _opened(existing(ledger), mark) as book:
-        held = book.revoke(dataset, principal)
-        had = f"{held.answered.outputs} of {held.terms.k_star} outputs were spent"
-        click.echo(f"{principal} may not ask about {dataset} any more; {had}")
+        budget = book.revoke(dataset, principal)
+        spent = f"{budget.answered.outputs} of {budget.terms.k_star} outputs were spent"
+        click.echo(f"{principal} may not ask about {dataset} any more; {spent}")
 
 
 @ledger.command()
@@ -207,8 +211,8 @@ def accept(ledger: Path, mark: Path | None) -> None:
         happened = book.refused
         book.accept()
         click.echo(f"accepted: {happened}")
-        for each in book.datasets():
-            click.echo(f"{each.name} has spent {losses(each.spent.epsilon, each.spent.delta)}")
+        for data in book.datasets():
+            click.echo(f"{data.name} has spent {losses(data.spent.epsilon, data.spent.delta)}")
 
 
 def _opened(path: Path, mark: Path | None) -> Ledger:
@@ -219,42 +223,41 @@ def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
     datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
     budgets: list[Row] = [
         {
-            "dataset": each.dataset,
-            "principal": each.principal,
-            "outputs": each.answered.outputs,
-            "of": each.terms.k_star,
-            "questions": each.answered.calls,
-            "at most": each.terms.l_star,
-            "epsilon": str(each.terms.epsilon),
-            "state": "closed" if each.closed else "open",
+            "dataset": budget.dataset,
+            "principal": budget.principal,
+            "outputs": budget.answered.outputs,
+            "of": budget.terms.k_star,
+            "questions": budget.answered.calls,
+            "at most": budget.terms.l_star,
+            "epsilon": str(budget.terms.epsilon),
+            "state": "closed" if budget.closed else "open",
         }
-        for each in book.budgets(dataset)
+        for budget in book.budgets(dataset)
     ]
-    charges = [_charge_row(each) for each in book.charges(dataset)]
+    charges = [_charge_row(charge) for charge in book.charges(dataset)]
     if as_json:
         rows = [
             {
-                "dataset": each.name,
-                "version": each.version,
-                "unit": each.unit,
-                "neighbors": each.neighbors.value,
-                "spent_epsilon": str(each.spent.epsilon),
-                "spent_delta": str(each.spent.delta),
-                "cap_epsilon": str(each.cap.epsilon),
-                "cap_delta": str(each.cap.delta),
+                "dataset": data.name,
+                "version": data.version,
+                "unit": data.unit,
+                "neighbors": data.neighbors.value,
+                "spent_epsilon": str(data.spent.epsilon),
+                "spent_delta": str(data.spent.delta),
+                "cap_epsilon": str(data.cap.epsilon),
+                "cap_delta": str(data.cap.delta),
             }
-            for each in datasets
+            for data in datasets
         ]
         parts = {"datasets": rows, "budgets": budgets, "charges": charges, "refused": book.refused}
         return json.dumps(parts, ensure_ascii=False)
     blocks = [headed([("refused", book.refused)])] if book.refused else []
-    blocks += [headed(_standing(each)) for each in datasets]
+    blocks += [headed(_standing(data)) for data in datasets]
     blocks += [aligned(tuple(rows[0]), rows) for rows in (budgets, charges) if rows]
     return "\n\n".join(blocks)
 
 
 def _standing(dataset: Dataset) -> list[tuple[str, str]]:
-    """Return what is spent of a data set's cap, for a person."""
     cap, spent = dataset.cap, dataset.spent
     composes = "by adding up, for good: it was opened without a slack, which many releases need"
     if cap.slack:

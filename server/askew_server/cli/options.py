@@ -168,9 +168,9 @@ def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) ->
     """Return one name for one encoding: it is a part of what a paid request is known by."""
     if value is None:
         return None
-    from askew_server.tables import known_encoding  # pyarrow takes a while
+    from askew_server.tables.text import usual_encoding  # pyarrow takes a while
 
-    return known_encoding(value)
+    return usual_encoding(value)
 
 
 _engine_option = click.option(

@@ -56,15 +56,14 @@ class Output:
     as_json: bool
 
     def say(self, text: str) -> None:
-        """Something for a person."""
+        """Print something for a person."""
         click.echo(text, err=self.as_json)
 
     def show(self, stored: StoredRelease) -> None:
-        """The release, and whether it was stored before."""
+        """Print the release, and whether it was stored before."""
         if self.as_json:
-            release = json.loads(stored.payload)
             parts = {
-                "release": release,
+                "release": json.loads(stored.payload),
                 "is_repeat": stored.is_repeat,
                 "stored_on": stored.request.day,
             }
@@ -143,9 +142,9 @@ def run(
         foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
         lines, refusal = plan_in_words(plan, data, foreseen), None
         if expectation is not None:
-            found = forecasts(asked, n_items, expectation, needs=False)
-            best = best_of(found, asked)
-            lines += expected_in_words(found, best)
+            others = forecasts(asked, n_items, expectation, needs=False)
+            best = best_of(others, asked)
+            lines += expected_in_words(others, best)
             if not foreseen.finds_half:
                 refusal = too_few_in_words(foreseen, best, expectation.origin)
         output.say(headed(lines) + "\n")
@@ -173,7 +172,6 @@ def run(
 
 
 def _repeat(stored: StoredRelease, output: Output, *, dry_run: bool) -> Release | None:
-    """Show what a request was given before."""
     if not dry_run:
         output.show(stored)
         return release_from_bytes(stored.payload)
@@ -184,12 +182,12 @@ def _repeat(stored: StoredRelease, output: Output, *, dry_run: bool) -> Release 
 
 
 def today() -> str:
-    """The date in UTC. It is taken before the events are looked at."""
+    """Return the date in UTC. It is taken before the events are looked at."""
     return datetime.now(UTC).date().isoformat()
 
 
 def repeat_in_words(stored: StoredRelease) -> str:
-    """That nothing was made, and how another is asked for."""
+    """Say that nothing was counted, and how another is asked for."""
     return (
         f"stored on {stored.request.day}, nothing counted or spent; --as-of or --again for another"
     )
@@ -197,7 +195,7 @@ def repeat_in_words(stored: StoredRelease) -> str:
 
 @contextmanager
 def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
-    """The engine of a workplace, until it is no longer needed."""
+    """Yield the engine of a workplace, and close it."""
     engine = open_engine(
         place.engine,
         progress=progress,
@@ -234,7 +232,7 @@ def ask() -> None:
 def demo(
     output: Output, *, source: EventSource, epsilon: Fraction, delta: Fraction, **asked: Any
 ) -> None:
-    """A release from simulated events, in a folder that is gone afterwards. Arguments: `run`.
+    """Make a release from simulated events, in a folder that is gone afterwards. Arguments: `run`.
 
     source: its columns; the events and the catalog are the demo's own.
     """
@@ -242,30 +240,30 @@ def demo(
 
     with tempfile.TemporaryDirectory(prefix="askew-") as name:
         folder = Path(name)
-        made = write_events(folder)
+        simulated = write_events(folder)
         place = Workplace(ledger=folder / "ledger.sqlite")
         cap = PrivacyFilter(epsilon=2 * epsilon, delta=2 * delta)
         with Ledger(place.ledger, place.mark_path) as ledger:
             ledger.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
         own = asked | {
-            "source": replace(source, events=str(made.events), catalog=str(made.catalog)),
+            "source": replace(source, events=str(simulated.events), catalog=str(simulated.catalog)),
             "dataset": "demo",
             "yes": True,  # nobody's budget
         }
         release = run(place, output, epsilon=epsilon, delta=delta, **own)
     if release:
-        top = {item for item, _ in made.counts[: release.k]}
+        top = {item for item, _ in simulated.counts[: release.k]}
         hits = len(top & set(release.items))
         output.say(f"Of the true top {release.k}, known here because nobody is in it: {hits}.")
 
 
 def dataset_of(ledger: Ledger, name: str | None) -> Dataset:
-    """The data set of this name, or the only one."""
+    """Return the data set of this name, or the only one. Raises LedgerError."""
     if name is not None:
         return ledger.dataset(name)
     datasets = ledger.datasets()
     if len(datasets) != 1:
-        names = ", ".join(each.name for each in datasets) or "none yet; see ledger open --help"
+        names = ", ".join(data.name for data in datasets) or "none yet; see ledger open --help"
         raise LedgerError(f"name the data set that pays with --dataset: {names}")
     return datasets[0]

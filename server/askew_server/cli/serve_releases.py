@@ -101,9 +101,13 @@ def _run(chosen: Configuration) -> None:
 
 
 def _place(chosen: Configuration) -> Workplace:
-    """Where the operator's things are."""
-    analysts = chosen.analysts
+    analysts, encoding = chosen.analysts, None
+    if analysts.tokens is not None:
+        from askew_server.tables.text import usual_encoding  # pyarrow takes a while
+
+        encoding = usual_encoding(analysts.encoding)
     return Workplace(
+        encoding=encoding,
         ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
         mark=chosen.releases.mark,
         engine=analysts.engine,
@@ -169,6 +173,7 @@ def _offered(place: Workplace, analysts: Analysts) -> CountingTask:
     return CountingTask(
         engine=public_address(place.engine),
         events=analysts.events or "",
+        encoding=place.log_encoding,
         unit_column=analysts.unit_column,
         item_column=analysts.item_column,
         max_items_per_unit=analysts.max_items_per_unit,

@@ -87,7 +87,7 @@ def train(
     show_left_out(table, kept, least, reason)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     with Steps.shown() as steps, threadpool_limits(1):
-        made = item_model.train(
+        trained = item_model.train(
             table,
             rows,
             options,
@@ -95,8 +95,8 @@ def train(
             vectors=vectors,
             step=lambda name: steps.step(f"training: {name}"),
         )
-        save(made, out, steps)
-    report(made, table, out, what_it_tells(FIXED if vectors.fixed else LEARNED))
+        save(trained, out, steps)
+    report(trained, table, out, what_it_tells(FIXED if vectors.fixed else LEARNED))
 
 
 def update(
@@ -126,8 +126,8 @@ def update(
         ratings, items, out, old.training.counts, bad_share=bad_share, encoding=paying.encoding
     )
     if items is None:
-        known = zip(old.keys, old.catalog.items, strict=True)
-        rows |= {key: ItemRow(item.title, item.year, item.genres) for key, item in known}
+        items_of_model = zip(old.keys, old.catalog.items, strict=True)
+        rows |= {key: ItemRow(item.title, item.year, item.genres) for key, item in items_of_model}
     least = old.training.min_ratings
     kept = {table.item_keys[item] for item in often_rated(table, least)}
     reason = f"fewer than {least} ratings, as the model was trained"
@@ -174,5 +174,5 @@ def import_vectors(
 
 
 def _source_of(table: RatingTable) -> str:
-    """Return where the ratings come from, in the words of the card, which is public."""
+    # In the words of the card, which is public.
     return f"ratings of {in_words(table.n_people)} people"

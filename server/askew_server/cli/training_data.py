@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -14,16 +13,16 @@ import numpy as np
 
 from askew.dp.privacy import DEVICE_EPSILON
 from askew.errors import OutOfRange, ParameterError
-from askew.protocol.model_card import ModelCard
 from askew.protocol.modes import DEVICE_BYTES
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings, titled
-from askew_server.tables import Omissions, open_table
+from askew_server.tables import open_table
+from askew_server.tables.rows import Omissions
 from askew_server.taste.measures import Estimate
 from askew_server.taste.model import artifact
-from askew_server.taste.model.held_out import EPSILONS, Figure
+from askew_server.taste.model.held_out import EPSILONS
 from askew_server.taste.model.item_model import ItemModel
 
 _SHOWN_KEY = 40  # characters of an item's key
@@ -68,26 +67,26 @@ def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, r
 
     It is exact, and so for the operator alone. A tenth of the likes and more is a warning.
     """
-    known = set(keys)
-    kept = np.fromiter((key in known for key in table.item_keys), np.bool_, len(table.item_keys))
+    wanted = set(keys)
+    kept = np.array([key in wanted for key in table.item_keys], np.bool_)
     if kept.all():
         return
     likes = table.rating >= like_from
     share = float(np.mean(~kept[table.item[likes]])) if likes.any() else 0.0
     items = f"{np.count_nonzero(~kept):,} of {len(kept):,} rated items are left out"
-    told = "warning: " if share >= _MANY_LIKES else ""
-    click.echo(f"{told}{items}, with {share:.1%} of the likes: {reason}", err=True)
+    warning = "warning: " if share >= _MANY_LIKES else ""
+    click.echo(f"{warning}{items}, with {share:.1%} of the likes: {reason}", err=True)
 
 
 def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScale:
     """Return the scale that options name. Raises ParameterError, by the option."""
-    typed: dict[str, object] = {"scale": limits} if like_from is None else {"like_from": like_from}
     try:
         usual = RatingScale.between(*limits)
         return usual if like_from is None else RatingScale(*limits, like_from)
     except OutOfRange as error:
-        [(name, value)] = typed.items()
-        raise ParameterError(name, value, error.limit) from None
+        if like_from is None:
+            raise ParameterError("scale", limits, error.limit) from None
+        raise ParameterError("like_from", like_from, error.limit) from None
 
 
 def check_new(out: Path) -> None:
@@ -123,8 +122,11 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
         f"distances  in ratings: {card.median_distance:g} the median of two people, "
         f"{float(space.diameter):.2f} the farthest"
     )
-    told = "; ".join(_epsilons(each, card) for each in EPSILONS)
-    click.echo(f"epsilons   a rating, at the median, between any two: {told}")
+    distances = (1.0, card.median_distance, float(space.diameter))
+    rates = [
+        ", ".join(f"{float(rate) * distance:.3g}" for distance in distances) for rate in EPSILONS
+    ]
+    click.echo(f"epsilons   a rating, at the median, between any two: {'; '.join(rates)}")
     for line in figures_of(model):
         click.echo(line)
     click.echo("tells      " + "\n           ".join(tells))
@@ -132,9 +134,7 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
 
 
 def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table:
-    """A file's content, with progress, and with its bad rows counted on the screen. Who stops it
-    stops it in order: it may have made a copy of the file.
-    """
+    # Who stops it stops it in order: it may have made a copy of the file.
     bar_of = click.progressbar(length=_STEPS, label=label, file=sys.stderr)
     with when_stopped(), named_if_too_large(label.lower), bar_of as bar:
 
@@ -157,58 +157,42 @@ def show_omissions(left_out: Omissions) -> None:
 
 
 def figures_of(model: ItemModel) -> Iterator[str]:
-    """Print the table of what people held out have, and a sentence of advice."""
+    """Yield the table of what people held out have, and a sentence of advice on what devices do."""
     card, k = model.card, model.training.k
     whom = "SIMULATED people" if card.simulated else "people"
     yield f"utility    NDCG@10 of {whom} held out, by what they liked and did not tell"
     columns = list(model.figures.items())
-    yield "  " + f"{'devices hold':<28}" + "".join(f"{int(held):>22,}" for held, _ in columns)
+    yield "  " + f"{'devices hold':<28}" + "".join(f"{int(count):>22,}" for count, _ in columns)
     names = list(dict.fromkeys(name for _, column in columns for name in column))
     words = {"alone": "and send nothing", "everybody": f"and get the same {k} for all"}
     for name in names:
-        cells = [_cell(name, column.get(name)) for _, column in columns]
-        yield "  " + f"{words.get(name, f'and ask at {name} a rating'):<28}" + "".join(cells)
+        line = f"  {words.get(name, f'and ask at {name} a rating'):<28}"
+        for figure in (column.get(name) for _, column in columns):
+            cell = ""
+            if figure is not None and name == "alone":
+                cell = f"{_short(figure.ndcg.mean)} ± {_short(figure.ndcg.error)}"
+            elif figure is not None:
+                cell = f"{_short(figure.ndcg.mean)} {_gained(figure.gain)}"
+            line += f"{cell:>22}"
+        yield line
     yield "           a gain is over the line of everybody, of that over sending nothing"
-    yield from _advice(model)
-
-
-def _cell(name: str, figure: Figure | None) -> str:
-    if figure is None:
-        return " " * 22
-    gain = "" if name == "alone" else f" {_gained(figure.gain)}"
-    return f"{_either_way(figure.ndcg) if name == 'alone' else _short(figure.ndcg.mean) + gain:>22}"
-
-
-def _advice(model: ItemModel) -> Iterator[str]:
-    """Say what devices do with this model, and why."""
-    card = model.card
     whole = len(catalog_to_bytes(card, model.catalog))
     size = f"{whole:,} bytes hold all {card.n_items:,} items"
     default = f"{float(DEVICE_EPSILON):g}"
     if whole <= DEVICE_BYTES:
         yield f"advice     hold them: {size}, and devices rank all and send nothing"
-        return
-    held = f"hold {card.n_default:,} items"
-    if card.worth_asking:
+    elif card.worth_asking:
         gain = _gained(model.figures[str(card.n_default)][default].gain)
-        yield f"advice     {held} and ask: at {default} a rating the gain is {gain}; {size}"
+        ask = f"and ask: at {default} a rating the gain is {gain}"
+        yield f"advice     hold {card.n_default:,} items {ask}; {size}"
     else:
         reason = f"at {default} a rating there is no gain beyond what chance makes"
-        yield f"advice     {held} and send nothing: {reason}; {size}"
+        yield f"advice     hold {card.n_default:,} items and send nothing: {reason}; {size}"
 
 
-def _epsilons(epsilon: Fraction, card: ModelCard) -> str:
-    rate = float(epsilon)
-    return f"{rate:g}, {rate * card.median_distance:.3g}, {rate * float(card.space.diameter):.3g}"
-
-
-def _gained(estimate: Estimate) -> str:
-    return f"{'-' if estimate.mean < 0 else '+'}{_either_way(estimate)}"
-
-
-def _either_way(estimate: Estimate) -> str:
-    """Without its sign."""
-    return f"{_short(abs(estimate.mean))} ± {_short(estimate.error)}"
+def _gained(gain: Estimate) -> str:
+    sign = "-" if gain.mean < 0 else "+"
+    return f"{sign}{_short(abs(gain.mean))} ± {_short(gain.error)}"
 
 
 def _short(number: float) -> str:

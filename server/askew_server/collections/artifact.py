@@ -25,7 +25,6 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,19 +41,13 @@ from askew.protocol.modes import ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.rows_file import rows_files
-from askew_server.collections.model import (
-    MOST_PEOPLE,
-    MetricModel,
-    Towns,
-    inside,
-)
+from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns, inside
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.directory import (
     CARD,
     LIMIT,
     MANIFEST,
     ArrayKind,
-    Arrays,
     SignedManifest,
     decode_arrays,
     decode_manifest,
@@ -75,14 +68,8 @@ _TOWN_KINDS: dict[str, ArrayKind] = {
     "people": (np.dtype(np.float64), 1),
 }
 _HALF_KEY: ArrayKind = (np.dtype(np.uint64), 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Keys:
-    """128-bit digests of the keys of a collection's items, in halves, in order of item id."""
-
-    upper: NDArray[np.uint64] = field(repr=False)
-    lower: NDArray[np.uint64] = field(repr=False)
+Keys = NDArray[np.uint64]
+"""128-bit digests of the keys of a collection's items, in halves (n, 2), in order of item id."""
 
 
 class MetricManifest(SignedManifest, frozen=True, kw_only=True):
@@ -110,13 +97,19 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
     already there, or cannot be written.
     """
     files: dict[str, bytes] = {}
-    for each in model.card.collections:
-        arrays = _arrays_of(model.collections[each.name])
-        files[collection_file(each.number)] = encode_arrays(arrays)
-        if keys and each.name in keys:
-            halves = keys[each.name]
-            encoded = encode_arrays({"upper": halves.upper, "lower": halves.lower})
-            files[keys_file(each.number)] = encoded
+    for card in model.card.collections:
+        collection = model.collections[card.name]
+        arrays: dict[str, NDArray[Any]] = {
+            "coordinates": collection.coordinates,
+            "titles": collection.titles.blob,
+            "title_ends": collection.titles.ends,
+        }
+        for at, column in enumerate(collection.columns):
+            arrays.update(named(str(at), column.arrays))
+        files[collection_file(card.number)] = encode_arrays(arrays)
+        if keys and card.name in keys:
+            upper, lower = keys[card.name].T.copy()
+            files[keys_file(card.number)] = encode_arrays({"upper": upper, "lower": lower})
     files |= {_FILES[part]: file for part, file in files_of(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
@@ -132,9 +125,9 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
-    """What devices may hold of a model: nothing where it proposes that for no collection."""
-    proposed = any(each.mode is not ServingMode.ASK for each in model.card.collections)
-    if model.files or not proposed or sum(map(len, model.collections.values())) > MOST_HELD:
+    """Return what devices may hold of a model: nothing where it proposes that for no collection."""
+    is_proposed = any(card.mode is not ServingMode.ASK for card in model.card.collections)
+    if model.files or not is_proposed or sum(map(len, model.collections.values())) > MOST_HELD:
         return model.files
     return rows_files(model.card, model.collections)
 
@@ -145,13 +138,16 @@ def load(directory: Path) -> MetricModel:
     card = _card(directory, manifest)
     try:
         collections = {
-            each.name: _collection(
-                each, card.space, _read(directory, collection_file(each.number), manifest)
+            part.name: _collection(
+                part, card.space, _read(directory, collection_file(part.number), manifest)
             )
-            for each in card.collections
+            for part in card.collections
         }
-        there = {part: name for part, name in _FILES.items() if name in manifest.files}
-        held = {part: _read(directory, name, manifest) for part, name in there.items()}
+        held = {
+            part: _read(directory, name, manifest)
+            for part, name in _FILES.items()
+            if name in manifest.files
+        }
         return MetricModel(card, collections, _towns(directory, manifest, card.space), held)
     except ArtifactError:
         raise
@@ -160,7 +156,7 @@ def load(directory: Path) -> MetricModel:
 
 
 def read_card(directory: Path) -> MetricCard:
-    """The card of a model. Raises ArtifactError."""
+    """Return the card of a model. Raises ArtifactError."""
     return _card(directory, _manifest(directory))
 
 
@@ -173,9 +169,9 @@ def read_keys(directory: Path, number: int) -> Keys | None:
     kinds = {"upper": _HALF_KEY, "lower": _HALF_KEY}
     arrays = decode_arrays(name, _read(directory, name, manifest), kinds)
     n_items = _card(directory, manifest).collection(number).n_items
-    if {len(each) for each in arrays.values()} != {n_items}:
+    if {len(half) for half in arrays.values()} != {n_items}:
         raise ArtifactError(f"{name} does not have a key for each item")
-    return Keys(arrays["upper"], arrays["lower"])
+    return np.column_stack([arrays["upper"], arrays["lower"]])
 
 
 def _manifest(directory: Path) -> MetricManifest:
@@ -194,26 +190,15 @@ def _read(directory: Path, name: str, manifest: MetricManifest) -> bytes:
     return folder.read_named(directory, name, manifest.files, LIMIT)
 
 
-def _arrays_of(collection: Collection) -> Arrays:
-    arrays: dict[str, NDArray[Any]] = {
-        "coordinates": collection.coordinates,
-        "titles": collection.titles.blob,
-        "title_ends": collection.titles.ends,
-    }
-    for at, column in enumerate(collection.columns):
-        arrays.update(named(str(at), column.arrays))
-    return arrays
-
-
 def _collection(card: CollectionCard, space: MetricSpace, data: bytes) -> Collection:
-    columns = [(str(at), each.kind) for at, each in enumerate(card.attributes)]
+    columns = [(str(at), attribute.kind) for at, attribute in enumerate(card.attributes)]
     kinds = dict(_COLLECTION_KINDS)
     for at, kind in columns:
         kinds |= kinds_of(kind, at)
     arrays = decode_arrays(f"the file of {card.name}", data, kinds)
     titles = Titles(arrays["titles"], arrays["title_ends"])
-    made = tuple([column_of(kind, at, arrays) for at, kind in columns])
-    collection = Collection(card, arrays["coordinates"], titles, made)
+    values = tuple([column_of(kind, at, arrays) for at, kind in columns])
+    collection = Collection(card, arrays["coordinates"], titles, values)
     _check_points(card.name, collection.coordinates, space)
     collection.check()
     return collection
@@ -226,8 +211,8 @@ def _towns(directory: Path, manifest: MetricManifest, space: MetricSpace) -> Tow
     coordinates, people = arrays["coordinates"], arrays["people"]
     _check_points(_TOWNS, coordinates, space)
     # Written so that NaN is refused too.
-    counted = (people > 0) & (people <= MOST_PEOPLE)
-    if len(people) != len(coordinates) or not counted.all():
+    is_count = (people > 0) & (people <= MOST_PEOPLE)
+    if len(people) != len(coordinates) or not is_count.all():
         raise ArtifactError(f"{_TOWNS} does not have a number of people for each town")
     return Towns(coordinates, people, manifest.towns)
 
@@ -253,20 +238,22 @@ def live_path(directory: Path, number: int) -> Path:
 
 
 def mark_of(path: Path) -> Mark:
-    """The file's mark now."""
+    """Return the file's mark as it is now."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def read_live(path: Path, collection: Collection) -> LiveColumns:
-    """The live values of a file. Raises ArtifactError, which names no value, for any other file."""
+    """Return the live values of a file. Raises ArtifactError, which names no value, for any other
+    file.
+    """
     data = folder.read(path, LIMIT)
     kinds, live = dict(_OWN), _live(collection)
-    for at, each in live:
-        kinds |= kinds_of(each.kind, at)
+    for at, attribute in live:
+        kinds |= kinds_of(attribute.kind, at)
     try:
         arrays = decode_arrays(path.name, data, kinds)
     except ArtifactError:  # its text may quote the file
@@ -276,7 +263,7 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
         raise ArtifactError(f"{path.name} was made for another catalog")
     if digest.tobytes() != _digest(collection.card.version, arrays):
         raise ArtifactError(f"{path.name} is damaged: its digest does not fit")
-    columns = {each.name: column_of(each.kind, at, arrays) for at, each in live}
+    columns = {a.name: column_of(a.kind, at, arrays) for at, a in live}
     try:
         for name, column in columns.items():
             column.check(f"the column {name}")
@@ -288,11 +275,11 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
 
 
 def write_live(path: Path, collection: Collection) -> None:
-    """Replaces the file by the live values that a collection has. Raises ArtifactError."""
+    """Replace the file by the live values that a collection has. Raises ArtifactError."""
     columns = dict(zip(collection.card.attributes, collection.columns, strict=True))
     arrays: dict[str, NDArray[Any]] = {}
-    for at, each in _live(collection):
-        arrays.update(named(at, columns[each].arrays))
+    for at, attribute in _live(collection):
+        arrays.update(named(at, columns[attribute].arrays))
     digest = np.frombuffer(_digest(collection.card.version, arrays), np.uint8)
     version = np.frombuffer(bytes.fromhex(collection.card.version), np.uint8)
     draft = path.with_name(f".{path.name}.draft")
@@ -308,7 +295,7 @@ def write_live(path: Path, collection: Collection) -> None:
 
 @contextmanager
 def one_writer(directory: Path) -> Iterator[None]:
-    """Only one process at a time changes live values of a model; another one waits."""
+    """Wait until no other process changes files of a directory, and keep others from it."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -321,9 +308,9 @@ def one_writer(directory: Path) -> Iterator[None]:
 
 
 def _live(collection: Collection) -> list[tuple[str, Attribute]]:
-    """The live attributes, each with its place among all."""
+    # With their places among all, by which arrays are named.
     attributes = enumerate(collection.card.attributes)
-    return [(str(at), each) for at, each in attributes if each.live]
+    return [(str(at), attribute) for at, attribute in attributes if attribute.live]
 
 
 def _digest(version: str, arrays: Mapping[str, NDArray[Any]]) -> bytes:

@@ -47,8 +47,8 @@ def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | No
     """
     if len(text) > _LONGEST:
         return None, UNREADABLE
-    rules = [each.strip() for each in _plain(text).split(";") if each.strip()]
-    kept = "; ".join([each for each in rules if not _HOLIDAYS_ALONE.match(each)])
+    rules = [rule.strip() for rule in _plain(text).split(";") if rule.strip()]
+    kept = "; ".join([rule for rule in rules if not _HOLIDAYS_ALONE.match(rule)])
     if not rules or not (validate(kept) or not kept):
         return None, UNREADABLE
     if not kept or _SUN.search(kept):
@@ -63,7 +63,7 @@ def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | No
         for start, end, state, _ in hours.intervals(first, first + datetime.timedelta(at_once)):
             is_partly |= state is State.UNKNOWN
             if state is State.OPEN:
-                begin, last = [(each - midnight) // _MINUTE for each in (start, end)]
+                begin, last = (start - midnight) // _MINUTE, (end - midnight) // _MINUTE
                 if stretches and stretches[-1][1] == begin:
                     begin, _ = stretches.pop()
                 stretches.append((begin, last))
@@ -74,21 +74,18 @@ def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | No
 
 
 def _plain(text: str) -> str:
-    """Return hours as the parser takes them: without comments, and with blanks behind the commas
-    that part rules alone.
-    """
-    plain = _COMMENT.sub(lambda found: found[1] or "unknown", text)
+    # As the parser takes it: no comments, and blanks behind the commas that part rules alone.
+    plain = _COMMENT.sub(lambda comment: comment[1] or "unknown", text)
     plain = re.sub(" *, *", ",", plain)
     plain = re.sub("(?<!easter)(?<![PS]H) *- *(?![0-9]+ day)", "-", plain)
     plain = _RULE_BEHIND_COMMA.sub(r"\1, ", plain)
     plain = _COLON_BEHIND_DAY.sub(r"\1 ", plain)
     return _DAYS_OF_MONTH.sub(
-        lambda found: ",".join(f"{found[1]} {day}" for day in found[2].split(",")), plain
+        lambda dates: ",".join(f"{dates[1]} {day}" for day in dates[2].split(",")), plain
     )
 
 
 def _written(stretches: list[tuple[int, int]]) -> str:
-    """Return a week as devices read it."""
     if stretches == [(0, 7 * _DAY)]:
         return "24/7"
     if len(stretches) > 1 and stretches[0][0] == 0 and stretches[-1][1] == 7 * _DAY:

@@ -11,29 +11,21 @@ import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from askew.catalog.attributes import (
-    COLUMN_OF,
-)
+from askew.catalog.attributes import COLUMN_OF
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew.protocol.collection import Collection, collection_of, curve_order
 from askew.protocol.metric_card import MAX_ITEMS
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.collections import artifact
-from askew_server.collections.artifact import (
-    Keys,
-    live_path,
-    one_writer,
-    read_live,
-    write_live,
-)
+from askew_server.collections.artifact import Keys, live_path, one_writer, read_live, write_live
 from askew_server.collections.model import Towns, column_names, inside, swapped, words_of
 from askew_server.collections.roles import (
     AttributeColumn,
@@ -46,7 +38,8 @@ from askew_server.collections.roles import (
     people_column,
 )
 from askew_server.collections.wants import default_wants, named_wants
-from askew_server.tables import BAD_SHARE, Omissions, Table, open_table
+from askew_server.tables import Table, open_table
+from askew_server.tables.rows import BAD_SHARE, Omissions
 
 _KEY = ("key", "id")
 _TITLE = ("title", "name")
@@ -72,10 +65,6 @@ class AttributeOption:
             limit = f"NAME, NAME=KIND or NAME=KIND:UNIT with a kind of {', '.join(AttributeKind)}"
             raise ParameterError("live" if live else "attribute", text, limit)
         return cls(name, AttributeKind(kind) if kind else None, unit, live)
-
-    def attribute(self, kind: AttributeKind) -> Attribute:
-        """Return what it becomes. Raises OutOfRange for a name that is no plain text."""
-        return Attribute(self.name, kind, self.live, self.unit)
 
 
 @dataclass(frozen=True)
@@ -122,22 +111,22 @@ class LiveUpdate:
 
 
 @dataclass(frozen=True)
-class Told:
-    """Who is told what is being done, and how much of it."""
+class Progress:
+    """Callbacks: for each step by name, for the share of a file that is read, and for notes."""
 
     step: Callable[[str], None] = lambda _: None
     share: Callable[[float], object] = lambda _: None
     note: Callable[[str], None] = lambda _: None
 
 
-NOBODY = Told()
+SILENT = Progress()
 
 
 def read_collection(
     file: CollectionFile,
     space: MetricSpace,
     options: Sequence[AttributeOption] = (),
-    told: Told = NOBODY,
+    progress: Progress = SILENT,
     wants: Sequence[str] | None = None,
 ) -> ReadCollection:
     """Read the items of a file, along a curve, so that neighbors follow each other.
@@ -148,20 +137,25 @@ def read_collection(
     default. Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or
     of which no row is usable.
     """
-    table = _opened(file.path, told)
+    table = _opened(file.path, progress)
     points = _points(table, space)
-    title = TitleColumn(_found(table, _TITLE))
+    title = TitleColumn(_present(table, _TITLE))
     attributes = _attributes(table, options, file.monday)
     is_live = any(attribute.live for attribute, _ in attributes)
     has_key = is_live and any(name in table.columns for name in _KEY)
-    keys = [KeyColumn(_found(table, _KEY))] if has_key else []
+    key = KeyColumn(_present(table, _KEY)) if has_key else None
     present = [values for _, values in attributes if values is not None]
-    rows = _CheckedRows(table, [*points, title, *keys, *present], told, file.max_bad_rows)
+    own = [*points, title, *([key] if key else []), *present]
+    rows = _CheckedRows(table, own, progress, file.max_bad_rows)
     rows.refuse_outside(space, points)
-    for each in keys:
-        rows.refuse_again(each.digests())
-    count = rows.kept()
-    coordinates = _rounded(space, _coordinates(points, rows.good))
+    if key is not None:
+        rows.refuse_again(key.digests())
+    count = rows.count()
+    coordinates = np.column_stack([point.values[rows.good] for point in points])
+    if isinstance(space, MapSpace):
+        # To five decimals, about a meter, unless that is outside of the map.
+        rounded = np.round(coordinates, 5)
+        coordinates = np.where(inside(space, rounded)[:, np.newaxis], rounded, coordinates)
     order = curve_order(coordinates)
     columns = [
         COLUMN_OF[attribute.kind].unknown(count) if values is None else values.column(rows.good)
@@ -172,42 +166,43 @@ def read_collection(
         tuple([attribute for attribute, _ in attributes]),
         coordinates[order],
         title.titles(rows.good).part(order),
-        tuple([each.part(order) for each in columns]),
+        tuple([column.part(order) for column in columns]),
         source=file.source,
         simulated=file.simulated,
     )
     card = collection.card
-    wanted = (
-        default_wants(card.attributes, collection.columns)
-        if wants is None
-        else named_wants(wants, card.attributes)
+    if wants is None:
+        card = replace(card, wants=default_wants(card.attributes, collection.columns))
+    else:
+        card = replace(card, wants=named_wants(wants, card.attributes))
+    keys = key.digests()[rows.good][order] if key is not None else None
+    return ReadCollection(
+        replace(collection, card=card), keys, rows.omissions, rows.unknown, rows.unused
     )
-    collection = replace(collection, card=replace(card, wants=wanted))
-    halves = Keys(*keys[0].digests()[rows.good][order].T.copy()) if keys else None
-    return ReadCollection(collection, halves, rows.omissions, rows.unknown, rows.unused)
 
 
 def read_towns(
     path: Path,
     space: MetricSpace,
     source: str,
-    told: Told = NOBODY,
+    progress: Progress = SILENT,
     max_bad_rows: float = BAD_SHARE,
 ) -> tuple[Towns, Omissions]:
     """Read the towns of a file that lie in the space. Return them, and what was left out.
 
     Raises DataError as read_collection does.
     """
-    table = _opened(path, told)
-    points, people = _points(table, space), people_column(_found(table, _PEOPLE))
-    rows = _CheckedRows(table, [*points, people], told, max_bad_rows)
+    table = _opened(path, progress)
+    points, people = _points(table, space), people_column(_present(table, _PEOPLE))
+    rows = _CheckedRows(table, [*points, people], progress, max_bad_rows)
     rows.refuse_outside(space, points)
-    rows.kept()
-    return Towns(_coordinates(points, rows.good), people.found[rows.good], source), rows.omissions
+    rows.count()
+    coordinates = np.column_stack([point.values[rows.good] for point in points])
+    return Towns(coordinates, people.values[rows.good], source), rows.omissions
 
 
 def update_live(
-    directory: Path, file: CollectionFile, told: Told = NOBODY, *, strict: bool = False
+    directory: Path, file: CollectionFile, progress: Progress = SILENT, *, strict: bool = False
 ) -> LiveUpdate:
     """Write the live values of a collection anew, with those of a file in place of its own.
 
@@ -217,10 +212,10 @@ def update_live(
     values. Then nothing changes.
     """
     with one_writer(directory):
-        numbers = {each.name: each.number for each in artifact.read_card(directory).collections}
+        numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
         if file.name not in numbers:
-            there = ", ".join(numbers)
-            raise DataError(f"{directory} has no collection {file.name}; it has {there}")
+            has = ", ".join(numbers)
+            raise DataError(f"{directory} has no collection {file.name}; it has {has}")
         number = numbers[file.name]
         keys = artifact.read_keys(directory, number)
         if keys is None:
@@ -230,44 +225,45 @@ def update_live(
         place = live_path(directory, number)
         if place.exists():
             collection = collection.with_live(read_live(place, collection))
-        update, changed = _changed(file, collection, keys, told)
-        if strict and (said := [*update.omissions.lines, *update.unknown.lines]):
+        update, changed = _changed(file, collection, keys, progress)
+        if strict and (reasons := "; ".join([*update.omissions.lines, *update.unknown.lines])):
             raise DataError(
-                f"{file.path}: not all of it is usable, and nothing was changed: {'; '.join(said)}"
+                f"{file.path}: not all of it is usable, and nothing was changed: {reasons}"
             )
-        told.step(f"writing {place.name}")
+        progress.step(f"writing {place.name}")
         write_live(place, changed)
         return update
 
 
 def _changed(
-    file: CollectionFile, collection: Collection, keys: Keys, told: Told
+    file: CollectionFile, collection: Collection, keys: Keys, progress: Progress
 ) -> tuple[LiveUpdate, Collection]:
-    """Return what a file changes, and the collection with its values."""
-    table = _opened(file.path, told)
-    key = KeyColumn(_found(table, _KEY))
-    live = [each for each in collection.card.attributes if each.live]
+    table = _opened(file.path, progress)
+    key = KeyColumn(_present(table, _KEY))
+    live = [attribute for attribute in collection.card.attributes if attribute.live]
     columns = [
-        (each, AttributeColumn(each.name, each.kind, file.monday))
-        for each in live
-        if each.name in table.columns
+        (attribute, AttributeColumn(attribute.name, attribute.kind, file.monday))
+        for attribute in live
+        if attribute.name in table.columns
     ]
     if not columns:
-        known = ", ".join([each.name for each in live]) or "none"
-        raise DataError(f"{file.path}: no live column; those of {file.name} are: {known}")
-    rows = _CheckedRows(table, [key, *[values for _, values in columns]], told, file.max_bad_rows)
-    rows.refuse_again(key.digests())
-    items = _items_of(keys, key.digests())
+        names = ", ".join([attribute.name for attribute in live]) or "none"
+        raise DataError(f"{file.path}: no live column; those of {file.name} are: {names}")
+    own = [key, *[values for _, values in columns]]
+    rows = _CheckedRows(table, own, progress, file.max_bad_rows)
+    wanted = key.digests()
+    rows.refuse_again(wanted)
+    near = np.flatnonzero(np.isin(keys[:, 0], wanted[:, 0]))
+    item_of = dict(zip(map(tuple, keys[near].tolist()), near.tolist(), strict=True))
+    items = np.array([item_of.get(tuple(digest), -1) for digest in wanted.tolist()], np.int64)
     rows.refuse(items < 0, "no item has its key")
-    rows.kept()
+    rows.count()
     items = items[rows.good]
     # Any: a column of the attribute's kind, as are the new values.
     now: dict[Attribute, Any] = dict(
         zip(collection.card.attributes, collection.columns, strict=True)
     )
-    new = {
-        each.name: now[each].changed(items, values.column(rows.good)) for each, values in columns
-    }
+    new = {a.name: now[a].changed(items, values.column(rows.good)) for a, values in columns}
     update = LiveUpdate(len(items), tuple(new), rows.omissions, rows.unknown)
     return update, collection.with_live(new)
 
@@ -280,9 +276,9 @@ class _CheckedRows:
     """
 
     def __init__(
-        self, table: Table, columns: Sequence[FileColumn], told: Told, max_bad_rows: float
+        self, table: Table, columns: Sequence[FileColumn], progress: Progress, max_bad_rows: float
     ) -> None:
-        self._path, self.omissions, self.unknown = table.path, table.omissions(), table.omissions()
+        self._name, self.omissions, self.unknown = table.name, table.omissions(), table.omissions()
         names = list(dict.fromkeys(name for column in columns for name in column.names))
         self.unused = tuple([name for name in table.columns if name not in names])
         numbers, good = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
@@ -304,7 +300,7 @@ class _CheckedRows:
                     self.unknown.add(int(batch.rows[at]), reason, batch.file)
             numbers.append(batch.rows)
             good.append(stays)
-            told.share(batch.share)
+            progress.share(batch.share)
         self._numbers, self.good = np.concatenate(numbers), np.concatenate(good)
         self.omissions.refuse_many(int(self.good.sum()), max_bad_rows)
 
@@ -316,7 +312,7 @@ class _CheckedRows:
 
     def refuse_outside(self, space: MetricSpace, points: Sequence[FileColumn]) -> None:
         """Leave out what lies outside the space, and say where positions look swapped."""
-        coordinates = np.column_stack([each.found for each in points])
+        coordinates = np.column_stack([point.values for point in points])
         outside = ~inside(space, coordinates)
         reason = f"it lies outside {words_of(space)}"
         if count := int((swapped(space, coordinates) & self.good).sum()):
@@ -331,71 +327,55 @@ class _CheckedRows:
         again[rows[:-1][(keys[rows[:-1]] == keys[rows[1:]]).all(axis=1)]] = True
         self.refuse(again, "its key stands on a later row again")
 
-    def kept(self) -> int:
+    def count(self) -> int:
         """Return how many rows stay. Raises DataError for none, or more than a server holds."""
         count = int(self.good.sum())
         self.omissions.refuse_many(count, 1.0)
         if count > MAX_ITEMS:
             raise DataError(
-                f"{self._path}: {count:,} rows; a collection holds at most {MAX_ITEMS:,}"
+                f"{self._name}: {count:,} rows; a collection holds at most {MAX_ITEMS:,}"
             )
         return count
 
 
-def _opened(path: Path, told: Told) -> Table:
-    """Return the table of a file, of which all that it has may have to be found first."""
-    told.step(f"reading {path.name}")
+def _opened(path: Path, progress: Progress) -> Table:
+    progress.step(f"reading {path.name}")  # first: JSON is read as a whole to be opened
     table = open_table(path)
     for note in table.notes:
-        told.note(note)
+        progress.note(note)
     return table
 
 
-def _found(table: Table, names: tuple[str, ...]) -> list[str]:
-    """Return those of these columns that it has. Raises DataError where there is none."""
-    found = [name for name in names if name in table.columns]
-    if not found:
+def _present(table: Table, names: tuple[str, ...]) -> list[str]:
+    present = [name for name in names if name in table.columns]
+    if not present:
         has = ", ".join(table.columns)
-        raise DataError(f"{table.path}: no column {' or '.join(names)}; it has {has}")
-    return found
+        raise DataError(f"{table.name}: no column {' or '.join(names)}; it has {has}")
+    return present
 
 
 def _points(table: Table, space: MetricSpace) -> list[FileColumn]:
-    return [number_column(_found(table, names)) for names in column_names(space)]
-
-
-def _coordinates(points: Sequence[FileColumn], good: Mask) -> NDArray[np.float64]:
-    return np.column_stack([each.found[good] for each in points])
-
-
-def _rounded(space: MetricSpace, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round positions on a map to five decimals, about a meter, unless that is outside of it."""
-    if not isinstance(space, MapSpace):
-        return coordinates
-    rounded = np.round(coordinates, 5)
-    return np.where(inside(space, rounded)[:, np.newaxis], rounded, coordinates)
+    return [number_column(_present(table, names)) for names in column_names(space)]
 
 
 def _attributes(
     table: Table, options: Sequence[AttributeOption], monday: datetime.date
 ) -> list[tuple[Attribute, AttributeColumn | None]]:
-    """Return the attributes that the file has, each with its column; a live one of a declared kind
-    may also be unknown at first. Raises DataError.
-    """
-    found: list[tuple[Attribute, AttributeColumn | None]] = []
+    attributes: list[tuple[Attribute, AttributeColumn | None]] = []
     for option in options:
+        kind, column = option.kind, None
         if option.name in table.columns:
-            kind = option.kind or guess(table.beginning(option.name, _GUESSED_FROM))
-            found.append((option.attribute(kind), AttributeColumn(option.name, kind, monday)))
-        elif option.live and option.kind:
-            found.append((option.attribute(option.kind), None))
-    if len(found) > MAX_ATTRIBUTES:
-        raise DataError(f"{table.path}: at most {MAX_ATTRIBUTES} attributes are shown")
-    return found
+            kind = kind or guess(table.beginning(option.name, _GUESSED_FROM))
+            column = AttributeColumn(option.name, kind, monday)
+        if kind and (column or option.live):  # a live one may be unknown at first
+            attributes.append((Attribute(option.name, kind, option.live, option.unit), column))
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise DataError(f"{table.name}: at most {MAX_ATTRIBUTES} attributes are shown")
+    return attributes
 
 
 def _plain(texts: pa.Array) -> pa.Array:
-    """Return texts with every kind of space as a plain one, and none around them."""
+    # Every kind of space becomes a plain one, and none stays around a text.
     if not compute.all(compute.string_is_ascii(texts)).as_py():
         texts = compute.replace_substring_regex(texts, r"\p{Zs}", " ")
     return compute.utf8_trim(texts, " ")
@@ -403,16 +383,7 @@ def _plain(texts: pa.Array) -> pa.Array:
 
 def _filled(columns: Sequence[pa.Array]) -> list[str]:
     """Return, of each row, the first text of these columns that is filled."""
-    found, *others = map(_plain, columns)
-    for each in others:
-        found = compute.if_else(compute.equal(found, ""), each, found)
-    texts: list[str] = found.to_pylist()
-    return texts
-
-
-def _items_of(keys: Keys, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the place of the item of each of these digests, or -1."""
-    near = np.flatnonzero(np.isin(keys.upper, wanted[:, 0]))
-    halves = zip(keys.upper[near].tolist(), keys.lower[near].tolist(), strict=True)
-    item_of = dict(zip(halves, near.tolist(), strict=True))
-    return np.array([item_of.get((upper, lower), -1) for upper, lower in wanted.tolist()], np.int64)
+    texts, *others = map(_plain, columns)
+    for column in others:
+        texts = compute.if_else(compute.equal(texts, ""), column, texts)
+    return cast("list[str]", texts.to_pylist())

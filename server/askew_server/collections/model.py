@@ -43,37 +43,44 @@ class _AxesFile(Strict, frozen=True):
 
 
 def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
-    """The names that the column of each coordinate may have."""
+    """Return the names that the column of each coordinate may have."""
     if isinstance(space, MapSpace):
         return LATITUDE, LONGITUDE
     return tuple([(axis.name,) for axis in space.axes])
 
 
 def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Which of these points, (n, d), lie in the space; NaN lies nowhere."""
+    """Return which of these points, (n, d), lie in the space, (n,); NaN lies nowhere."""
     if isinstance(space, MapSpace):
-        return _in_area(space.area, coordinates)
+        area, (latitude, longitude) = space.area, coordinates.T
+        # Of floats as `Area` has it of fractions: a longitude may round onto the edge, no further.
+        with np.errstate(invalid="ignore"):
+            east = np.mod(longitude - area.west, 360.0)
+            north = (latitude >= area.south) & (latitude <= area.north)
+            return np.asarray(north & (np.abs(longitude) <= 180) & (east <= float(area.width)))
     low, high = np.array([(axis.low, axis.high) for axis in space.axes]).T
     within: Mask = ((coordinates >= low) & (coordinates <= high)).all(axis=1)
     return within
 
 
 def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Which points outside would lie in the space if latitude and longitude were swapped."""
+    """Return which points outside, (n,), would lie in the space if latitude and longitude were
+    swapped.
+    """
     if isinstance(space, MapSpace):
         return ~inside(space, coordinates) & inside(space, coordinates[:, ::-1])
     return np.zeros(len(coordinates), np.bool_)
 
 
 def words_of(space: MetricSpace) -> str:
-    """The space, for an operator."""
+    """Describe the space for an operator."""
     if isinstance(space, MapSpace):
         return f"the region {space.area.words}"
     return ", ".join(f"{a.name} from {a.low:g} to {a.high:g} {a.unit}" for a in space.axes)
 
 
 def space_of_region(text: str) -> MapSpace:
-    """The map of "south/west/north/east". Raises ParameterError."""
+    """Return the map of "south/west/north/east". Raises ParameterError."""
     try:
         south, west, north, east = map(float, text.split("/"))
     except ValueError:
@@ -83,23 +90,14 @@ def space_of_region(text: str) -> MapSpace:
 
 
 def space_of_axes(path: Path) -> AxisSpace:
-    """The axes of a TOML file. Raises DataError."""
+    """Return the axes of a TOML file. Raises DataError."""
     try:
         fields = msgspec.toml.decode(path.read_bytes(), type=_AxesFile)
-        return AxisSpace(tuple([Axis(**msgspec.structs.asdict(each)) for each in fields.axes]))
+        return AxisSpace(tuple([Axis(**msgspec.structs.asdict(axis)) for axis in fields.axes]))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, OutOfRange) as error:
         raise DataError(f"{path}: no file of axes: {error}") from None
-
-
-def _in_area(area: Area, coordinates: NDArray[np.float64]) -> Mask:
-    latitude, longitude = coordinates[:, 0], coordinates[:, 1]
-    # Of floats as `Area` has it of fractions: a longitude may round onto the edge, no further.
-    with np.errstate(invalid="ignore"):
-        east = np.mod(longitude - area.west, 360.0)
-        north = (latitude >= area.south) & (latitude <= area.north)
-        return np.asarray(north & (np.abs(longitude) <= 180) & (east <= float(area.width)))
 
 
 MOST_PEOPLE = 1e11  # of a town; far more would be infinitely many in 32 bits
@@ -130,7 +128,7 @@ class MetricModel:
 
     @property
     def words(self) -> str:
-        """What it is, for an operator."""
+        """Describe it for an operator."""
         n_items = sum(map(len, self.collections.values()))
         return f"{n_items} items, {', '.join(self.collections)}"
 
@@ -139,9 +137,11 @@ class MetricModel:
         return self.collections[self.card.collection(query.collection).name]
 
     def with_live(self, columns: Mapping[str, Mapping[str, Column]]) -> MetricModel:
-        """The same with other live values, by collection and attribute; nothing else is copied."""
+        """Return the same with other live values, by collection and attribute, and copy no more."""
         changed = {
-            name: self.collections[name].with_live(each) for name, each in columns.items() if each
+            name: self.collections[name].with_live(values)
+            for name, values in columns.items()
+            if values
         }
         return replace(self, collections={**self.collections, **changed})
 
@@ -163,8 +163,9 @@ def model_of(
         rule = MetricRuleKind.ITEMS if towns is None else MetricRuleKind.POSTERIOR
     if rule is MetricRuleKind.POSTERIOR and towns is None:
         raise ParameterError("rule", str(rule), "another without a list of towns")
-    uses = towns is not None and rule is MetricRuleKind.POSTERIOR
-    density = f"{len(towns.people):,} towns, {towns.source}" if towns and uses else "none"
-    cards = tuple([each.card for each in collections])
+    density = "none"
+    if towns is not None and rule is MetricRuleKind.POSTERIOR:
+        density = f"{len(towns.people):,} towns, {towns.source}"
+    cards = tuple([collection.card for collection in collections])
     card = MetricCard(space, cards, largest, rule, density)
-    return MetricModel(card, {each.card.name: each for each in collections}, towns)
+    return MetricModel(card, {part.card.name: part for part in collections}, towns)

@@ -21,7 +21,7 @@ from askew.errors import DataError
 from askew.limits import FEW_MARKS, MAX_TEXT, has_few_marks, is_visible
 from askew_server.collections.hours import weekly_hours
 from askew_server.collections.model import MOST_PEOPLE
-from askew_server.tables import BadField, number
+from askew_server.tables.rows import BadField, number
 
 MAX_CATEGORIES = 10_000
 _KEY_LIMIT = 200
@@ -48,7 +48,7 @@ class FileColumn:
     ) -> None:
         self.names, self.name = tuple(names), " or ".join(names)
         self._read, self._missing = read, missing
-        self._values: array[Any] = array(code)
+        self._packed: array[Any] = array(code)
 
     def take(self, texts: Iterable[str]) -> list[tuple[int, str]]:
         """Take the texts of some rows. Return which of them are bad, and why."""
@@ -59,29 +59,29 @@ class FileColumn:
             except BadField as bad:
                 faults.append((at, bad.rule))
                 value = self._missing if bad.value is None else bad.value
-            self._values.append(value)
+            self._packed.append(value)
         return faults
 
     @property
-    def found(self) -> NDArray[Any]:
+    def values(self) -> NDArray[Any]:
         """Return the packed values of all rows."""
-        return np.frombuffer(self._values, self._values.typecode)
+        return np.frombuffer(self._packed, self._packed.typecode)
 
 
 def number_column(names: Sequence[str]) -> FileColumn:
     """Return the column of a coordinate."""
-    said = " or ".join(names)
-    return FileColumn(names, lambda text: number(text, said))
+    name = " or ".join(names)
+    return FileColumn(names, lambda text: number(text, name))
 
 
 def people_column(names: Sequence[str]) -> FileColumn:
     """Return the column of how many people live in a town."""
-    said = " or ".join(names)
+    name = " or ".join(names)
 
     def read(text: str) -> float:
-        people = number(text, said)
+        people = number(text, name)
         if not 0 < people <= MOST_PEOPLE:
-            raise BadField(said, f"above 0 and at most {MOST_PEOPLE:g}", text)
+            raise BadField(name, f"above 0 and at most {MOST_PEOPLE:g}", text)
         return people
 
     return FileColumn(names, read)
@@ -96,7 +96,7 @@ class TitleColumn(FileColumn):
 
     def titles(self, good: Mask) -> Titles:
         """Return those of the good rows."""
-        blob, sizes = np.frombuffer(self._blob, np.uint8), self.found
+        blob, sizes = np.frombuffer(self._blob, np.uint8), self.values
         return Titles(blob[np.repeat(good, sizes)], np.cumsum(sizes[good]))
 
     def _sized(self, text: str) -> int:
@@ -113,9 +113,9 @@ class KeyColumn(FileColumn):
         self._digests = bytearray()
 
     def digests(self) -> NDArray[np.uint64]:
-        """Return the two halves of each."""
-        digests = np.zeros((len(self._values), 2), np.uint64)
-        digests[self.found.astype(np.bool_)] = np.frombuffer(self._digests, "<u8").reshape(-1, 2)
+        """Return the digest of each row in two halves, (n, 2); zeros where there is none."""
+        digests = np.zeros((len(self._packed), 2), np.uint64)
+        digests[self.values.astype(np.bool_)] = np.frombuffer(self._digests, "<u8").reshape(-1, 2)
         return digests
 
     def _digested(self, text: str) -> bool:
@@ -127,7 +127,7 @@ class KeyColumn(FileColumn):
 
 class AttributeColumn(FileColumn):
     """The values of an attribute. An empty field is unknown, and so is one that cannot be read,
-    which is told. monday: of the week whose hours count.
+    which is reported. monday: of the week whose hours count.
     """
 
     is_optional = True
@@ -146,22 +146,22 @@ class AttributeColumn(FileColumn):
 
     def column(self, good: Mask) -> Column:
         """Return the values of the good rows. Raises DataError for a category that is none."""
-        values = self.found[good]
+        values = self.values[good]
         match self._kind:
             case AttributeKind.NUMBER:
                 return Numbers(values)
             case AttributeKind.FLAG:
                 return Flags(values)
-        known = list(self._words)
-        used = sorted(np.unique(values[values != UNKNOWN]).tolist(), key=known.__getitem__)
+        words = list(self._words)
+        used = sorted(np.unique(values[values != UNKNOWN]).tolist(), key=words.__getitem__)
         if self._kind is AttributeKind.CATEGORY and len(used) > MAX_CATEGORIES:
             raise DataError(
                 f"the column {self.name} has {len(used):,} different words; a category has at most "
                 f"{MAX_CATEGORIES:,}"
             )
-        new = np.full(len(known) + 1, UNKNOWN, np.int32)  # the last is that of UNKNOWN
+        new = np.full(len(words) + 1, UNKNOWN, np.int32)  # the last is that of UNKNOWN
         new[used] = np.arange(len(used))
-        return Words(new[values], Titles.of([known[code] for code in used]))
+        return Words(new[values], Titles.of([words[code] for code in used]))
 
     def _number(self, text: str) -> float:
         if not text:
@@ -178,14 +178,14 @@ class AttributeColumn(FileColumn):
         return low in _TRUE if text else UNKNOWN
 
     def _code(self, text: str) -> int:
-        if (found := self._codes.get(text)) is None:
+        if text not in self._codes:
             if self._kind is AttributeKind.HOURS:
                 word, reason = weekly_hours(text, self._monday)
             else:
                 word, reason = _shown_text(self.name, text), None
             code = UNKNOWN if word is None else self._words.setdefault(word, len(self._words))
-            found = self._codes[text] = code, reason
-        code, reason = found
+            self._codes[text] = code, reason
+        code, reason = self._codes[text]
         if reason is not None:
             raise BadField(self.name, reason, text, code)
         return code
@@ -193,10 +193,10 @@ class AttributeColumn(FileColumn):
 
 def guess(texts: Iterable[str]) -> AttributeKind:
     """Return what nine in ten of the values of a column look like; else a category."""
-    known = [text for text in map(str.strip, texts) if text]
+    filled = [text for text in map(str.strip, texts) if text]
 
     def is_mostly(like: Callable[[str], object]) -> bool:
-        return bool(known) and sum(map(bool, map(like, known))) >= _MOST * len(known)
+        return bool(filled) and sum(map(bool, map(like, filled))) >= _MOST * len(filled)
 
     words = (_TRUE | _FALSE) - {"0", "1"}
     if is_mostly(lambda text: text.lower() in words):

@@ -10,7 +10,7 @@ The default knows columns alone and nothing of anybody's use:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -42,7 +42,14 @@ def default_wants(attributes: Sequence[Attribute], columns: Sequence[Column]) ->
         for name, spread in prices
         for kilometers in _RATES
     ]
-    words = [*_words(pairs)][: MAX_WANTS - len(rates)]
+    # Every flag that some item has, or may have once it is live; then every word.
+    words = [
+        (attribute.name, "yes")
+        for attribute, column in pairs
+        if isinstance(column, Flags) and (attribute.live or (column.values == 1).any())
+    ]
+    words += [(attribute.name, word) for attribute, _ in pairs for word in attribute.words]
+    words = words[: MAX_WANTS - len(rates)]
     return (*rates, *[Want(name, _KINDS / len(words), word) for name, word in words])
 
 
@@ -56,37 +63,23 @@ def named_wants(texts: Iterable[str], attributes: Sequence[Attribute]) -> tuple[
     """Read the wants of options "COLUMN=WORD:WEIGHT" or, of a number, "COLUMN=RATE:WEIGHT" that
     name one of these attributes. Raises ParameterError.
     """
-    numbers = {each.name for each in attributes if each.kind is AttributeKind.NUMBER}
-    known = {each.name for each in attributes}
-    found = [_parsed(text, numbers) for text in texts]
-    return tuple([each for each in found if each.attribute in known])
-
-
-def _parsed(text: str, numbers: set[str]) -> Want:
-    said, _, weight = text.rpartition(":")
-    name, _, value = said.partition("=")
-    try:
-        if name in numbers:
-            return Want(name, float(weight), rate=float(value))
-        return Want(name, float(weight), value)
-    except ValueError:
-        limit = "COLUMN=WORD:WEIGHT, of a number COLUMN=KILOMETERS:WEIGHT, weights at most 1"
-        raise ParameterError("want", text, limit) from None
-
-
-def _words(pairs: Iterable[tuple[Attribute, Column]]) -> Iterator[tuple[str, str]]:
-    """Yield every flag that some item has, or may have once it is live; then every word."""
-    pairs = list(pairs)
-    for attribute, column in pairs:
-        if isinstance(column, Flags) and (attribute.live or (column.values == 1).any()):
-            yield attribute.name, "yes"
-    for attribute, _ in pairs:
-        for word in attribute.words:
-            yield attribute.name, word
+    kinds, wants = {attribute.name: attribute.kind for attribute in attributes}, []
+    for text in texts:
+        option, _, weight = text.rpartition(":")
+        name, _, value = option.partition("=")
+        try:
+            if kinds.get(name) is AttributeKind.NUMBER:
+                wants.append(Want(name, float(weight), rate=float(value)))
+            else:
+                wants.append(Want(name, float(weight), value))
+        except ValueError:
+            limit = "COLUMN=WORD:WEIGHT, of a number COLUMN=KILOMETERS:WEIGHT, weights at most 1"
+            raise ParameterError("want", text, limit) from None
+    return tuple([want for want in wants if want.attribute in kinds])
 
 
 def _spread(column: Column) -> float:
-    """Return how much numbers differ, as a normal law's standard deviation says it; 0 for none."""
+    # Half of what lies between 16 % and 84 %: a normal law's standard deviation.
     values = column.values[~np.isnan(column.values)] if isinstance(column, Numbers) else np.empty(0)
     if not len(values):
         return 0.0

@@ -35,7 +35,7 @@ class EventSource:
                  log/*.parquet; a folder, log/) or a TABLE of the engine ("events", "schema.events";
                  parts exactly as they are written).
     engine       where files and tables are, without a secret (`engines.public_address`).
-    encoding     of files of text, by its usual name (`tables.known_encoding`).
+    encoding     of files of text, by its usual name (`tables.text.usual_encoding`).
     unit_column  whose history is protected: text, integers or UUIDs.
     item_column  what is counted: text, integers or UUIDs. "1" and "01" are two items.
     catalog      a FILE or TABLE with the same item column: every item there is. It is public, and

@@ -97,7 +97,11 @@ class ReleaseReader:
     def _database(self) -> Iterator[sqlite3.Connection]:
         if not self._path.is_file():  # a directory or nothing: SQLite would say less
             raise LedgerError(f"there is no ledger {self._path}")
-        address = f"{self._path.absolute().as_uri()}?mode=ro{self._immutable()}"
+        # A copy in a read-only folder has no log beside it and can get none: read it as it is.
+        log = self._path.with_name(self._path.name + "-wal")
+        is_alone = not log.exists() and not os.access(self._path.parent, os.W_OK)
+        mode = "mode=ro&immutable=1" if is_alone else "mode=ro"
+        address = f"{self._path.absolute().as_uri()}?{mode}"
         try:
             with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE)) as database:
                 marks = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
@@ -108,12 +112,6 @@ class ReleaseReader:
             raise LedgerError(
                 f"the ledger {self._path} cannot be read: {storage_reason(error)}"
             ) from None
-
-    def _immutable(self) -> str:
-        """A copy in a read-only folder has no log beside it and can get none: read it as it is."""
-        log = self._path.with_name(self._path.name + "-wal")
-        alone = not log.exists() and not os.access(self._path.parent, os.W_OK)
-        return "&immutable=1" if alone else ""
 
     def _parsed(self, charge: int, payload: bytes) -> Release:
         try:

@@ -18,18 +18,9 @@ from numpy.typing import NDArray
 from askew.errors import DataError
 from askew.limits import FEW_MARKS, has_few_marks
 from askew_server.ratings.table import ItemRow, RatingTable
-from askew_server.tables import (
-    BAD_SHARE,
-    CODED,
-    GENRES,
-    SHOWN,
-    BadField,
-    Omissions,
-    Share,
-    Table,
-    number,
-    open_table,
-)
+from askew_server.tables import Table, open_table
+from askew_server.tables.rows import BAD_SHARE, CODED, SHOWN, BadField, Omissions, Share, number
+from askew_server.tables.text import GENRES
 
 KEY_LIMIT = 200
 TITLE_LIMIT = 500
@@ -287,10 +278,14 @@ def _item(row: dict[str, str]) -> tuple[str, ItemRow]:
     title, year = _title_and_year(row["title"])
     year = _year(row.get("year", "")) or year
     if GENRES[0] in row:
-        return key, ItemRow(title, year, _flagged_genres(row))
-    joined = row.get("genres", "")
-    split = [] if joined.strip() in _NO_GENRE else joined.split("|")
-    genres = [_plain_text("genre", genre, GENRE_LIMIT) for genre in split]
+        for name in GENRES:
+            if row[name] not in ("0", "1"):
+                raise BadField(f"the flag of genre {name}", "0 or 1", row[name])
+        genres = [name for name in GENRES if row[name] == "1" and name not in _NO_GENRE]
+    else:
+        joined = row.get("genres", "")
+        names = [] if joined.strip() in _NO_GENRE else joined.split("|")
+        genres = [_plain_text("genre", name, GENRE_LIMIT) for name in names]
     return key, ItemRow(title, year, tuple(genres))
 
 
@@ -311,13 +306,6 @@ def _year(text: str) -> int | None:
     if len(digits) > 4 or not _is_number(digits) or int(digits) == 0:
         raise BadField("year", f"a whole number from 1 to {YEAR_LIMIT}", text)
     return int(digits)
-
-
-def _flagged_genres(row: dict[str, str]) -> tuple[str, ...]:
-    for name in GENRES:
-        if row[name] not in ("0", "1"):
-            raise BadField(f"the flag of genre {name}", "0 or 1", row[name])
-    return tuple(name for name in GENRES if row[name] == "1" and name not in _NO_GENRE)
 
 
 def _plain_text(field: str, text: str, limit: int) -> str:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from askew.errors import DataError
 from askew.limits import MAX_RANKING_DIMENSION
-from askew_server.tables import as_texts, failures_named
+from askew_server.tables.files import failures_named
+from askew_server.tables.parquet import as_texts
 
 LARGEST = 1 << 32  # bytes, unpacked
 _VECTORS, _KEYS = "vectors", "keys"

@@ -16,7 +16,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError
 from askew.protocol.model_card import ModelCard
-from askew_server.collections.artifact import LiveColumns, Mark, live_path, mark_of, read_live
+from askew_server.collections.artifact import Mark, live_path, mark_of, read_live
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.answers import MetricAnswers
 from askew_server.retrieval.snapshot import Serving, Snapshot
@@ -37,43 +37,38 @@ class LiveValues:
         """
         self._model, self._answers, self._since = model, MetricAnswers(model), since
         self._paths = {
-            each.name: live_path(directory, each.number)
-            for each in model.card.collections
-            if any(attribute.live for attribute in each.attributes)
+            collection.name: live_path(directory, collection.number)
+            for collection in model.card.collections
+            if any(attribute.live for attribute in collection.attributes)
         }
         self._marks: dict[str, Mark] = dict.fromkeys(self._paths)
 
     @property
     def snapshot(self) -> Snapshot:
-        """What serves the model with its values of now."""
+        """Return what serves the model with its values of now."""
         return replace(self._answers.snapshot, since=self._since)
 
     @property
     def changes(self) -> bool:
-        """Whether any collection has live values."""
+        """Return True if any collection has live values."""
         return bool(self._paths)
 
     def refresh(self, refused: Refusal, /) -> bool:
-        """Reads the files that changed. Whether there is another snapshot now."""
+        """Read the files that changed; return True if there is another snapshot now."""
         columns = {}
         for name, path in self._paths.items():
             mark = mark_of(path)
             if mark is not None and mark != self._marks[name]:
                 # Noted before it is read: a file replaced meanwhile is read once more.
                 self._marks[name] = mark
-                if (found := self._read(name, path, refused)) is not None:
-                    columns[name] = found
+                try:
+                    columns[name] = read_live(path, self._model.collections[name])
+                except ArtifactError as error:
+                    refused(f"live values of {name} were not taken, those of before stay: {error}")
         if columns:
             self._model = self._model.with_live(columns)
             self._answers = self._answers.with_live(self._model)
         return bool(columns)
-
-    def _read(self, name: str, path: Path, refused: Refusal) -> LiveColumns | None:
-        try:
-            return read_live(path, self._model.collections[name])
-        except ArtifactError as error:
-            refused(f"live values of {name} were not taken, those of before stay: {error}")
-            return None
 
 
 class TasteModel(Protocol):
@@ -81,11 +76,11 @@ class TasteModel(Protocol):
 
     @property
     def card(self) -> ModelCard:
-        """What is public of it."""
+        """Return what is public of it."""
 
     @property
     def catalog(self) -> Catalog:
-        """Its items."""
+        """Return its items."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +91,16 @@ class Fixed:
     changes: bool = False
 
     def refresh(self, _: Callable[[str], None], /) -> bool:
-        """Nothing follows."""
+        """Return False: nothing follows."""
         return False
 
 
 def serving_of(
     model: TasteModel | MetricModel, directory: Path | None = None, since: int = FIRST
 ) -> Serving:
-    """The model, ready to be served, with the live values of its directory where it has any. since:
-    the Monday from which on it is in force.
+    """Return the model, ready to be served, with the live values of its directory where it has any.
+
+    since: the Monday from which on it is in force.
     """
     if isinstance(model, MetricModel) and directory is not None:
         return LiveValues(directory, model, since)
@@ -112,7 +108,7 @@ def serving_of(
 
 
 def snapshot_of(model: TasteModel | MetricModel) -> Snapshot:
-    """The model, ready to be served; builds what its rule needs.
+    """Return the model, ready to be served; builds what its rule needs.
 
     Raises ParameterError for a serving rule that needs a density where there is none.
     """

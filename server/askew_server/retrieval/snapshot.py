@@ -27,10 +27,10 @@ class Answers(Protocol):
     """A way to answer questions that the card has checked."""
 
     def answer(self, query: Query) -> Slate | PlaceSlate:
-        """The k items of a query, whole."""
+        """Return the k items of a query, whole."""
 
     def cost(self, query: Query) -> int:
-        """What an answer takes now, in slots of a queue; 0 for so little that it needs none."""
+        """Return what an answer takes now, in slots of a queue; 0 where it needs none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +53,11 @@ class Serving(Protocol):
 
     @property
     def snapshot(self) -> Snapshot:
-        """What serves now."""
+        """Return what serves now."""
 
     @property
     def changes(self) -> bool:
-        """Whether it is ever followed by another."""
+        """Return True if another snapshot may ever follow."""
 
     def refresh(self, refused: Callable[[str], None], /) -> bool:
         """Looks for the next; whether there is one."""
@@ -75,14 +75,16 @@ class SnapshotHolder:
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """All of them, by their Mondays."""
+        """Return all of them, by their Mondays."""
         return self._all
 
     @property
     def current(self) -> Snapshot:
-        """The newest whose Monday has come."""
+        """Return the newest whose Monday has come."""
         today, snapshots = self._today(), self._all
-        return next((each for each in reversed(snapshots) if each.since <= today), snapshots[0])
+        return next(
+            (snapshot for snapshot in reversed(snapshots) if snapshot.since <= today), snapshots[0]
+        )
 
     def at(self, catalog_date: int) -> Snapshot:
         """Return the newest whose Monday had come on the Monday that a device names.
@@ -105,20 +107,20 @@ class SnapshotHolder:
 
     def withdraw(self, since: int) -> None:
         """Answer from the snapshot of this day no more."""
-        self._all = tuple(each for each in self._all if each.since != since)
+        self._all = tuple(snapshot for snapshot in self._all if snapshot.since != since)
 
 
 def _checked(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
     names: dict[int, str] = {}
-    for card in [each.card for each in snapshots if isinstance(each.card, MetricCard)]:
-        for each in card.collections:
-            if (name := names.setdefault(each.number, each.name)) != each.name:
+    for card in [snapshot.card for snapshot in snapshots if isinstance(snapshot.card, MetricCard)]:
+        for collection in card.collections:
+            if (name := names.setdefault(collection.number, collection.name)) != collection.name:
                 raise ArtifactError(
-                    f"number {each.number} is that of the collection {name}, and of {each.name} in "
-                    "another model; questions would reach the wrong one: collect the newer model "
-                    "beside the older one, and a new name gets a new number"
+                    f"number {collection.number} is that of the collection {name}, and of "
+                    f"{collection.name} in another model; questions would reach the wrong one: "
+                    "collect the newer model beside the older one, and a new name gets a new number"
                 )
-    return tuple(sorted(snapshots, key=lambda each: each.since))
+    return tuple(sorted(snapshots, key=lambda snapshot: snapshot.since))
 
 
 _QUICK, _FEW = 1 << 14, 16  # scores and results, which take less than .2 ms
@@ -136,16 +138,17 @@ class Retriever:
 
     @property
     def snapshot(self) -> Snapshot:
-        """This model, ready to be served."""
+        """Return this model, ready to be served."""
         return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:
-        """The k items of a query, whole."""
+        """Return the k items of a query, whole."""
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def cost(self, query: Query) -> int:
-        """Nothing for few results found among few items, which takes no more than to hand it to a
-        thread. Else a place, and one more for each 16 results.
+        """Return 0 for few results among few items, which take less than a hand-over to a thread.
+
+        Else a place, and one more for every 16 results.
         """
         if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
             return 0

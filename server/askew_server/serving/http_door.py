@@ -33,6 +33,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askew.catalog.catalog_file import Part
 from askew.errors import AccessError, Malformed, Overloaded, StaleSpace, WireError
 from askew_server.serving.call import Service
 from askew_server.serving.certificates import Certificates
@@ -161,7 +162,8 @@ def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Respo
             return _refused(HTTPStatus.CONFLICT)
         except (ValueError, WireError):
             return _refused(HTTPStatus.NOT_FOUND)
-        common = {"accept-ranges": "bytes", "cache-control": "public, max-age=300"}
+        keep = "no-store" if request.path_params["part"] == Part.LIVE else "public, max-age=300"
+        common = {"accept-ranges": "bytes", "cache-control": keep}
         kind, size = "application/octet-stream", len(file)
         wanted = re.fullmatch(r"bytes=(\d{1,15})-(\d{0,15})", request.headers.get("range", ""))
         if wanted is None:

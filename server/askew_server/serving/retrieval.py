@@ -18,6 +18,7 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.catalog_file import catalog_files
+from askew.wire.live_file import live_to_bytes
 from askew.wire.messages import parse
 from askew.wire.places import all_places_to_bytes, metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_message
@@ -122,6 +123,9 @@ class _Encoded:
         if isinstance(self._card, MetricCard):
             self.card = metric_card_to_bytes(self._card)
             self.files = {str(part): file for part, file in snapshot.files.items()}
+            live = live_to_bytes(self._card, {e.card.name: e for e in snapshot.collections})
+            if self.files and live is not None:
+                self.files = {**self.files, Part.LIVE: live}
         else:
             self.card = card_to_bytes(self._card)
         if catalog is not None and isinstance(self._card, ModelCard):

@@ -242,6 +242,7 @@ class Analysts:
     max_items_per_unit: int = setting(
         whole(1), 100, "Count no more of a person.", "--max-items-per-unit"
     )
+    encoding: str = setting(text(), "utf-8", "Of files of text, such as latin-1.", "--encoding")
     engine: str = setting(
         text(),
         "duckdb:",

@@ -23,10 +23,17 @@ HEAD_BYTES = 48
 
 
 class Part(StrEnum):
-    """What a file holds: every item, or the default items alone."""
+    """What a file holds: every item, the default items alone, or live values."""
 
     WHOLE = "whole"
     DEFAULT = "default"
+    LIVE = "live"
+
+
+LIVE_BYTES = 4_000  # all live values, in no more than a reply takes
+OF_ROWS_BYTES = 32  # before them: a digest of the rows that they are of
+LIVE_FILE_BYTES = HEAD_BYTES + OF_ROWS_BYTES + LIVE_BYTES
+"""What a device asks for of a file of live values, whatever a card says of its length."""
 
 
 @dataclass(frozen=True)

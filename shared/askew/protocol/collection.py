@@ -51,7 +51,7 @@ class Collection:
         return self.card.n_items
 
     def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
-        """The items of these ids, whole, in the given order."""
+        """Return the items of these ids, whole, in this order."""
         rows = np.fromiter(items, np.int64)
         coordinates = map(tuple, self.coordinates[rows].tolist())
         columns = [column.take(rows) for column in self.columns]
@@ -59,21 +59,19 @@ class Collection:
         return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
 
     def part(self, rows: NDArray[np.int64]) -> Collection:
-        """Some of its items, under new ids."""
+        """Return some of its items, under new ids."""
         card = replace(self.card, n_items=len(rows))
         columns = tuple([column.part(rows) for column in self.columns])
         return Collection(card, self.coordinates[rows], self.titles.part(rows), columns)
 
     def spread(self, share: float) -> Collection:
-        """A share of its items, one at least, evenly along their order, in which neighbors follow
-        each other: the same for everybody.
-        """
+        """Return a share of its items, one at least, evenly along their order."""
         count = min(len(self), max(1, int(share * len(self))))
         return self.part(np.arange(count, dtype=np.int64) * len(self) // count)
 
     @property
     def own_version(self) -> str:
-        """The version of what its items are. O(n)."""
+        """Return the version of what its items are. O(n)."""
         return version_of(self.card.attributes, self.coordinates, self.titles, self.columns)
 
     def check(self) -> None:
@@ -85,20 +83,20 @@ class Collection:
             raise OutOfRange("the version of a collection", "its content's")
 
     def check_values(self) -> None:
-        """The same without the version, of which some items alone have none."""
+        """Check as `check`, without the version, which some items alone do not have."""
         self.titles.check("the titles")
         for attribute, column in zip(self.card.attributes, self.columns, strict=True):
             column.check(f"the column {attribute.name}")
 
     def with_live(self, columns: Mapping[str, Column]) -> Collection:
-        """The same items with other live values; nothing else is copied.
+        """Return the same items with other live values; nothing else is copied.
 
         Raises ParameterError for a name that is no live attribute.
         """
-        live = {each.name for each in self.card.attributes if each.live}
+        live = {attribute.name for attribute in self.card.attributes if attribute.live}
         if unknown := sorted(columns.keys() - live):
             raise ParameterError("live", unknown[0], f"one of {', '.join(sorted(live)) or 'none'}")
-        names = [each.name for each in self.card.attributes]
+        names = [attribute.name for attribute in self.card.attributes]
         pairs = zip(names, self.columns, strict=True)
         return replace(self, columns=tuple([columns.get(name, old) for name, old in pairs]))
 
@@ -130,8 +128,9 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
 
 
 def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The rows along a curve on which neighbors follow each other, Morton's, of the first two
-    coordinates. Items in this order take few bytes, and every n-th of them are spread evenly.
+    """Return the rows along Morton's curve of the first two coordinates, on which neighbors follow.
+
+    Items in this order take few bytes, and every n-th of them are spread evenly.
     """
     first = coordinates[:, :2]
     low, wide = first.min(axis=0), np.maximum(np.ptp(first, axis=0), 1e-12)
@@ -147,14 +146,14 @@ def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
 def item_bytes_of(
     coordinates: NDArray[np.float64], titles: Titles, columns: Iterable[Column]
 ) -> int:
-    """What an item takes in a reply, on average: its id, title, position and values."""
+    """Return the average bytes of an item in a reply: its id, title, position and values."""
     position: int = 8 * coordinates.shape[1] + 2
-    values = sum([each.reply_bytes for each in columns])
+    values = sum([column.reply_bytes for column in columns])
     return ceil(_ID_BYTES + position + values + len(titles.blob) / len(titles))
 
 
 def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:
-    """The attributes, each category with what it may be: few words, which devices list."""
+    """Return the attributes, categories with their words where they are few enough to list."""
     return tuple(
         replace(attribute, words=_words_of(attribute, column))
         for attribute, column in zip(attributes, columns, strict=True)
@@ -181,7 +180,7 @@ def version_of(
     titles: Titles,
     columns: tuple[Column, ...],
 ) -> str:
-    """32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
+    """Return 32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
     fixed = [each for each in zip(attributes, columns, strict=True) if not each[0].live]
     arrays: dict[str, NDArray[Any]] = {
         "coordinates": coordinates,

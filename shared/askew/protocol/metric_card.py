@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import ceil
 
+from askew.catalog.catalog_file import LIVE_BYTES
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
@@ -70,7 +72,9 @@ class Want:
 
     def check(self, attributes: Iterable[Attribute]) -> None:
         """Raises OutOfRange unless one of these attributes may be wanted so."""
-        kind = next((each.kind for each in attributes if each.name == self.attribute), None)
+        kind = next(
+            (attribute.kind for attribute in attributes if attribute.name == self.attribute), None
+        )
         match kind:
             case AttributeKind.NUMBER:
                 fits = not self.word
@@ -122,20 +126,33 @@ class CollectionCard:
         names = {attribute.name for attribute in self.attributes}
         if len(self.attributes) > MAX_ATTRIBUTES or len(names) != len(self.attributes):
             raise OutOfRange("the attributes", f"at most {MAX_ATTRIBUTES}, of different names")
-        if len(self.wants) > MAX_WANTS or sum(each.weight for each in self.wants) > 1 + 1e-9:
+        if len(self.wants) > MAX_WANTS or sum(want.weight for want in self.wants) > 1 + 1e-9:
             raise OutOfRange("the wants", f"at most {MAX_WANTS}, of weights that add to at most 1")
         for want in self.wants:
             want.check(self.attributes)
 
     @property
     def is_live(self) -> bool:
-        """Whether some of its values change: who holds its rows still has to ask for those."""
-        return any(each.live for each in self.attributes)
+        """Return True if some values change: who holds its rows still has to ask for those."""
+        return any(attribute.live for attribute in self.attributes)
+
+    @property
+    def live_bytes(self) -> int | None:
+        """Return what all its live values take in a file, whatever they are: five flags a byte, and
+        four bytes a number. None where one is text, which has no fixed size.
+        """
+        kinds = [each.kind for each in self.attributes if each.live]
+        if not {*kinds} <= {AttributeKind.FLAG, AttributeKind.NUMBER}:
+            return None
+        flags, numbers = kinds.count(AttributeKind.FLAG), kinds.count(AttributeKind.NUMBER)
+        return flags * ceil(self.n_items / 5) + 4 * numbers * self.n_items
 
     @property
     def value_bytes(self) -> int:
-        """What an item takes in a reply to who holds its row: its id and live values."""
-        return _ID_BYTES + sum(_VALUE_BYTES[each.kind] for each in self.attributes if each.live)
+        """Return the bytes of an item in a reply to who holds its row: its id and live values."""
+        return _ID_BYTES + sum(
+            _VALUE_BYTES[attribute.kind] for attribute in self.attributes if attribute.live
+        )
 
     def check(self, listing: Listing, space: MetricSpace) -> None:
         """Raises OutOfRange for an item that does not fit this collection over this space."""
@@ -165,8 +182,8 @@ class MetricCard:
 
     def __post_init__(self) -> None:
         count = len(self.collections)
-        names = {each.name for each in self.collections}
-        numbers = {each.number for each in self.collections}
+        names = {collection.name for collection in self.collections}
+        numbers = {collection.number for collection in self.collections}
         if not 1 <= count <= MAX_COLLECTIONS or not len(names) == len(numbers) == count:
             limit = f"1 to {MAX_COLLECTIONS}, of different names and numbers"
             raise OutOfRange("the collections", limit)
@@ -174,13 +191,23 @@ class MetricCard:
             raise OutOfRange("max_slate_size", f"from 1 to {MAX_SLATE}")
         check_plain("the density of a rule", self.density, MAX_TEXT)
 
+    @property
+    def in_live_file(self) -> tuple[CollectionCard, ...]:
+        """Return the collections whose live values are one file: all whose rows devices hold, or
+        none where LIVE_BYTES are too few. Whoever fetches it does not say of which they ask.
+        """
+        live = [each for each in self.collections if each.is_live and each.mode is ServingMode.HELD]
+        sizes = [each.live_bytes for each in live]
+        known = [size for size in sizes if size is not None]
+        return tuple(live) if known == sizes and sum(known) <= LIVE_BYTES else ()
+
     def collection(self, which: str | int | None) -> CollectionCard:
         """Return the collection of this name or number. Raises NotFound, as for a question that
         names none.
         """
-        for each in self.collections:
-            if which in (each.name, each.number):
-                return each
+        for collection in self.collections:
+            if which in (collection.name, collection.number):
+                return collection
         raise NotFound("collection")
 
     def asked_number(self, name: str) -> int:
@@ -195,7 +222,7 @@ class MetricCard:
         """Return the largest k that a collection, or ALL, is asked for, at least 1, whatever the
         number of its items. held: by a device that holds their rows. Raises NotFound.
         """
-        sizes = [each.value_bytes if held else each.item_bytes for each in self.asked(which)]
+        sizes = [card.value_bytes if held else card.item_bytes for card in self.asked(which)]
         return min(self.max_slate_size, max(1, REPLY_BYTES // sum(sizes)))
 
     def questions(self, query: Query) -> tuple[Query, ...]:
@@ -203,8 +230,8 @@ class MetricCard:
         as the collection has.
         """
         return tuple(
-            replace(query, collection=each.number, k=min(query.k, each.n_items))
-            for each in self.asked(query.collection)
+            replace(query, collection=card.number, k=min(query.k, card.n_items))
+            for card in self.asked(query.collection)
         )
 
     def check(self, query: Query) -> None:
@@ -241,5 +268,5 @@ class PlaceSlate:
 
     @property
     def item_ids(self) -> tuple[int, ...]:
-        """The ids of its items."""
-        return tuple([each.id for each in self.listings])
+        """Return the ids of its items."""
+        return tuple([listing.id for listing in self.listings])

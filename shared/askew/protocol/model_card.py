@@ -45,8 +45,9 @@ class ModelCard:
 
     @property
     def n_held(self) -> int:
-        """How many items, the first ones, no answer needs to name, since whoever asks has them: the
-        default items, or none where a catalog has no others.
+        """Return how many first items no answer needs to name, since whoever asks has them.
+
+        These are the default items, or none where a catalog has no others.
         """
         return self.n_default if self.n_default < self.n_items else 0
 

@@ -37,7 +37,7 @@ class Slate:
 
     @classmethod
     def of_catalog(cls, catalog: Catalog, item_ids: Sequence[int]) -> Slate:
-        """Items of a catalog, whole."""
+        """Return items of a catalog, whole."""
         rows, items = list(item_ids), tuple([catalog.items[item] for item in item_ids])
         vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
         return cls(catalog.version, tuple(item_ids), vectors, boosts, items)
@@ -53,20 +53,19 @@ class Slate:
 
     @property
     def scoring(self) -> NDArray[np.float32]:
-        """boost_i * v_i, (k, D): what a taste is multiplied with to rank."""
+        """Return boost_i * v_i, (k, D): what a taste is multiplied with to rank."""
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 
 
 def scores(taste: NDArray[np.float64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The score of each vector (n, D) for a taste (D,), shape (n,)."""
-    found: NDArray[np.float64] = vectors @ taste
-    return found
+    """Return the score of every vector (n, D) for a taste (D,), shape (n,)."""
+    return np.asarray(vectors @ taste)
 
 
-def best(found: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """The indices of the `count` highest scores, best first, ties to the lower index."""
-    return np.argsort(-found, kind="stable")[:count]
+def best(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return the indices of the `count` highest scores, best first, ties to the lower index."""
+    return np.argsort(-values, kind="stable")[:count]
 
 
 @dataclass(frozen=True)
@@ -81,61 +80,55 @@ class Ranking:
 
     @property
     def best(self) -> int:
-        """The best item that the person has not seen, or simply the best if they saw all."""
+        """Return the best item that the person has not seen, or simply the best if they saw all."""
         return self.order[0]
 
 
 def rank(
     slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
 ) -> Ranking:
-    """The slate by the taste of this person.
+    """Rank the slate by the taste of this person.
 
-    Where the taste says nothing at all, which is that of somebody without likes, items stand in the
-    order of `shared`, the slate for anybody.
+    Without likes the taste says nothing: then items stand in the order of `shared`, the slate for
+    anybody.
     """
-    found = scores(profile.taste, slate.scoring)
-    order = [slate.item_ids[i] for i in best(found, len(found))]
+    values = scores(profile.taste, slate.scoring)
+    order = [slate.item_ids[i] for i in best(values, len(values))]
     if not profile.taste.any():
         place = {item: at for at, item in enumerate(shared)}
         order.sort(key=lambda item: place.get(item, len(place)))
     unseen = [item for item in order if item not in seen]
     order = unseen + [item for item in order if item in seen]
-    return Ranking(tuple(order), dict(zip(slate.item_ids, found.tolist(), strict=True)))
+    return Ranking(tuple(order), dict(zip(slate.item_ids, values.tolist(), strict=True)))
 
 
 def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) -> Ranking:
-    """The `count` best items of a catalog by the taste of this person, seen ones last, as `rank`
-    orders a slate. O(n_items (D + log n_items)).
+    """Rank the `count` best items of a catalog by the taste of this person, seen ones last.
+
+    They are ordered as by `rank`. O(n_items (D + log n_items)).
     """
-    found = _best_of_all(catalog, profile, count + len(seen))
-    order = list(found)  # so many have `count` that are not seen
+    values = _best_of_all(catalog, profile, count + len(seen))
+    order = list(values)  # so many have `count` that are not seen
     if not profile.taste.any():  # which scores nothing, wherever it stands
         order = list(dict.fromkeys([*catalog.shared_slate, *order]))
     top = [item for item in order if item not in seen][:count]
     top += [item for item in order if item in seen][: count - len(top)]
-    return Ranking(tuple(top), {item: found.get(item, 0.0) for item in top})
+    return Ranking(tuple(top), {item: values.get(item, 0.0) for item in top})
 
 
 def _best_of_all(catalog: Catalog, profile: Profile, count: int) -> dict[int, float]:
-    """The `count` best items, best first, and their scores. Some at a time: of a million, as
-    float64, the scores and their order take as much memory as all that is held of their vectors.
-    """
-    rows, items, found = catalog.scoring, np.empty(0, np.int64), np.empty(0)
-    beside = _by_neighbors(catalog, profile)
+    # Some at a time: of a million, as float64, the scores and their order take as much memory as
+    # all that is held of their vectors.
+    rows, items, values = catalog.scoring, np.empty(0, np.int64), np.empty(0)
+    beside = np.empty(0)  # what neighbors of liked items add to the first items
+    if catalog.neighbors is not None:
+        by_likes = catalog.neighbors.by_likes(profile.liked)
+        beside = by_likes * catalog.boosts[: len(by_likes)] / profile.divisor
     for at in range(0, len(rows), _AT_ONCE):
         part = scores(profile.taste, rows[at : at + _AT_ONCE])
         more = beside[at : at + _AT_ONCE]
         part[: len(more)] += more
-        items, found = np.append(items, np.arange(at, at + len(part))), np.append(found, part)
-        kept = best(found, count)  # of a tie the lower item stays in front
-        items, found = items[kept], found[kept]
-    return dict(zip(items.tolist(), found.tolist(), strict=True))
-
-
-def _by_neighbors(catalog: Catalog, profile: Profile) -> NDArray[np.float64]:
-    """What neighbors of liked items add to the first items, all of which have some, or to none."""
-    if catalog.neighbors is None:
-        return np.empty(0)
-    found = catalog.neighbors.by_likes(profile.liked)
-    added: NDArray[np.float64] = found * catalog.boosts[: len(found)] / profile.divisor
-    return added
+        items, values = np.append(items, np.arange(at, at + len(part))), np.append(values, part)
+        kept = best(values, count)  # of a tie the lower item stays in front
+        items, values = items[kept], values[kept]
+    return dict(zip(items.tolist(), values.tolist(), strict=True))

@@ -32,7 +32,8 @@ class Signal:
 
     def __post_init__(self) -> None:
         if isinstance(self.mechanism, MapNoise):
-            if len(self.values) != 2 or not _on_earth(*self.values):
+            z = [abs(value) / MICRODEGREES for value in self.values]  # degrees
+            if len(z) != 2 or z[0] > 90 or z[1] > 180:
                 raise OutOfRange("a noisy position", "a latitude and a longitude in microdegrees")
             if self.space_version != ANY_SPACE:
                 raise OutOfRange("the space of a position", "none: it is no server's")
@@ -48,25 +49,25 @@ class Signal:
 
     @property
     def lattice(self) -> LatticeLaplace:
-        """The lattice of the coordinates. Raises OutOfRange for another mechanism."""
+        """Return the lattice of the coordinates. Raises OutOfRange for another mechanism."""
         if not isinstance(self.mechanism, LatticeLaplace):
             raise OutOfRange("the mechanism of this signal", "a lattice")
         return self.mechanism
 
     @property
     def map_noise(self) -> MapNoise:
-        """The noise of a place. Raises OutOfRange for another mechanism."""
+        """Return the noise of a place. Raises OutOfRange for another mechanism."""
         if not isinstance(self.mechanism, MapNoise):
             raise OutOfRange("the mechanism of this signal", "a map's")
         return self.mechanism
 
     def position(self) -> Position:
-        """Where on Earth it points. Raises OutOfRange for another mechanism."""
+        """Return where on Earth it points. Raises OutOfRange for another mechanism."""
         self.map_noise  # noqa: B018  # a check
         return Position.of_microdegrees(*self.values)
 
     def point(self) -> NDArray[np.float64]:
-        """The coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
+        """Return the coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
         import numpy as np
 
         return np.array(self.values, dtype=np.float64) * self.lattice.step
@@ -86,7 +87,3 @@ class Query:
     collection: int | None = None
     catalog_date: int = 0
     holds_rows: bool = False
-
-
-def _on_earth(latitude: int, longitude: int) -> bool:
-    return abs(latitude) <= 90 * MICRODEGREES and abs(longitude) <= 180 * MICRODEGREES

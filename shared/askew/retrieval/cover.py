@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 15  # scores, which stay in a core's own cache
 
 
 def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
-    """k distinct rows in the order of their choice. Raises ParameterError unless 1 <= k <= p."""
+    """Return k distinct rows in the order of choice. Raises ParameterError unless 1 <= k <= p."""
     n_rows, n_people = scores.shape
     if not 1 <= k <= n_rows:
         raise ParameterError("k", k, f"from 1 to the number of items, {n_rows}")
@@ -48,9 +48,8 @@ def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
 
 
 def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
-    """What each row would add for people who have something as good as `held` (m,), (p, m)."""
-    found: Scores = np.maximum(scores - held, 0)
-    return found
+    """Return what every row (p, m) would add to a best so far of `held` (m,)."""
+    return np.asarray(np.maximum(scores - held, 0))
 
 
 def _next(
@@ -60,14 +59,13 @@ def _next(
     bounds: NDArray[np.float32],
     block: NDArray[np.float32],
 ) -> int:
-    """The row of the largest gain, ties to the lower; tightens the bounds that it looks at.
-
-    A block of rows of the largest bounds comes first: what it gains leaves few others.
-    """
+    # Ties go to the lower row. Bounds that are looked at get tighter. A block of rows of the
+    # largest bounds comes first: what it gains leaves few others.
     base = np.vecdot(best, weights)
     slack = 1e-6 * base  # a bound is off by the rounding of one sum: rows that close are looked at
     winner, gain = -1, np.float32(-np.inf)
-    stale, rows, others = bounds.copy(), _largest(bounds, len(block)), None
+    rows = np.argpartition(bounds, -min(len(block), len(bounds)))[-len(block) :]
+    stale, rows, others = bounds.copy(), rows[np.isfinite(bounds[rows])], None
     while len(rows) and stale[rows].max() >= gain - slack:
         improved = np.maximum(scores[rows], best, out=block[: len(rows)])
         gains = np.vecdot(improved, weights) - base
@@ -77,22 +75,9 @@ def _next(
         if top > gain or (top == gain and lowest < winner):
             winner, gain = lowest, top
         if others is None:
-            others = _from_the_largest(stale, rows, gain - slack)
+            near = stale >= gain - slack
+            near[rows] = False
+            others = np.flatnonzero(near)
+            others = others[np.argsort(-stale[others], kind="stable")]
         rows, others = others[: len(block)], others[len(block) :]
     return winner
-
-
-def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """The places of the largest values, those that are finite."""
-    rows = np.argpartition(values, -min(count, len(values)))[-count:]
-    return rows[np.isfinite(values[rows])]
-
-
-def _from_the_largest(
-    values: NDArray[np.float32], but: NDArray[np.int64], least: float
-) -> NDArray[np.int64]:
-    """The places of values from `least` on but for some, the largest first."""
-    near = values >= least
-    near[but] = False
-    rows = np.flatnonzero(near)
-    return rows[np.argsort(-values[rows], kind="stable")]

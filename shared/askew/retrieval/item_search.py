@@ -73,8 +73,10 @@ Rows = NDArray[np.int64]
 
 
 def doubles_before(vectors: Vectors, many: int) -> NDArray[np.int32]:
-    """Of each item (n, D), how many of lower ids have the same vector, bit by bit, (n,). It says 0
-    of all items of a vector that no more than `many` have. O(n D + n log n) time; 24 n bytes.
+    """Count for every item (n, D) how many of lower ids have the same vector, bit by bit, (n,).
+
+    The count is 0 for all items of a vector that no more than `many` have. O(n D + n log n) time;
+    24 n bytes.
     """
     keys, before = _keys(vectors), np.zeros(len(vectors), np.int32)
     ascending = np.sort(keys)
@@ -82,26 +84,21 @@ def doubles_before(vectors: Vectors, many: int) -> NDArray[np.int32]:
     rows = np.flatnonzero(np.isin(keys, often)) if len(often) else often.astype(np.int64)
     rows = rows[np.argsort(keys[rows], kind="stable")]  # of one key together, by id
     for group in np.split(rows, np.flatnonzero(np.diff(keys[rows])) + 1):
-        if _is_one_vector(vectors, group):
+        first = vectors[group[:1]].view(_BITS)
+        parts = (group[at : at + _PIECE] for at in range(0, len(group), _PIECE))
+        if all((vectors[part].view(_BITS) == first).all() for part in parts):  # keys prove nothing
             before[group] = np.arange(len(group))
     return before
 
 
 def _keys(vectors: Vectors) -> NDArray[np.uint64]:
-    """A number that is the same for the same bits, and hardly ever else."""
+    # Equal for equal bits, and hardly ever else.
     factors = np.cumprod(np.full(vectors.shape[1], _ODD, np.uint64))  # modulo 2**64
     keys = np.empty(len(vectors), np.uint64)
     for start in range(0, len(vectors), _PIECE):
         some = slice(start, start + _PIECE)
         keys[some] = np.ascontiguousarray(vectors[some]).view(_BITS) @ factors
     return keys
-
-
-def _is_one_vector(vectors: Vectors, group: Rows) -> bool:
-    """Whether all of these items have it: keys alone prove nothing."""
-    first = vectors[group[:1]].view(_BITS)
-    parts = (group[at : at + _PIECE] for at in range(0, len(group), _PIECE))
-    return all((vectors[part].view(_BITS) == first).all() for part in parts)
 
 
 _BLOCK = 256  # items whose best one stands for them
@@ -121,39 +118,40 @@ class LinearScores:
     before: NDArray[np.int32] = field(repr=False)
 
     def __len__(self) -> int:
-        """The number m of items."""
+        """Return the number m of items."""
         return len(self.items)
 
     @property
     def dimension(self) -> int:
-        """The number d of shifts."""
+        """Return the number d of shifts."""
         return len(self.numbers) - 1
 
     def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
-        """F of some of the items at these shifts (n, d), (n, number of those items).
+        """Return F of some of the items at these shifts (n, d): (n, number of those items).
 
         All numbers are finite. OpenBLAS 0.3.31 calls a row times columns of 5 invalid now and then,
         by what its registers held before; the product is right.
         """
         with np.errstate(invalid="ignore"):
-            found: NDArray[Any] = self.factors(shifts) @ self.numbers[:, some]
-        return found
+            values: NDArray[Any] = self.factors(shifts) @ self.numbers[:, some]
+        return values
 
     def factors(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
-        """What the numbers are multiplied with, (n, 1 + d)."""
+        """Return what the numbers are multiplied with at these shifts, (n, 1 + d)."""
         moved = np.ones((len(shifts), 1 + self.dimension), self.numbers.dtype)
         moved[:, 1:] = shifts
         return moved
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
-        """These of the items, ascending."""
+        """Return these items, in ascending order."""
         return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
-        """At least the k items of the best exact scores at each of these shifts (n, d), and all
-        that may be as good as those. O(m n d) time, O(n m / 256) memory.
+        """Return the k items of the best exact scores at these shifts (n, d), and all that may be
+        as good.
 
-        The k-th largest of what blocks of items have at most is reached by k items.
+        O(m n d) time, O(n m / 256) memory. The k-th largest of the maxima of blocks is reached by k
+        items.
         """
         if len(self) * len(shifts) <= _AT_ONCE or len(self) < k * _BLOCK:
             return self
@@ -169,27 +167,27 @@ class LinearScores:
         return self.only(np.concatenate(kept))
 
     def _most_of_blocks(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
-        """The largest F of each block of items, (n, blocks)."""
+        """Return the largest F of every block of items, (n, blocks)."""
         n, size = len(shifts), _BLOCK * max(_AT_ONCE // (_BLOCK * len(shifts)), 1)
         parts = []
         for start in range(0, len(self), size):
-            found = self.at(shifts, slice(start, start + size))
-            whole = found.shape[1] // _BLOCK * _BLOCK
-            parts.append(found[:, :whole].reshape(n, -1, _BLOCK).max(axis=2))
-            if whole < found.shape[1]:
-                parts.append(found[:, whole:].max(axis=1, keepdims=True))
+            values = self.at(shifts, slice(start, start + size))
+            whole = values.shape[1] // _BLOCK * _BLOCK
+            parts.append(values[:, :whole].reshape(n, -1, _BLOCK).max(axis=2))
+            if whole < values.shape[1]:
+                parts.append(values[:, whole:].max(axis=1, keepdims=True))
         return np.concatenate(parts, axis=1)
 
 
 def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The d + 1 numbers of each of these items (m, D), (1 + d, m)."""
+    """Return the d + 1 numbers of every item (m, D), (1 + d, m)."""
     along = np.vstack([encoder.origin, encoder.per_shift])
     numbers: NDArray[np.float64] = along @ vectors.T.astype(np.float64)
     return numbers
 
 
 def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
-    """V R, rounded up."""
+    """Return V R, rounded up."""
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     shifts = np.abs(encoder.shift_limits).max(axis=0)
     tastes = np.linalg.norm(encoder.origin.astype(np.float64))
@@ -198,14 +196,14 @@ def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
 
 
 def margin_of(encoder: Encoder, largest: float) -> float:
-    """How far F can be off where no score is above `largest`."""
+    """Return how far F can be off where no score is above `largest`."""
     d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
     unit, own = 2.0**-53, 2.0**-24
     return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
 
 
 def is_measurable(largest: float) -> bool:
-    """Whether F tells anything: no number is so large that it could overflow."""
+    """Return True if F tells anything: no number is so large that it could overflow."""
     return largest <= _LARGEST
 
 
@@ -220,25 +218,26 @@ class Candidates:
     """
 
     rows: NDArray[np.integer[Any]] = field(repr=False)
-    found: NDArray[Any] = field(repr=False)
+    values: NDArray[Any] = field(repr=False)
     sizes: NDArray[np.int64] = field(repr=False)
 
     @classmethod
-    def all_of(cls, found: NDArray[Any]) -> Candidates:
-        """Every row at each point, (n, m)."""
-        n, m = found.shape
+    def all_of(cls, values: NDArray[Any]) -> Candidates:
+        """Return every row as a candidate of every point, from scores (n, m)."""
+        n, m = values.shape
         rows = np.broadcast_to(np.arange(m), (n, m)).ravel()
-        return cls(rows, found.ravel(), np.full(n, m))
+        return cls(rows, values.ravel(), np.full(n, m))
 
     def taken(self, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
-        """The best row of each point in turn that no point before has taken, and again from the
-        first until there are k, (k,). exact: decides where others are within the slack of the best.
-        Each point has as many as are taken.
+        """Return the best row of every point in turn that no earlier point took, (k,).
+
+        The turn begins again at the first point until there are k. exact: decides where others are
+        within the slack of the best. Every point has at least as many rows as are taken.
         """
         ends = self.sizes.cumsum()
         starts = ends - self.sizes
-        least = np.maximum.reduceat(self.found, starts) - slack
-        near = (self.found >= least.repeat(self.sizes)).nonzero()[0]
+        least = np.maximum.reduceat(self.values, starts) - slack
+        near = (self.values >= least.repeat(self.sizes)).nonzero()[0]
         tied: set[int] = set()
         if len(near) > len(starts):
             first = near.searchsorted(starts)
@@ -249,20 +248,13 @@ class Candidates:
         for turn in islice(cycle(range(len(best))), k):
             row = best[turn]
             if gone[row] or turn in tied:
-                rows = self._near_the_best(slice(starts[turn], ends[turn]), gone, slack)
+                part = slice(starts[turn], ends[turn])
+                left = np.where(gone[self.rows[part]], -np.inf, self.values[part])
+                rows = self.rows[part][left >= left[left.argmax()] - slack]
                 row = int(rows[0]) if len(rows) == 1 else exact(turn, rows)
             gone[row] = True
             chosen.append(row)
         return np.array(chosen)
-
-    def _near_the_best(
-        self, part: slice, gone: NDArray[np.bool_], slack: float
-    ) -> NDArray[np.integer[Any]]:
-        """Of the rows of a point, those within the slack of the best one that is left."""
-        rows = self.rows[part]
-        left = np.where(gone[rows], -np.inf, self.found[part])
-        near: NDArray[np.integer[Any]] = rows[left >= left[left.argmax()] - slack]
-        return near
 
 
 MOST_DIMENSIONS = 4  # a part of the box has 2**d corners
@@ -297,28 +289,29 @@ class UpperLayers:
     usual: Mapping[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        long = {size: np.array([len(rows) for rows in each]) for size, each in self.lists.items()}
+        long = {size: np.array([len(rows) for rows in parts]) for size, parts in self.lists.items()}
         usual = {size: ceil(max(n[self.part_of].mean(), n.max() / 8)) for size, n in long.items()}
         object.__setattr__(self, "usual", usual)
         object.__setattr__(self, "by_item", np.ascontiguousarray(self.scores.numbers.T))
 
     def near(self, shifts: NDArray[np.float64], size: int) -> Candidates:
-        """Whoever may be among the best of this size at each of these shifts (n, d)."""
+        """Return the items that may be among the `size` best at these shifts (n, d)."""
         cells = [edges.searchsorted(w) for edges, w in zip(self.edges, shifts.T, strict=True)]
         every = self.lists[size]
         lists = [every[part] for part in self.part_of[tuple(cells)].tolist()]
-        rows, sizes = np.concatenate(lists), np.array([len(each) for each in lists])
+        rows, sizes = np.concatenate(lists), np.array([len(part) for part in lists])
         factors = self.scores.factors(shifts).repeat(sizes, axis=0)
         # Not by BLAS, which raises false alarms: see `LinearScores.at`.
-        found = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
-        return Candidates(rows, found, sizes)
+        values = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
+        return Candidates(rows, values, sizes)
 
 
 def upper_layers(
     scores: LinearScores, encoder: Encoder, sizes: Sequence[int], cells: int
 ) -> UpperLayers:
-    """Of these items, those that may be among the best of each of these sizes, ascending, by where
-    in the box that is. cells: a power of 2, at least one on each axis.
+    """List the items that may be among the best of these sizes, ascending, by part of the box.
+
+    cells: a power of 2, at least one on each axis.
     """
     edges = _edges(encoder, cells)
     part_of = np.empty((len(edges) - 1,) * encoder.dimension, np.int32)
@@ -334,12 +327,12 @@ def upper_layers(
     place = np.cumsum(kept, dtype=np.int32) - 1
     inner = tuple(np.ascontiguousarray(axis) for axis in edges[1:-1].T)
     fewer = scores.only(np.flatnonzero(kept))
-    placed = {size: tuple([place[rows] for rows in each]) for size, each in lists.items()}
+    placed = {size: tuple([place[rows] for rows in parts]) for size, parts in lists.items()}
     return UpperLayers(fewer, inner, part_of, placed)
 
 
 def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
-    """Where cells end on each axis: after as many knots each, (cells on an axis + 1, d)."""
+    # After as many knots in every cell: (cells on an axis + 1, d).
     on_axis = min(KNOTS - 1, 1 << ((cells.bit_length() - 1) // encoder.dimension))
     ranks = np.tile(np.arange(1, on_axis)[:, None] / on_axis, encoder.dimension)
     low, high = encoder.shift_limits
@@ -349,8 +342,9 @@ def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
 def _parts(
     scores: LinearScores, edges: NDArray[np.float64], k: int
 ) -> Iterator[tuple[Place, Place, RowNumbers]]:
-    """Parts of the box from a corner to another, and what survives in each; the part of which most
-    does is halved first, as long as there is work to spend.
+    """Yield parts of the box from a corner to another, and what survives in them.
+
+    The part in which most survives is halved first, as long as there is work to spend.
     """
     low, high = np.zeros(scores.dimension, np.int64), np.full(scores.dimension, len(edges) - 1)
     rows = np.flatnonzero(scores.before < k).astype(np.int32)
@@ -364,7 +358,10 @@ def _parts(
             yield low, high, rows
             continue
         listed -= len(rows)
-        for half in _halves(low, high):
+        axis = int((high - low).argmax())  # the axis on which the part has the most cells
+        before, after = high.copy(), low.copy()
+        before[axis] = after[axis] = (low[axis] + high[axis]) // 2
+        for half in ((low, before), (after, high)):
             left = _survivors(scores, rows, _corners(edges, *half), k)
             heapq.heappush(parts, (-len(left), next(turn), *half, left))
             listed += len(left)
@@ -373,40 +370,26 @@ def _parts(
 def _survivors(
     scores: LinearScores, rows: RowNumbers, corners: NDArray[np.float64], k: int
 ) -> RowNumbers:
-    """Which of these items may be among the best k somewhere between these corners."""
+    """Return the rows that may be among the best k somewhere between these corners."""
     kept, better = [rows[:0]], rows[:0]
     for start in range(0, len(rows), _CORNERS_PIECE):
         tried = np.concatenate([better, rows[start : start + _CORNERS_PIECE]])
-        found = scores.at(corners, tried)  # (2**d, items)
-        most, usual = found.max(axis=1, keepdims=True), found.mean(axis=1, keepdims=True)
-        behind = (found - most) / np.maximum(most - usual, scores.margin)
-        best = _last(behind.min(axis=0), k)
-        least = found[:, best].min(axis=1, keepdims=True) if len(best) == k else -np.inf
-        alive: NDArray[np.bool_] = np.any(found >= least - 4 * scores.margin, axis=0)
+        values = scores.at(corners, tried)  # (2**d, items)
+        most, usual = values.max(axis=1, keepdims=True), values.mean(axis=1, keepdims=True)
+        behind = (values - most) / np.maximum(most - usual, scores.margin)
+        best = np.argpartition(behind.min(axis=0), -min(k, len(tried)))[-k:]
+        least = values[:, best].min(axis=1, keepdims=True) if len(best) == k else -np.inf
+        alive: NDArray[np.bool_] = np.any(values >= least - 4 * scores.margin, axis=0)
         kept.append(tried[len(better) :][alive[len(better) :]])
         better = tried[best]
     return np.concatenate(kept)
 
 
-def _last(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """The places of the k largest, or of all."""
-    return np.argpartition(values, -min(k, len(values)))[-k:]
-
-
 def _corners(edges: NDArray[np.float64], low: Place, high: Place) -> NDArray[np.float64]:
-    """The corners of a part of the box, (2**d, d)."""
     d = len(low)
     ends = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
     corners: NDArray[np.float64] = edges[np.where(ends, high, low), np.arange(d)]
     return corners
-
-
-def _halves(low: Place, high: Place) -> list[tuple[Place, Place]]:
-    """A part in two, across an axis on which it has the most cells."""
-    axis = int((high - low).argmax())
-    before, after = high.copy(), low.copy()
-    before[axis] = after[axis] = (low[axis] + high[axis]) // 2
-    return [(low, before), (after, high)]
 
 
 SIZES = (16, 64)  # of answers, for which items are left out beforehand
@@ -438,15 +421,15 @@ class ItemSearch:
             self._all = self._every_item()
 
     def looked_at(self, k: int) -> int:
-        """How many items an answer of k looks at for each of its probes: usually, and never more
-        than eight times as many.
-        """
+        """Return how many items a probe usually looks at; never over eight times that."""
         layers = self._layers_for(k)
         return len(self._scoring) if layers is None else layers.usual[_size_of(k)]
 
     def best(self, points: Scores, k: int) -> NDArray[np.int64]:
-        """The best item at each point (n, d) that no point before it has taken, and again from the
-        first point until there are k, (k,). 1 <= k <= n_items.
+        """Return the best item of every point (n, d) that no earlier point took, (k,), 1 <= k <=
+        n_items.
+
+        The turn begins again at the first point until there are k.
         """
         shifts = self._encoder.shifts(points)
         layers = self._layers_for(k)
@@ -459,10 +442,10 @@ class ItemSearch:
             return self._first_best(few.items, rows, self._encoder.tastes(shifts)[turn])
 
         if layers is None:
-            found = Candidates.all_of(few.at(shifts, slice(None)))
+            values = Candidates.all_of(few.at(shifts, slice(None)))
         else:
-            found = layers.near(shifts, _size_of(k))
-        return few.items[found.taken(k, 2 * few.margin, exact)]
+            values = layers.near(shifts, _size_of(k))
+        return few.items[values.taken(k, 2 * few.margin, exact)]
 
     def _layers_for(self, k: int) -> UpperLayers | None:
         return self._layers if k <= SIZES[-1] else None
@@ -470,7 +453,6 @@ class ItemSearch:
     def _first_best(
         self, items: NDArray[np.int64], rows: NDArray[np.integer[Any]], taste: Scores
     ) -> int:
-        """Which of these rows of items has the best exact score, the first of equals."""
         best, score = 0, -np.inf
         for start in range(0, len(rows), _EXACT):
             some = rows[start : start + _EXACT]
@@ -481,10 +463,10 @@ class ItemSearch:
         return best
 
     def _every_item(self, before: NDArray[np.int32] | None = None) -> LinearScores:
-        """Read some at a time: all vectors at once in float64 are twice as large as they are."""
-        told, n = is_measurable(self._largest), len(self._scoring)
+        # Read some at a time: all vectors at once in float64 are twice as large as they are.
+        measurable, n = is_measurable(self._largest), len(self._scoring)
         numbers = np.zeros((1 + self._encoder.dimension, n), np.float32)
-        for start in range(0, n, _PIECE) if told else ():
+        for start in range(0, n, _PIECE) if measurable else ():
             some = slice(start, start + _PIECE)
             numbers[:, some] = numbers_of(self._encoder, self._scoring[some])
         margin = margin_of(self._encoder, self._largest)
@@ -493,5 +475,4 @@ class ItemSearch:
 
 
 def _size_of(k: int) -> int:
-    """The smallest of SIZES that is enough for an answer of k."""
     return next(size for size in SIZES if k <= size)

@@ -51,7 +51,7 @@ class OffsetRule:
         self._search = ItemSearch(encoder, scoring[held:], cells)
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
-        """Exactly k distinct item ids, ascending: the best item of each probe that no probe before
+        """Return k distinct item ids, ascending: the best item of every probe that no probe before
         it has taken, nearest probe first, and again from the first where there are fewer probes
         than k. Complexity: `ItemSearch`. Raises ParameterError for a k out of range, and OutOfRange
         for a signal that is no point.
@@ -62,11 +62,11 @@ class OffsetRule:
         return tuple((self._held + np.sort(chosen)).tolist())
 
     def scores(self, k: int) -> int:
-        """How many scores of items at probes an answer of k usually computes."""
+        """Return how many scores of items at probes an answer of k usually computes."""
         return k * self._search.looked_at(k)
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
-        """Where it looks, (n, d) with n <= k, in the box; the nearest to the signal first."""
+        """Return the probes, (n, d) with n <= k, in the box; the nearest to the signal first."""
         levels, epsilon = _placed(self._encoder.dimension, k), float(signal.lattice.epsilon)
         return _inside(levels, signal.point(), epsilon, self._encoder.unit)
 
@@ -81,7 +81,7 @@ class OffsetRule:
 
 @lru_cache(maxsize=_KEPT)
 def _placed(dimension: int, k: int) -> NDArray[np.float64]:
-    """G of the offsets, which is the same for every epsilon; the nearest first."""
+    # G of the offsets, which is the same for every epsilon; the nearest first.
     offsets = offsets_of(1.0, dimension, k)
     return _distribution(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
 
@@ -95,28 +95,21 @@ def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
 def _inside(
     levels: NDArray[np.float64], point: NDArray[np.float64], epsilon: float, unit: float
 ) -> NDArray[np.float64]:
-    """Offsets of these levels of G, at their quantiles of the Laplace law on [0, unit] around a
-    point.
-    """
+    # At quantiles of the Laplace law on [0, unit] around the point.
     center = _within(point, 0.0, unit)
     beyond = 0.5 * np.exp(-epsilon * np.array([center, unit - center]))  # of both edges
     low, high = beyond[0], 1 - beyond[1]
-    return _within(center + _quantile(low + levels * (high - low)) / epsilon, 0.0, unit)
+    q = low + levels * (high - low)
+    below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
+    return _within(center + np.copysign(below, q - 0.5) / epsilon, 0.0, unit)
 
 
 def _within(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """As np.clip, in a third of its time."""
+    # As np.clip, in a third of its time.
     return np.minimum(np.maximum(x, low), high)
 
 
 def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distribution function of the Laplace law of scale 1."""
+    # Of the Laplace law of scale 1.
     half = 0.5 * np.exp(-np.abs(t))
     return np.where(t < 0, half, 1 - half)
-
-
-def _quantile(q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Its inverse."""
-    below = np.log(2 * np.maximum(np.minimum(q, 1 - q), 1e-300))  # of the nearer tail
-    found: NDArray[np.float64] = np.copysign(below, q - 0.5)
-    return found

@@ -32,16 +32,17 @@ from askew.wire.messages import (
     SIZED,
     check_count,
     fields_within,
+    most_unpacked,
     opening,
     parse,
     parse_few,
+    unpack,
 )
 from askew.wire.tastes import MAX_ITEMS, card_from_message, card_to_message
 from askew.wire.v1 import retrieval_pb2 as pb
 
 _LEVEL = 9
 _AT_ONCE = 1 << 12  # items
-_LARGEST_FACTOR = 8  # of the words' size to their packed size; titles reach about 4
 _MOST_LISTS, _MOST_NAMES = 1 << 17, 1 << 20  # different lists of genres, and the names in all
 _OTHER_NUMBER = "a catalog file has words of another number of items"
 _TITLES, _YEARS, _LISTS, _GENRES = [
@@ -51,7 +52,7 @@ _TITLES, _YEARS, _LISTS, _GENRES = [
 
 
 def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
-    """Every file that a server offers: the whole, and the default items where they are fewer."""
+    """Return a server's files: the whole, and the default items where they are fewer."""
     files = {Part.WHOLE: catalog_to_bytes(card, catalog)}
     if card.n_default < len(catalog):
         files[Part.DEFAULT] = catalog_to_bytes(card, catalog.first(card.n_default))
@@ -59,7 +60,7 @@ def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
 
 
 def catalog_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
-    """The file of a card and of all its items, or of the first of them.
+    """Return the file of a card and of all its items, or of the first of them.
 
     Raises OutOfRange for vectors or boosts that codes cannot say.
     """
@@ -67,9 +68,8 @@ def catalog_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
 
 
 def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
-    """A `CatalogFile`, part by part: of a message in parts, the parts one after the other are the
-    message, and a large one is three times in memory while it is serialized.
-    """
+    # The parts of a message one after the other are the message; a large one takes three times its
+    # size in memory while it is serialized.
     small = pb.CatalogFile(card=card_to_message(card), shared_slate=catalog.shared_slate)
     boosts = _part(pb.CatalogFile, "boosts", encode_boosts(catalog.boosts))
     words = _packed(catalog.items)
@@ -83,7 +83,7 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
 
 
 def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
-    """The card and the items of a file's body: all that the card counts, or its default items."""
+    """Return the card of a file's body, and all or the default items. Raises a WireError."""
     message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
     card = card_from_message(message.card)
     n = len(message.boosts)
@@ -95,7 +95,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
     neighbors = neighbors_from_message(message, n)
     del message  # which has copies of them, before the largest part is made
-    items = _items_of(memoryview(_unpacked(words)), n)
+    items = _items_of(memoryview(unpack(words, "the words of a catalog file")), n)
     catalog = Catalog(items, vectors, decode_boosts(boosts), shared, neighbors)
     if len(shared) < min(card.max_slate_size, n):  # or what anybody is shown looks worse than it is
         raise Malformed("the shared slate is shorter than what the server answers")
@@ -105,7 +105,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
 
 
 def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
-    """The fields of a file that are of neighbors."""
+    """Return the fields of a file that are of neighbors."""
     if neighbors is None:
         return pb.CatalogFile()
     codes = neighbors.codes
@@ -118,7 +118,7 @@ def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
 
 
 def neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
-    """The neighbors of n items, if a file has any."""
+    """Return the neighbors of n items, None if a file has none. Raises Malformed."""
     count, odd = divmod(len(message.neighbors), 2 * n)
     if not count and not message.neighbor_codes:
         return None
@@ -131,7 +131,7 @@ def neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
 
 
 def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
-    """A `ItemWords`, part by part as well, some items at a time."""
+    # Part by part and some items at a time, as `_body_of`.
     size = sum(len(i.title.encode()) + 1 for i in items) - 1
     yield opening(pb.ItemWords, "titles", size)
     for start in range(0, len(items), _AT_ONCE):
@@ -149,7 +149,7 @@ def _words_of(items: Sequence[Item]) -> Iterator[bytes]:
 
 
 def _items_of(words: memoryview, n: int) -> ItemColumns:
-    """The items of a `ItemWords`, field by field: only as much is made as n items have."""
+    # Field by field, so that no more is made than n items have.
     parts: dict[int, list[memoryview]] = {_TITLES: [], _YEARS: [], _GENRES: []}
     pieces = n // _AT_ONCE + 1
     most = {_TITLES: 1, _YEARS: pieces, _GENRES: pieces}
@@ -176,7 +176,7 @@ def _items_of(words: memoryview, n: int) -> ItemColumns:
 
 
 def _column(name: str, parts: list[memoryview], n: int) -> pb.ItemWords:
-    """A message of one column alone, of n numbers, each of which ends in a byte below 128."""
+    # Each of n numbers ends in a byte below 128.
     packed = b"".join(parts)
     if np.count_nonzero(np.frombuffer(packed, np.uint8) < 128) != n:
         raise Malformed(_OTHER_NUMBER)
@@ -186,36 +186,18 @@ def _column(name: str, parts: list[memoryview], n: int) -> pb.ItemWords:
 def _part(
     message: type[Message], name: str, value: bytes | memoryview
 ) -> tuple[bytes, bytes | memoryview]:
-    """A field of bytes as it is on the wire."""
     return opening(message, name, len(value)), value
 
 
 def _packed(items: Sequence[Item]) -> list[bytes]:
-    """As small as can be, or not packed at all where devices would not unpack as much as that."""
+    # Not compressed at all where devices would refuse to unpack so much.
     size, small = _compressed(items, _LEVEL)
-    return small if size < _most(sum(map(len, small))) else _compressed(items, 0)[1]
+    return small if size < most_unpacked(sum(map(len, small))) else _compressed(items, 0)[1]
 
 
 def _compressed(items: Sequence[Item], level: int) -> tuple[int, list[bytes]]:
-    """How many bytes the words of these items have, and those bytes, packed, in pieces."""
     work, size, packed = zlib.compressobj(level), 0, []
     for part in _words_of(items):
         size += len(part)
         packed.append(work.compress(part))
     return size, [*packed, work.flush()]
-
-
-def _most(packed: int) -> int:
-    return (1 << 16) + _LARGEST_FACTOR * packed
-
-
-def _unpacked(packed: bytes) -> bytes:
-    """Raises Malformed for words that unpack to far more than any words do."""
-    work = zlib.decompressobj()
-    try:
-        words = work.decompress(packed, _most(len(packed)))
-    except zlib.error:
-        raise Malformed("the words of a catalog file cannot be unpacked") from None
-    if not work.eof or work.unused_data:
-        raise Malformed("the words of a catalog file are cut short, or too large")
-    return words

@@ -7,6 +7,7 @@ follows from its type, and its content.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ FIELDS_OF_ITEM = 64  # with all its genres, or with a value of each attribute
 FIELDS_OF_CARD = 1 << 15  # with 256 collections of 16 attributes
 _FIXED = {FIXED64: 8, FIXED32: 4}  # bytes
 _MOST_BYTES = 10  # of a varint
+_LARGEST_FACTOR = 8  # of data to its packed size; titles reach about 4, rows about 5
 _NONE = "not a message of the expected type"
 
 Field = tuple[int, int, memoryview]
@@ -28,7 +30,7 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def parse(message: _Message, data: bytes) -> _Message:
-    """The message that the bytes are. Raises Malformed."""
+    """Parse bytes into this message and return it. Raises Malformed."""
     try:
         message.ParseFromString(data)
     except DecodeError:
@@ -37,33 +39,34 @@ def parse(message: _Message, data: bytes) -> _Message:
 
 
 def parse_few(message: _Message, data: bytes, most: int) -> _Message:
-    """As `parse`, of at most so many fields, which are counted before anything is made of them."""
+    """Parse a message of at most `most` fields, counted first. Raises Malformed."""
     check_count(type(message), data, most)
     return parse(message, data)
 
 
 def version_from_bytes(digest: bytes) -> str:
-    """The hexadecimal digits of a version, which is a digest. Raises Malformed for another size."""
+    """Return the hexadecimal digits of a version, a digest. Raises Malformed for another size."""
     if len(digest) != VERSION_BYTES:
         raise Malformed(f"a version must be {VERSION_BYTES} bytes")
     return digest.hex()
 
 
 def opening(message: type[Message], field: str, size: int) -> bytes:
-    """What comes before so many bytes of a field: its tag, and their length."""
+    """Return what stands before `size` bytes of a field: its tag and their length."""
     number = message.DESCRIPTOR.fields_by_name[field].number
     return varint(number << 3 | SIZED) + varint(size)
 
 
 def varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; all but the last have the eighth set."""
+    """Return seven bits a byte, the lowest first; all but the last have the eighth set."""
     low = number & 127
     return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
 
 
 def fields_within(data: memoryview) -> Iterator[Field]:
-    """The fields of a message, one by one, without a copy. Raises Malformed where they end amid
-    one, and for groups, which no message of ours has. O(1) a field.
+    """Yield the fields of a message, one by one, without a copy. O(1) a field.
+
+    Raises Malformed where the bytes end amid one, and for groups, which no message of ours has.
     """
     at = 0
     while at < len(data):
@@ -83,6 +86,26 @@ def fields_within(data: memoryview) -> Iterator[Field]:
         yield tag >> 3, end, data[start:at]
 
 
+def most_unpacked(packed: int) -> int:
+    """Return how many bytes so many packed ones may unpack to."""
+    return (1 << 16) + _LARGEST_FACTOR * packed
+
+
+def unpack(packed: bytes, what: str) -> bytes:
+    """Decompress by zlib. Raises Malformed for what unpacks to far more than honest data does.
+
+    what: names it in the error.
+    """
+    work = zlib.decompressobj()
+    try:
+        data = work.decompress(packed, most_unpacked(len(packed)))
+    except zlib.error:
+        raise Malformed(f"{what} cannot be unpacked") from None
+    if not work.eof or work.unused_data:
+        raise Malformed(f"{what} are cut short, or too large")
+    return data
+
+
 def check_count(message: type[Message], data: bytes | memoryview, most: int) -> None:
     """Raises Malformed for a message of more than so many fields, those of its messages included.
     O(most), however long the message is.
@@ -91,7 +114,7 @@ def check_count(message: type[Message], data: bytes | memoryview, most: int) -> 
 
 
 def _left(kind: Any, data: memoryview, most: int) -> int:
-    """How many more there may be. kind: a descriptor, of which protobuf has two types."""
+    # kind: a descriptor, of which protobuf has two types.
     for number, end, content in fields_within(data):
         most -= 1
         if most < 0:
@@ -103,10 +126,9 @@ def _left(kind: Any, data: memoryview, most: int) -> int:
 
 
 def _number_at(data: memoryview, at: int) -> tuple[int, int]:
-    """A varint, and where it ends."""
-    found = 0
+    number = 0
     for place, byte in enumerate(data[at : at + _MOST_BYTES]):
-        found |= (byte & 127) << 7 * place
+        number |= (byte & 127) << 7 * place
         if byte < 128:
-            return found, at + place + 1
+            return number, at + place + 1
     raise Malformed(_NONE)

@@ -41,19 +41,19 @@ def places_to_bytes(slate: PlaceSlate, asked: CollectionCard, *, held: bool = Fa
     words, which follow from the signal. held: the device holds the rows, and gets of each item its
     id and live values.
     """
-    live = [at for at, each in enumerate(asked.attributes) if each.live]
+    live = [at for at, attribute in enumerate(asked.attributes) if attribute.live]
     listings = []
-    for each in slate.listings:
+    for listing in slate.listings:
         if held:
-            values = [_value_to_message(each.values[at]) for at in live]
-            listings.append(pb.Listing(item=each.id, values=values))
+            values = [_value_to_message(listing.values[at]) for at in live]
+            listings.append(pb.Listing(item=listing.id, values=values))
             continue
         listings.append(
             pb.Listing(
-                item=each.id,
-                title=each.title,
-                coordinates=each.coordinates,
-                values=map(_value_to_message, each.values),
+                item=listing.id,
+                title=listing.title,
+                coordinates=listing.coordinates,
+                values=map(_value_to_message, listing.values),
             )
         )
     return pb.RetrieveResponse(
@@ -66,7 +66,7 @@ def places_to_bytes(slate: PlaceSlate, asked: CollectionCard, *, held: bool = Fa
 def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
     """Return the reply to a question for ALL. replies: of each, in the card's order."""
     kind = pb.RetrieveResponse
-    return b"".join([opening(kind, "collections", len(each)) + each for each in replies])
+    return b"".join([opening(kind, "collections", len(reply)) + reply for reply in replies])
 
 
 def places_from_bytes(
@@ -79,7 +79,7 @@ def places_from_bytes(
     StaleSpace where it is about another version of the one that was asked.
     """
     questions = card.questions(query)
-    most = sum((each.k + 1) * FIELDS_OF_ITEM for each in questions)
+    most = sum((question.k + 1) * FIELDS_OF_ITEM for question in questions)
     message = parse_few(pb.RetrieveResponse(), data, most)
     parts = [message]
     if query.collection == ALL_NUMBER:
@@ -88,8 +88,8 @@ def places_from_bytes(
         if len(parts) != len(questions) or names != ["collections"]:
             raise Malformed("the answer has not one part for each collection")
     return tuple(
-        _slate(part, card, each, rows if query.holds_rows else None)
-        for part, each in zip(parts, questions, strict=True)
+        _slate(part, card, question, rows if query.holds_rows else None)
+        for part, question in zip(parts, questions, strict=True)
     )
 
 
@@ -110,8 +110,8 @@ def _slate(
         raise Malformed(f"the answer has {len(listings)} whole items, {query.k} were asked for")
     if version != asked.version:
         raise StaleSpace
-    for each in listings:
-        asked.check(each, card.space)
+    for listing in listings:
+        asked.check(listing, card.space)
     return PlaceSlate(version, listings)
 
 
@@ -121,7 +121,7 @@ def metric_card_to_bytes(card: MetricCard) -> bytes:
         metric_space=_space_to_message(card.space),
         max_slate_size=card.max_slate_size,
         rule=pb.ServingRule(name=card.rule, prior=card.density),
-        collections=[_collection_to_message(each) for each in card.collections],
+        collections=[_collection_to_message(collection) for collection in card.collections],
     ).SerializeToString()
 
 
@@ -140,7 +140,9 @@ def metric_card_from_bytes(data: bytes) -> MetricCard:
         raise OutOfRange("the serving rule", f"one of {', '.join(MetricRuleKind)}")
     return MetricCard(
         space=_space_from_message(message.metric_space),
-        collections=tuple([_collection_from_message(each) for each in message.collections]),
+        collections=tuple(
+            [_collection_from_message(collection) for collection in message.collections]
+        ),
         max_slate_size=message.max_slate_size,
         rule=MetricRuleKind(rule.name),
         density=rule.prior,
@@ -148,7 +150,7 @@ def metric_card_from_bytes(data: bytes) -> MetricCard:
 
 
 def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
-    """Items whole; what belongs to their collection is checked by its card."""
+    # What belongs to their collection is checked by its card.
     return tuple(
         [
             Listing(m.item, m.title, tuple(m.coordinates), tuple([_value(v) for v in m.values]))
@@ -158,18 +160,18 @@ def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
 
 
 def _joined(messages: Sequence[pb.Listing], held: Collection) -> tuple[Listing, ...]:
-    """Rows that are held, with the live values that came."""
+    """Return rows that are held, with the live values that came."""
     attributes = held.card.attributes
-    live = [at for at, each in enumerate(attributes) if each.live]
+    live = [at for at, attribute in enumerate(attributes) if attribute.live]
     if any(m.item >= len(held) or len(m.values) != len(live) for m in messages):
         raise Malformed("the answer has not the live values of rows that are held")
-    found = []
+    listings = []
     for row, message in zip(held.listings(m.item for m in messages), messages, strict=True):
         values = [*row.values]
         for at, value in zip(live, message.values, strict=True):
             values[at] = _value(value)
-        found.append(Listing(row.id, row.title, row.coordinates, tuple(values)))
-    return tuple(found)
+        listings.append(Listing(row.id, row.title, row.coordinates, tuple(values)))
+    return tuple(listings)
 
 
 def _space_to_message(space: MetricSpace) -> pb.MetricSpace:
@@ -229,7 +231,7 @@ def _collection_from_message(message: pb.Collection) -> CollectionCard:
         n_items=message.n_items,
         source=message.source,
         simulated=message.simulated,
-        attributes=tuple([_attribute(each) for each in message.attributes]),
+        attributes=tuple([_attribute(attribute) for attribute in message.attributes]),
         item_bytes=message.item_bytes,
         wants=tuple([Want(w.attribute, w.weight, w.word, w.rate) for w in message.wants]),
         mode=ServingMode(message.mode),

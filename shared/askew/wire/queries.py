@@ -73,7 +73,7 @@ def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
 
 
 def _write_mechanism(mechanism: Mechanism, message: pb.RetrieveRequest) -> None:
-    """Every number takes its bytes, whatever it is."""
+    # Every number takes its bytes, whatever it is.
     match mechanism:
         case LatticeLaplace():
             message.lattice.step_exponent = mechanism.step_exponent
@@ -85,7 +85,6 @@ def _write_mechanism(mechanism: Mechanism, message: pb.RetrieveRequest) -> None:
 
 
 def _read_mechanism(message: pb.RetrieveRequest) -> Mechanism:
-    """The mechanism of a request. Raises Malformed or OutOfRange."""
     try:
         match message.WhichOneof("mechanism"):
             case "lattice":

@@ -20,19 +20,19 @@ PAGE = 100
 
 
 def charge_from_bytes(data: bytes) -> int:
-    """The charge that a release is asked by."""
+    """Return the charge of the release that is asked for. Raises a WireError."""
     charge = parse(pb.GetReleaseRequest(), data).charge
     check_charge(charge)
     return charge
 
 
 def document_to_bytes(document: bytes) -> bytes:
-    """The reply that carries a stored release."""
+    """Return the reply that carries a stored release."""
     return pb.GetReleaseResponse(document=document).SerializeToString()
 
 
 def page_request_from_bytes(data: bytes) -> tuple[str, int]:
-    """The data set, or nothing, and the charge to go on after, or 0."""
+    """Return the data set, or "", and the charge to go on after, or 0. Raises a WireError."""
     message = parse(pb.ListReleasesRequest(), data)
     if message.dataset:
         check_text("the name of a data set", message.dataset)
@@ -42,65 +42,65 @@ def page_request_from_bytes(data: bytes) -> tuple[str, int]:
 
 
 def page_to_bytes(summaries: Sequence[ReleaseSummary], *, more: bool) -> bytes:
-    """A page of the list."""
+    """Return the reply that carries a page of the list."""
     rows = [
         pb.ReleaseSummary(
-            charge=each.charge,
-            dataset=each.dataset,
-            mechanism=each.mechanism,
-            n_items=each.n_items,
-            epsilon=str(each.epsilon),
-            delta=str(each.delta),
+            charge=summary.charge,
+            dataset=summary.dataset,
+            mechanism=summary.mechanism,
+            n_items=summary.n_items,
+            epsilon=str(summary.epsilon),
+            delta=str(summary.delta),
         )
-        for each in summaries
+        for summary in summaries
     ]
     return pb.ListReleasesResponse(releases=rows, more=more).SerializeToString()
 
 
 def question_to_bytes(question: TopKQuestion) -> bytes:
-    """An analyst's question."""
+    """Return the request of an analyst's question."""
     return pb.TopKRequest(
         dataset=question.dataset, k=question.k, key=question.key
     ).SerializeToString()
 
 
 def question_from_bytes(data: bytes) -> TopKQuestion:
-    """An analyst's question, within its limits. Who asks is not in it."""
+    """Return an analyst's question, checked against its limits. It does not say who asks."""
     message = parse(pb.TopKRequest(), data)
     return TopKQuestion(message.dataset, message.k, message.key)
 
 
 def answer_to_bytes(document: bytes, budget: BudgetStatus) -> bytes:
-    """The stored answer, and the budget after it."""
+    """Return the reply of a stored answer and the budget after it."""
     return pb.TopKResponse(document=document, budget=_budget_message(budget)).SerializeToString()
 
 
 def answer_from_bytes(data: bytes) -> tuple[Release, bytes, BudgetStatus]:
-    """An answer, the very bytes in which it was stored, and the budget after it."""
+    """Return an answer, the bytes that were stored, and the budget. Raises a WireError."""
     message = parse(pb.TopKResponse(), data)
     release = release_from_bytes(message.document)
     return release, message.document, _budget(message.budget)
 
 
 def budget_request_to_bytes(dataset: str) -> bytes:
-    """The question for a budget."""
+    """Return the request for a data set's budget."""
     return pb.GetBudgetRequest(dataset=dataset).SerializeToString()
 
 
 def budget_request_from_bytes(data: bytes) -> str:
-    """The data set whose budget is asked for."""
+    """Return the data set whose budget is asked for. Raises a WireError."""
     dataset = parse(pb.GetBudgetRequest(), data).dataset
     check_text("the name of a data set", dataset)
     return dataset
 
 
 def budget_to_bytes(budget: BudgetStatus) -> bytes:
-    """The reply that carries a budget."""
+    """Return the reply that carries a budget."""
     return pb.GetBudgetResponse(budget=_budget_message(budget)).SerializeToString()
 
 
 def budget_from_bytes(data: bytes) -> BudgetStatus:
-    """A budget."""
+    """Return the budget of a reply. Raises a WireError."""
     return _budget(parse(pb.GetBudgetResponse(), data).budget)
 
 

@@ -11,7 +11,7 @@ Every size of what comes in is checked before anything is made of it, as in `cat
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,24 +26,30 @@ from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard
 from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.spaces.map import MapSpace
-from askew.wire.messages import FIELDS_OF_CARD, parse_few
+from askew.wire.messages import FIELDS_OF_CARD, most_unpacked, parse_few, unpack
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 
 Rows = Mapping[str, Collection]
 _LEVEL = 9
-_LARGEST_FACTOR = 8  # of rows to their compressed size; they reach about 5
 _DEGREE = 100_000  # steps: about a meter
 _FIELDS_OF_ROWS = 4 + 3 * MAX_ATTRIBUTES
 
 
 def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
-    """What a server offers: every row, and where those take more than a device holds by default,
-    as many of the collections without live values as take DEFAULT_BYTES, evenly along their order.
+    """Return what a server offers: every row, and a default part where those are more than a device
+    holds.
+
+    The default part takes DEFAULT_BYTES of the collections without live values, evenly along their
+    order.
     """
     whole = rows_to_bytes(card, collections)
     files = {Part.WHOLE: whole}
-    still = {each.name: collections[each.name] for each in card.collections if not each.is_live}
+    still = {
+        collection.name: collections[collection.name]
+        for collection in card.collections
+        if not collection.is_live
+    }
     if len(whole) > DEVICE_BYTES and still:
         share = DEFAULT_BYTES / len(rows_to_bytes(card, still))
         files[Part.DEFAULT] = rows_to_bytes(card, {n: c.spread(share) for n, c in still.items()})
@@ -51,13 +57,13 @@ def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
 
 
 def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
-    """The file of a card and of these rows."""
+    """Return the file of a card and of these rows."""
     on_map = isinstance(card.space, MapSpace)
     rows = [
-        _packed(_rows_of(collections[each.name], on_map=on_map))
-        if each.name in collections
+        _packed(_rows_of(collections[collection.name], on_map=on_map))
+        if collection.name in collections
         else b""
-        for each in card.collections
+        for collection in card.collections
     ]
     message = pb.CatalogFile(rows=rows)
     message.card.ParseFromString(metric_card_to_bytes(card))
@@ -65,8 +71,9 @@ def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
 
 
 def rows_from_body(body: bytes) -> tuple[MetricCard, Rows]:
-    """The card and the rows of a file's body, by collection, with live values that are unknown.
-    Raises OtherKind for a catalog of titles.
+    """Return the card of a file's body and its rows by collection, with unknown live values.
+
+    Raises OtherKind for a catalog of titles, and another WireError for what is malformed.
     """
     message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
     if message.card.WhichOneof("kind") == "space":
@@ -75,7 +82,7 @@ def rows_from_body(body: bytes) -> tuple[MetricCard, Rows]:
     if len(message.rows) != len(card.collections):
         raise Malformed("a file of rows has not one part for each collection")
     pairs = zip(card.collections, message.rows, strict=True)
-    return card, {each.name: _collection(each, card, rows) for each, rows in pairs if rows}
+    return card, {part.name: _collection(part, card, rows) for part, rows in pairs if rows}
 
 
 def _rows_of(collection: Collection, *, on_map: bool) -> bytes:
@@ -84,46 +91,48 @@ def _rows_of(collection: Collection, *, on_map: bool) -> bytes:
         titles="\n".join(collection.titles),
         steps=steps,
         coordinates=b"" if steps else _planes(collection.coordinates.T.astype("<f8")),
-        columns=[_column_of(each) for _, each in _fixed(collection.card, collection.columns)],
+        columns=[
+            _column_of(column)
+            for attribute, column in zip(
+                collection.card.attributes, collection.columns, strict=True
+            )
+            if not attribute.live
+        ],
     ).SerializeToString()
 
 
 def _collection(card: CollectionCard, whole: MetricCard, packed: bytes) -> Collection:
-    rows = parse_few(pb.CollectionRows(), _unpacked(packed), _FIELDS_OF_ROWS)
+    rows = parse_few(
+        pb.CollectionRows(), unpack(packed, "the rows of a collection"), _FIELDS_OF_ROWS
+    )
     titles = Titles.of(rows.titles.split("\n"))
     n = len(titles)
     if n > card.n_items:
         raise Malformed("a collection has fewer items than its rows")
     dimension = whole.space.dimension
     if rows.steps:
-        coordinates = _positions(_numbers(rows.steps, "<u4", n, dimension))
+        steps = _numbers(rows.steps, "<u4", n, dimension).astype(np.int64)
+        coordinates = np.cumsum((steps >> 1) ^ -(steps & 1), axis=1) / _DEGREE
     else:
         coordinates = _numbers(rows.coordinates, "<f8", n, dimension)
     _check_inside(whole, coordinates)
-    fixed = [each for each in card.attributes if not each.live]
+    fixed = [attribute for attribute in card.attributes if not attribute.live]
     if len(rows.columns) != len(fixed):
         raise Malformed("rows have not one column for each attribute")
-    known = {
+    still = {
         attribute.name: _column(attribute, message, n)
         for attribute, message in zip(fixed, rows.columns, strict=True)
     }
     columns: list[Column] = [
-        known[a.name] if a.name in known else COLUMN_OF[a.kind].unknown(n) for a in card.attributes
+        still[a.name] if a.name in still else COLUMN_OF[a.kind].unknown(n) for a in card.attributes
     ]
+    here = replace(card, n_items=n)
+    collection = Collection(here, coordinates.T.copy(), titles, tuple(columns))
     if n == card.n_items:
-        found = Collection(card, coordinates.T.copy(), titles, tuple(columns))
-        found.check()
-        return found
-    some = replace(card, n_items=n)
-    found = Collection(some, coordinates.T.copy(), titles, tuple(columns))
-    found.check_values()
-    return found
-
-
-def _fixed(card: CollectionCard, columns: Sequence[Column]) -> Iterator[tuple[Attribute, Column]]:
-    """The columns whose values are not live."""
-    pairs = zip(card.attributes, columns, strict=True)
-    return (each for each in pairs if not each[0].live)
+        collection.check()
+    else:
+        collection.check_values()
+    return collection
 
 
 def _column_of(column: Column) -> pb.RowColumn:
@@ -147,19 +156,13 @@ def _column(attribute: Attribute, message: pb.RowColumn, n: int) -> Column:
 
 
 def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
-    """Nothing where a position has more than five decimals."""
+    """Return b"" where a position has more than five decimals."""
     whole = np.rint(coordinates.T * _DEGREE)
     if not np.array_equal(whole / _DEGREE, coordinates.T):
         return b""
     steps = whole.astype(np.int64)
     steps[:, 1:] -= steps[:, :-1].copy()
     return _planes(((steps << 1) ^ (steps >> 63)).astype("<u4"))
-
-
-def _positions(steps: NDArray[Any]) -> NDArray[np.float64]:
-    wide = steps.astype(np.int64)
-    whole = np.cumsum((wide >> 1) ^ -(wide & 1), axis=1)
-    return np.asarray(whole / _DEGREE)
 
 
 def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
@@ -174,13 +177,12 @@ def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
 
 
 def _planes(numbers: NDArray[Any]) -> bytes:
-    """The first byte of each number, then the second byte of each."""
+    # The first byte of every number, then the second byte of every number.
     flat = np.ascontiguousarray(numbers).reshape(-1)
     return flat.view(np.uint8).reshape(flat.size, flat.itemsize).T.tobytes()
 
 
 def _numbers(planes: bytes, kind: str, n: int, rows: int = 1) -> NDArray[Any]:
-    """What was written in planes, (rows, n). Raises Malformed for another number of them."""
     size = np.dtype(kind).itemsize
     if len(planes) != size * rows * n:
         raise Malformed("a column has not one value for each row")
@@ -189,22 +191,6 @@ def _numbers(planes: bytes, kind: str, n: int, rows: int = 1) -> NDArray[Any]:
 
 
 def _packed(rows: bytes) -> bytes:
-    """Compressed, or not at all where devices would not unpack as much as that."""
+    # Not compressed at all where devices would refuse to unpack so much.
     packed = zlib.compress(rows, _LEVEL)
-    return packed if len(rows) < _most(packed) else zlib.compress(rows, 0)
-
-
-def _most(packed: bytes) -> int:
-    return (1 << 16) + _LARGEST_FACTOR * len(packed)
-
-
-def _unpacked(packed: bytes) -> bytes:
-    """Raises Malformed for what unpacks to far more than rows do."""
-    work = zlib.decompressobj()
-    try:
-        rows = work.decompress(packed, _most(packed))
-    except zlib.error:
-        raise Malformed("the rows of a collection cannot be unpacked") from None
-    if not work.eof or work.unused_data:
-        raise Malformed("the rows of a collection are cut short, or too large")
-    return rows
+    return packed if len(rows) < most_unpacked(len(packed)) else zlib.compress(rows, 0)

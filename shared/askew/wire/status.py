@@ -72,7 +72,7 @@ def credentials_for(server: str, authority: bytes | None = None) -> grpc.Channel
 
 
 def checked_authority(authority: bytes, file: str) -> bytes:
-    """The same, if they are certificates in PEM: gRPC would say nothing until a deadline.
+    """Return these certificates if they are PEM: gRPC would say nothing until a deadline.
 
     file: where they are. Raises ParameterError.
     """
@@ -85,7 +85,7 @@ def checked_authority(authority: bytes, file: str) -> bytes:
 
 
 def why_unreachable(details: str) -> str | None:
-    """Why a handshake failed, from what gRPC says; None where it was something else."""
+    """Return why a handshake failed, from what gRPC says; None where it was something else."""
     if details.startswith(_NO_ADDRESS):
         return "there is no host of this name"
     if not details.startswith(_NO_CONNECTION):
@@ -94,14 +94,14 @@ def why_unreachable(details: str) -> str | None:
 
 
 def nobody_there(details: str) -> bool:
-    """Whether no connection came about, from what gRPC says."""
+    """Return True if no connection came about, from what gRPC says."""
     return details.startswith((_NO_CONNECTION, _NO_ADDRESS))
 
 
 def cannot_pass(details: str) -> bool:
-    """Whether it will fail in the same way for as long as the server is the one that it is."""
-    known = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
-    return known and _CLOSED not in details
+    """Return True if a retry cannot help while the server stays as it is."""
+    is_handshake = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
+    return is_handshake and _CLOSED not in details
 
 
 FIXED_TEXT = "the server could not answer"
@@ -137,7 +137,7 @@ _STATUS_OF: dict[type[AskewError], grpc.StatusCode] = {
 
 
 def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
-    """The status code and the text that the other side may see."""
+    """Return the status code of an error, and the text that the other side may see."""
     for kind in type(error).__mro__:
         if kind in _STATUS_OF:
             return _STATUS_OF[kind], str(error) if isinstance(error, WireError) else FIXED_TEXT
@@ -147,9 +147,9 @@ def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
 def error_of(
     code: grpc.StatusCode, server: str = "the server", details: str | None = None
 ) -> AskewError:
-    """The error that a device raises for a status code. The server's own text is never shown.
+    """Return the error that a device raises for a status code. The server's text is never shown.
 
-    server: what the device calls it, such as its address. details: looked at for why there is no
+    server: what the device calls it, such as its address. details: searched for why there is no
     connection.
     """
     match code:

@@ -26,7 +26,7 @@ _Floats = NDArray[np.float32]
 
 
 def slate_to_bytes(slate: Slate, card: ModelCard) -> bytes:
-    """The reply on the wire. Its size is that of its items' words, which follow from the signal."""
+    """Return the reply on the wire. Its size follows from its items, and so from the signal."""
     items = [pb.Item(title=i.title, year=i.year or 0, genres=i.genres) for i in slate.items]
     return pb.RetrieveResponse(
         catalog_version=bytes.fromhex(slate.catalog_version),
@@ -38,8 +38,9 @@ def slate_to_bytes(slate: Slate, card: ModelCard) -> bytes:
 
 
 def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
-    """A reply of exactly k whole items of this card's catalog. Raises StaleSpace where it is about
-    another one.
+    """Return a reply of exactly k whole items of this card's catalog.
+
+    Raises StaleSpace where it is about another catalog, and other WireErrors.
     """
     message = parse_few(pb.RetrieveResponse(), data, (k + 1) * FIELDS_OF_ITEM)
     version = version_from_bytes(message.catalog_version)
@@ -59,12 +60,12 @@ def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
 
 
 def card_to_bytes(card: ModelCard) -> bytes:
-    """The card on the wire."""
+    """Return the card on the wire."""
     return card_to_message(card).SerializeToString()
 
 
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
-    """The card of a space of tastes."""
+    """Return the message of a card of tastes."""
     return pb.GetModelCardResponse(
         space=space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
@@ -79,12 +80,12 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
 
 
 def card_from_bytes(data: bytes) -> ModelCard:
-    """A card of a space of tastes."""
+    """Return a card of tastes. Raises a WireError."""
     return card_from_message(parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD))
 
 
 def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
-    """A card of a space of tastes; its space version is computed here, never taken on trust."""
+    """Return a card of tastes, whose space version is computed here. Raises a WireError."""
     if message.WhichOneof("kind") == "metric_space":
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True
@@ -105,7 +106,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
 
 
 def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
-    """All that a space's version names."""
+    """Return the message of all that a space's version names."""
     encoder = space.encoder
     return pb.FeatureSpace(
         lowest_rating=space.scale.lowest,
@@ -122,8 +123,9 @@ def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
 
 
 def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
-    """A space that a device may use. Raises Malformed for arrays that do not fit together, and
-    OutOfRange as the space itself.
+    """Return a space that a device may use.
+
+    Raises Malformed for arrays that do not fit together, and OutOfRange as the space itself.
     """
     dimension, rest = divmod(len(message.knots), KNOTS)
     ranking, odd = divmod(len(message.origin), 4)
@@ -146,12 +148,10 @@ def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
 
 
 def _floats_to_bytes(values: _Floats) -> bytes:
-    """Row by row."""
     return np.ascontiguousarray(values, dtype="<f4").tobytes()
 
 
 def _floats_from_bytes(name: str, data: bytes, shape: tuple[int, ...]) -> _Floats:
-    """An array of this shape. Raises Malformed for another number of bytes."""
     size = 4 * int(np.prod(shape, dtype=np.int64))
     if len(data) != size:
         raise Malformed(f"expected {size} bytes of {name}, got {len(data)}")

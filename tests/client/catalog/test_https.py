@@ -225,14 +225,6 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) 
     assert host.heard == []
 
 
-async def test_a_host_that_is_not_there_is_said_to_be_unreachable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    async with HttpsSource(StaticHost.of(f"http://127.0.0.1:{port}"), 5.0) as source:
-        with pytest.raises(Unreachable):
-            await source.read(MONDAY, Part.WHOLE, 0, 48)
-
-
 async def test_a_server_that_starts_again_within_a_second_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -274,13 +266,6 @@ async def test_no_proxy_hears_when_a_device_fetches(proxied: socket.socket, tmp_
         assert (await fetched(host, tmp_path)).body == BODY
     with pytest.raises(BlockingIOError):
         proxied.accept()
-
-
-async def test_a_file_of_a_head_alone_is_refused(tmp_path: Path) -> None:
-    cut = {name: file[:HEAD_BYTES] for name, file in FILES.items()}
-    for answer in (ranged, unranged):
-        with static_host.serving(cut, answer) as host, pytest.raises(Malformed):
-            await fetched(host, tmp_path)
 
 
 @pytest.mark.parametrize(

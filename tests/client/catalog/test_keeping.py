@@ -433,15 +433,6 @@ async def test_a_record_that_cannot_be_read_is_none(
     assert (found.body, found.fetched) == (OLD, HEAD_BYTES)  # the file itself is as it was
 
 
-async def test_a_record_survives_being_written(sync: Made, cache: CatalogCache) -> None:
-    await sync(FakeSource.of(OLD), bits=Delays(77)).refresh()
-    record = cache.record()
-    assert record.held is not None
-    assert (record.looked, record.next_look) == (MONDAY, NEXT * DAY + 77)
-    cache.remember(record)
-    assert cache.record() == record
-
-
 async def test_of_two_that_fetch_at_once_one_fetches_and_the_other_waits_for_it(
     cache: CatalogCache,
 ) -> None:
@@ -463,18 +454,12 @@ async def test_one_that_fetches_for_too_long_is_named_as_the_reason(
     assert (await sync(FakeSource.of(OLD)).cached()).body == OLD
 
 
-async def test_each_server_has_a_shelf_of_its_own(tmp_path: Path) -> None:
+def test_each_server_has_a_shelf_of_its_own(tmp_path: Path) -> None:
     """Of one address the same, of others others."""
     shelves = {
         CatalogCache.of(tmp_path, server).directory for server in ("a:1", "a:1", "b:1", "a:11")
     }
     assert len(shelves) == 3
-    for server, body in (("a.example:1", OLD), ("b.example:1", NEW)):
-        cache = CatalogCache.of(tmp_path, server)
-        found = await CatalogSync(
-            cache, FakeSource.of(body), BUDGET, SystemBits(), check=_any_body
-        ).cached(MONDAY)
-        assert found.body == body
 
 
 async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def test_lines_of_added_titles_are_counted_as_they_were_typed(
 def test_titles_are_removed_and_an_undo_brings_them_back(askew: Askew) -> None:
     askew("profile", "add", stdin=RATINGS)
     removed = askew("profile", "remove", stdin=b"alien (1979)\n\nNever Rated\n")
-    assert "1 rating removed" in removed.err
+    assert removed.err.startswith("1 rating removed; `askew profile undo` still knows them")
+    assert "--for-good" in removed.err
     assert listed(askew) == LISTED[:2]
     askew("profile", "undo")
     assert sorted(listed(askew)) == sorted(LISTED)

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from static_host import serving as static_host
 
-from askew.catalog.catalog_file import HEAD_BYTES, catalog_date_of
+from askew.catalog.catalog_file import catalog_date_of
 from askew.wire.catalog_file import catalog_files
 from askew_client.catalog.source import date_of
-from askew_client.opening import open_library
-from askew_client.settings.settings import ClientSettings
 from askew_client.tui.simulation import simulated_model
 
 if TYPE_CHECKING:
@@ -100,22 +98,3 @@ def test_an_address_that_is_not_secret_or_could_carry_a_mark_is_refused(
     found = askew("refresh")
     assert found.code == 2
     assert "held_from (ASKEW_HELD_FROM) must be" in found.err
-
-
-async def test_a_timer_that_looks_by_the_calendar_fetches_48_bytes_where_nothing_changed(
-    tmp_path: Path,
-) -> None:
-    """Before its turn nothing; by a clock that is held still."""
-    files = catalog_files(*simulated_model())
-    days = [monday() + datetime.timedelta(7 * week) for week in range(2)]
-    names = {f"/{day}.{part}": file for day in days for part, file in files.items()}
-    with static_host(names, secret=False) as host:
-        settings = ClientSettings(held_from=host.base)
-        async with open_library(settings, directory=tmp_path) as (_, library):
-            first = await library.refresh()
-            due = first.next_look.timestamp()
-            before = await library.sync.refresh(int(due - 1))
-            second = await library.sync.refresh(int(due))
-    assert (before.fetched, before.next_look) == (0, first.next_look)
-    assert (second.fetched, second.catalog_date) == (HEAD_BYTES, days[1])
-    assert len(host.heard) == 3

@@ -71,14 +71,6 @@ def test_a_draw_in_which_nothing_passes_is_counted_apart() -> None:
     assert found.row("way") == Row(nearest=1.0, wished=5.0, none=0.5)
 
 
-def test_figures_are_means_over_the_draws_of_one_way() -> None:
-    found = Comparison(judge, AROUND, 4.0)
-    for away in (2.0, 4.0):
-        found.add("way", slate((away, "bread", 5.0)))
-    found.add("other", slate((9.0, "bread", 5.0)))
-    assert found.row("way") == Row(nearest=2.0, wished=4.0, none=0.0)
-
-
 def test_a_list_without_live_values_takes_places_that_may_not_pass() -> None:
     """Here what it does not know is the price. Planted bug: it picks among those that pass."""
 

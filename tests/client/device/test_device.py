@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from made_device import made_device
@@ -340,6 +340,9 @@ class SharedCache:
         raise NotImplementedError
 
     async def metric_card(self, _: datetime.date) -> CachedRows:
+        raise NotImplementedError
+
+    async def live(self, held: CachedRows) -> NoReturn:
         raise NotImplementedError
 
     async def forget_metric_card(self) -> None:

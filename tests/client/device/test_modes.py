@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
 import pytest
@@ -75,6 +75,9 @@ class CatalogCache:
         raise NotImplementedError
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
+        raise NotImplementedError
+
+    async def live(self, held: CachedRows) -> NoReturn:
         raise NotImplementedError
 
     async def forget_metric_card(self) -> None:

@@ -208,14 +208,6 @@ def test_a_command_does_not_say_that_it_is_gone(askew: Askew) -> None:
 # Titles
 
 
-def test_a_removed_title_stays_for_the_undo_and_the_command_says_so(askew: Askew) -> None:
-    askew("profile", "add", stdin=b"Alien (1979),4.5\nMoon (2009)\n")
-    removed = askew("profile", "remove", stdin=b"Alien (1979)\n")
-    assert removed.err.startswith("1 rating removed; `askew profile undo` still knows them")
-    assert "--for-good" in removed.err
-    assert b"Alien" in on_disk(places(None).profile)
-
-
 @pytest.mark.parametrize("removed_before", [False, True])
 def test_a_title_that_is_removed_for_good_is_nowhere_in_the_file(
     askew: Askew, removed_before: bool

@@ -32,10 +32,6 @@ def zipped(path: Path, **texts: str) -> Path:
     return path
 
 
-def test_a_movielens_directory_is_read(tmp_path: Path) -> None:
-    assert read_export(written(tmp_path / "ml")) == EDITS
-
-
 def test_a_movielens_zip_is_read(tmp_path: Path) -> None:
     assert read_export(zipped(tmp_path / "ml.zip", ratings=RATINGS, movies=MOVIES)) == EDITS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -10,9 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from askew.catalog.item import Item
 from askew.errors import ProfileError
 from askew_client.profile import document as documents
-from askew_client.profile.document import PastAnswer, ProfileDocument
+from askew_client.profile.document import (
+    MAX_RECEIVED,
+    PastAnswer,
+    ProfileDocument,
+    ReceivedItem,
+)
+from askew_client.profile.editor import ProfileService
 from askew_client.profile.store import ProfileStore
 
 CANARY = "Xanadu Canary (1980)"
@@ -23,24 +31,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "profile.sqlite"
 
 
-def opened(path: Path) -> ProfileStore:
-    return ProfileStore(path)
-
-
 def rated(path: Path, **ratings: float) -> ProfileStore:
     """A store with these ratings and, always, the canary."""
-    store = opened(path)
+    store = ProfileStore(path)
     store.change(lambda document: document.edited({CANARY: (5.0,)}))
     store.change(lambda document: document.edited({k: (v,) for k, v in ratings.items()}))
     return store
 
 
-def bytes_on_disk(path: Path) -> bytes:
-    return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()))
-
-
 def test_a_profile_that_was_never_written_is_empty_and_makes_no_file(path: Path) -> None:
-    assert opened(path).read() == ProfileDocument()
+    assert ProfileStore(path).read() == ProfileDocument()
     assert not path.parent.exists()
 
 
@@ -48,7 +48,7 @@ def test_what_is_kept_comes_back(path: Path) -> None:
     past = PastAnswer(datetime.date(2026, 11, 21), "2026-11", ("A", "B"), "B")
     store = rated(path, A=2.5)
     store.change(lambda document: document.edited({"B": (None,)}).answered(past))
-    document = opened(path).read()
+    document = ProfileStore(path).read()
     assert dict(document.ratings) == {CANARY: 5.0, "A": 2.5, "B": None}
     assert document.answers == (past,)
     assert len(document.edits) == 3
@@ -59,7 +59,7 @@ def test_a_profile_that_is_the_same_is_read_once(
 ) -> None:
     """Planted bug: every rating read anew with every key press."""
     rated(path)
-    store, read = opened(path), ProfileDocument.from_bytes
+    store, read = ProfileStore(path), ProfileDocument.from_bytes
     texts: list[bytes] = []
 
     def counted(data: bytes) -> ProfileDocument:
@@ -71,16 +71,16 @@ def test_a_profile_that_is_the_same_is_read_once(
     changed = store.change(lambda document: document.edited({"B": (2.0,)}))
     assert store.read() is changed
     assert len(texts) == 1
-    assert opened(path).read() == changed
+    assert ProfileStore(path).read() == changed
 
 
 def test_what_another_program_wrote_is_read(path: Path) -> None:
     """Planted bug: what was read first, however the file changes."""
     store = rated(path)
     assert CANARY in store.read().ratings
-    opened(path).change(lambda document: document.edited({"B": (2.0,)}))
+    ProfileStore(path).change(lambda document: document.edited({"B": (2.0,)}))
     assert store.read().ratings == {CANARY: 5.0, "B": 2.0}
-    opened(path).wipe()
+    ProfileStore(path).wipe()
     assert store.read() == ProfileDocument()
 
 
@@ -110,12 +110,12 @@ def test_a_file_that_lost_what_it_held_is_refused_until_it_is_removed(path: Path
     path.write_bytes(b"")
     for act in (ProfileStore.read, lambda store: store.change(lambda document: document)):
         with pytest.raises(ProfileError, match=r"is empty, and it was not.*Put a backup") as error:
-            act(opened(path))
+            act(ProfileStore(path))
         assert CANARY not in str(error.value)
         assert path.read_bytes() == b""
-    opened(path).wipe()
+    ProfileStore(path).wipe()
     assert not path.exists()
-    assert opened(path).read() == ProfileDocument()
+    assert ProfileStore(path).read() == ProfileDocument()
 
 
 def test_a_profile_is_never_an_empty_file_of_its_own_making(
@@ -140,8 +140,8 @@ def test_a_profile_is_never_an_empty_file_of_its_own_making(
         rated(path)
     assert [*path.parent.iterdir()] == []
     monkeypatch.setattr(os, "link", late)
-    opened(path).change(lambda document: document.edited({"B": (2.0,)}))
-    assert opened(path).read().ratings == {CANARY: 5.0, "B": 2.0}
+    ProfileStore(path).change(lambda document: document.edited({"B": (2.0,)}))
+    assert ProfileStore(path).read().ratings == {CANARY: 5.0, "B": 2.0}
     assert {each.name for each in path.parent.iterdir()} == {path.name}
 
 
@@ -174,23 +174,6 @@ def test_nothing_private_prints() -> None:
     assert not [word for word in ("Xanadu", "4.25") if word in repr(document)]
 
 
-def test_wiping_leaves_no_file(path: Path) -> None:
-    rated(path)
-    opened(path).wipe()
-    assert list(path.parent.iterdir()) == []
-    assert opened(path).read() == ProfileDocument()
-
-
-def test_wiping_overwrites_before_it_removes(path: Path, tmp_path: Path) -> None:
-    """What another name of the same file still shows afterwards. Planted bug: unlink alone."""
-    store = rated(path, **{f"Title {n}": 3.0 for n in range(500)})
-    other = tmp_path / "other-name"
-    other.hardlink_to(path)
-    store.wipe()
-    assert CANARY.encode() not in other.read_bytes()
-    assert b"Title 7" not in other.read_bytes()
-
-
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"ratings": {"a": "b"}, "edits": [], "answers": []}', b"\xff"]
 )
@@ -201,8 +184,8 @@ def test_a_damaged_profile_is_refused_and_stays(path: Path, body: bytes) -> None
     with pytest.raises(ProfileError, match="damaged"):
         rated(path)
     with pytest.raises(ProfileError, match="damaged"):
-        opened(path).change_for_good(lambda document: document.without(bool))
-    with opened(path)._file.transaction() as database:
+        ProfileStore(path).change_for_good(lambda document: document.without(bool))
+    with ProfileStore(path)._file.transaction() as database:
         assert database.execute("SELECT body FROM profile").fetchone() == (body,)
 
 
@@ -210,7 +193,7 @@ def test_another_programs_file_is_left_alone(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("title,rating\n")
     with pytest.raises(ProfileError):
-        opened(path).read()
+        ProfileStore(path).read()
     assert path.read_text() == "title,rating\n"
 
 
@@ -218,7 +201,7 @@ def test_a_wipe_that_cannot_remove_the_file_says_so(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: an OSError, which no screen expects, ends the app in the middle of a wipe."""
-    store = opened(path)
+    store = ProfileStore(path)
     store.change(lambda document: document)
 
     def refused(path: Path, *, missing_ok: bool = False) -> None:
@@ -239,7 +222,7 @@ def test_a_profile_has_an_end_and_what_is_beyond_it_changes_nothing(
     full = store.read()
     with pytest.raises(ProfileError, match="at most 10 ratings"):
         store.change(lambda document: document.edited({"One more": (3.0,)}))
-    assert opened(path).read() == full
+    assert ProfileStore(path).read() == full
     assert len(full.edited({CANARY: (1.0,)}).ratings) == 10
 
 
@@ -257,3 +240,84 @@ def test_the_edits_that_can_be_undone_have_an_end_too(monkeypatch: pytest.Monkey
     emptied = document.edited({f"Film {n}": () for n in range(9)})
     assert [len(edit) for edit in emptied.edits] == [9]
     assert emptied.undone()[0].ratings == document.ratings
+
+
+# Items that answers brought: of one space, as many as there is room for.
+
+HERE, THERE = "00" * 16, "11" * 16
+
+
+def received(*titles: str, codes: bytes = b"\x12\x34") -> list[ReceivedItem]:
+    return [ReceivedItem(Item(title, 1999, ("Drama",)), codes, 192) for title in titles]
+
+
+def labels(document: ProfileDocument) -> list[str]:
+    return [each.item.label for each in document.received.items]
+
+
+def test_items_of_another_space_take_the_place_of_all_before() -> None:
+    document = (
+        ProfileDocument().receiving(HERE, received("Xanadu")).receiving(THERE, received("Brazil"))
+    )
+    assert (labels(document), document.received.space_version) == (["Brazil (1999)"], THERE)
+
+
+def test_the_newest_are_kept_and_what_is_met_again_is_the_newest() -> None:
+    """Planted bug: a profile that grows with every question."""
+    first = ProfileDocument().receiving(HERE, received(*(f"Film {n}" for n in range(MAX_RECEIVED))))
+    again = first.receiving(HERE, received("Film 0", codes=b"\x56\x78")).receiving(
+        HERE, received("Film new")
+    )
+    assert len(again.received.items) == MAX_RECEIVED
+    assert labels(again)[-2:] == ["Film 0 (1999)", "Film new (1999)"]
+    assert again.received.items[-2].codes == b"\x56\x78"
+    assert "Film 1 (1999)" not in labels(again)
+
+
+def test_all_of_one_answer_is_kept_however_its_titles_are_written() -> None:
+    """Planted bugs: of two titles that differ in case the second alone; the first of very many
+    are gone before they are shown.
+    """
+    many = [f"Film {n}" for n in range(MAX_RECEIVED + 10)]
+    document = ProfileDocument().receiving(HERE, received("Xanadu", "xanadu"))
+    assert labels(document) == ["Xanadu (1999)", "xanadu (1999)"]
+    assert len(document.receiving(HERE, received(*many)).received.items) == len(many)
+
+
+def test_a_title_that_is_forgotten_for_good_is_not_met_either(tmp_path: Path) -> None:
+    store = ProfileStore(tmp_path / "profile.sqlite")
+    store.change(lambda document: document.receiving(HERE, received("Xanadu", "Brazil")))
+    ProfileService(store).forget(["xanadu (1999)"])
+    assert labels(store.read()) == ["Brazil (1999)"]
+    assert not any(b"Xanadu" in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_who_forgets_past_answers_keeps_of_what_they_brought_what_is_rated() -> None:
+    past = PastAnswer(datetime.date(2026, 11, 21), "2026-11", ("Xanadu (1999)",), "Xanadu (1999)")
+    document = ProfileDocument().receiving(HERE, received("Xanadu", "Brazil")).answered(past)
+    document = document.edited({"brazil (1999)": (4.0,)}).without_answers()
+    assert (labels(document), document.answers) == (["Brazil (1999)"], ())
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        ["Xanadu", 1999, [], "1234"],
+        ["Xanadu", 1999, [], "12", 256],
+        ["Xanadu", 1999, [], "", 192],
+        ["Xanadu", 1999, [], "no codes", 192],
+        ["Xanadu", 1999, [], "12" * 129, 192],
+        ["\x1b]0;mine\x07", 1999, [], "12", 192],
+        ["Xanadu", "then", [], "12", 192],
+        None,
+    ],
+    ids=str,
+)
+def test_a_damaged_item_is_refused_with_the_profile(item: object) -> None:
+    value = json.loads(ProfileDocument().receiving(HERE, received("Brazil")).to_bytes())
+    assert ProfileDocument.from_bytes(json.dumps(value).encode()).received.items == tuple(
+        received("Brazil")
+    )
+    value["received"]["items"] = [item]
+    with pytest.raises(ProfileError, match="damaged"):
+        ProfileDocument.from_bytes(json.dumps(value).encode())

@@ -71,11 +71,6 @@ def test_a_german_article_is_no_english_one(pair: Pair) -> None:
     assert index.get(title_key("Hard (1988)")) is None
 
 
-def test_a_search_finds_a_title_typed_with_its_article_behind(pair: Pair) -> None:
-    search = TitleSearch(items_of(pair, "The Usual Suspects (1995)"))
-    assert search.places("Usual Suspects, The", 5) == [0]
-
-
 def plainly(items: list[Item], text: str, limit: int) -> list[int]:
     """What is found by looking at every title."""
     wanted = plain_text(text).strip()

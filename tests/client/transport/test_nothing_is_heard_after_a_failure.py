@@ -21,7 +21,6 @@ import pytest
 from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
 from askew.spaces.map import Position
 from askew_client import AskewClient, BlockingClient
-from askew_client.cli.main import cli
 from askew_client.device.device import Device
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
@@ -159,11 +158,6 @@ async def by_place(address: str, directory: Path) -> object:
         return await client.near("clinics", BERLIN)
 
 
-async def by_quote(address: str, directory: Path) -> object:
-    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
-        return await client.near_cost("clinics", BERLIN)
-
-
 async def by_blocking_client(address: str, directory: Path) -> object:
     def ask() -> object:
         with BlockingClient(SETTINGS, server=address, directory=directory) as client:
@@ -172,7 +166,7 @@ async def by_blocking_client(address: str, directory: Path) -> object:
     return await asyncio.to_thread(ask)
 
 
-WAYS = [by_transport, by_health, by_place, by_quote, by_blocking_client]
+WAYS = [by_transport, by_health, by_place, by_blocking_client]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -217,16 +211,6 @@ async def test_a_connection_of_the_program_around_to_the_same_port_elsewhere_sta
             theirs.sendall(b"still here")
             assert own.recv(99) == b"still here"
     silent_server.was_left()
-
-
-async def test_a_command_whose_error_is_kept_keeps_no_connection(
-    server: HostileServer, tmp_path: Path
-) -> None:
-    """In a program that calls the command."""
-    words = ["near", "--server", server.address, "--data", str(tmp_path)]
-    error = await kept(asyncio.to_thread(cli.main, words, standalone_mode=False))
-    assert isinstance(error, Unreachable)
-    await nothing_more_is_heard(server)
 
 
 def _is_at_work(app: AskewApp) -> bool:

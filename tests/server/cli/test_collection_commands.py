@@ -18,6 +18,7 @@ import pytest
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
+from askew.protocol import metric_card
 from askew.protocol.metric_card import Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
@@ -53,7 +54,7 @@ def collect(run: Run, files: Path) -> Run:
 
     def command(*arguments: object, region: str = "47/5/55/16") -> int:
         named = [f"cafes={files / 'cafes.csv'}", f"bars={files / 'bars.csv'}"]
-        collections = [part for each in named for part in ("--collection", each)]
+        collections = [part for name in named for part in ("--collection", name)]
         space = ("--region", region) if region else ()
         return run("collect", "--out", files / "model", *space, *collections, *arguments)
 
@@ -89,25 +90,27 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
     """The file is one that devices read, with the very card that the server has."""
     assert collect(*SHOWN) == 0
     shown = capsys.readouterr().out
-    assert "devices ask for cafes: some of its values are live" in shown
+    fetched = "and fetch 6 bytes of live values of everything"
+    assert re.search(f"devices hold cafes, [0-9,]+ bytes, {fetched}", shown)
     assert re.search("devices hold bars, [0-9,]+ bytes, and send nothing", shown)
     model = artifact.load(files / "model")
-    assert [each.mode for each in model.card.collections] == ["ask", "held"]
+    assert [part.mode for part in model.card.collections] == ["held", "held"]
     site = files / "site"
     monday = ("--week", "2026-11-23")
     assert run("publish", "--model", files / "model", *monday, "--out", site) == 0
     card, rows = rows_from_body((site / "2026-11-23.whole").read_bytes()[HEAD_BYTES:])
     assert card == model.card
-    assert {name: len(each) for name, each in rows.items()} == {"cafes": 30, "bars": 10}
+    assert {name: len(part) for name, part in rows.items()} == {"cafes": 30, "bars": 10}
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "value", "asked"),
+    ("module", "name", "value", "asked", "bars"),
     [
-        (collect_run, "DEVICE_BYTES", 100, "devices ask for bars: all rows take "),
-        (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items"),
+        (collect_run, "DEVICE_BYTES", 100, "devices ask for bars: all rows take ", "ask"),
+        (metric_card, "LIVE_BYTES", 5, "devices ask for cafes: all live values take 6", "held"),
+        (artifact, "MOST_HELD", 39, "devices ask: they hold no more than 39 items", "ask"),
     ],
-    ids=["more bytes than a device holds", "more items"],
+    ids=["more bytes than a device holds", "more live values", "more items"],
 )
 def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
     collect: Run,
@@ -118,12 +121,13 @@ def test_devices_ask_for_what_they_do_not_hold(  # one place a patch
     name: str,
     value: int,
     asked: str,
+    bars: str,
 ) -> None:
     monkeypatch.setattr(module, name, value)
     assert collect(*SHOWN) == 0
     assert asked in capsys.readouterr().out
-    modes = [each.mode for each in artifact.load(files / "model").card.collections]
-    assert modes == ["ask", "ask"]
+    modes = [part.mode for part in artifact.load(files / "model").card.collections]
+    assert modes == ["ask", bars]
 
 
 def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
@@ -136,12 +140,12 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     shown = capsys.readouterr().out
     card = artifact.load(files / "model").card
     wants = card.collection("cafes").wants
-    assert [each.weight for each in wants] == pytest.approx([0.03] * 5 + [0.2])
-    assert [each.word for each in wants] == [""] * 5 + ["yes"]
-    assert [each.rate / wants[0].rate for each in wants[:5]] == pytest.approx(
+    assert [want.weight for want in wants] == pytest.approx([0.03] * 5 + [0.2])
+    assert [want.word for want in wants] == [""] * 5 + ["yes"]
+    assert [want.rate / wants[0].rate for want in wants[:5]] == pytest.approx(
         [1, 2.5, 5, 10, 20], rel=0.1
     )
-    rates = ", ".join(f"{each.rate:g}" for each in wants[:5])
+    rates = ", ".join(f"{want.rate:g}" for want in wants[:5])
     assert f"wants      price: {rates} km a EUR, 3.0% of people each" in shown
     assert "wants      open: yes, 20.0% of people each" in shown
     assert "wants      distance alone: 65%" in shown
@@ -177,17 +181,14 @@ def test_wants_may_be_named(
     assert artifact.load(files / "model").card.collection("cafes").wants == wants
 
 
-def test_without_towns_the_rule_is_items(collect: Run, files: Path) -> None:
-    assert collect("--source", "made up") == 0
+def test_without_towns_the_rule_is_items_which_may_lie_anywhere_on_earth(
+    collect: Run, files: Path
+) -> None:
+    """Planted bug: the limit of the device's plane is laid on where a server's items lie."""
+    assert collect("--source", "made up", region="-90/-180/90/180") == 0
     card = artifact.load(files / "model").card
     assert (card.rule, card.density) == ("items", "none")
     assert card.collection("bars").source == "made up"
-
-
-def test_a_collection_may_lie_anywhere_on_earth(collect: Run, files: Path) -> None:
-    """Planted bug: the limit of the device's plane is laid on where a server's items lie."""
-    assert collect(region="-90/-180/90/180") == 0
-    card = artifact.load(files / "model").card
     assert card.collection("cafes").n_items == 31
     assert isinstance(card.space, MapSpace)
     assert card.space.area.goes_around
@@ -231,7 +232,7 @@ def test_a_file_of_no_use_is_one_line_and_writes_nothing(
     collect: Run, files: Path, capsys: Shown, arguments: tuple[str, ...], said: str
 ) -> None:
     """Planted bug: the model is written all the same."""
-    assert collect(*[each.format(files=files) for each in arguments]) == 1
+    assert collect(*[text.format(files=files) for text in arguments]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("askew-server: ")
     assert said in last
@@ -313,7 +314,7 @@ def test_a_server_takes_new_live_values_and_survives_sighup(
             call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")
             reply = call(query_to_bytes(query), timeout=PATIENCE)
         [slate] = places_from_bytes(reply, card, query)
-        return {each.values[1] for each in slate.listings}
+        return {place.values[1] for place in slate.listings}
 
     assert values() == {False}
     rows = "".join(f"c{i},yes\n" for i in range(30))
@@ -333,22 +334,28 @@ STOPPED = """
 import os, signal
 from askew_server.cli.main import main
 from askew_server.collections import intake
+from askew_server.ratings import reader
 
-intake._plain = lambda _: os.kill(os.getpid(), signal.SIGTERM)
+intake._plain = reader._keys = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
 main()
 """
 
 
-def test_a_collection_that_is_stopped_leaves_no_model(tmp_path: Path) -> None:
-    """Planted bug: SIGTERM ends the process at once."""
-    file, out = tmp_path / "cafes.csv", tmp_path / "model"
-    file.write_text("name,latitude,longitude\nA,50,10\n")
-    command = ["collect", "--region", "47/5/55/16", "--out", str(out)]
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED, *command, "--collection", f"cafes={file}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, out.exists()) == (143, False), done.stderr
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("collect", "--region", "47/5/55/16", "--collection", "cafes=cafes.csv"),
+        pytest.param(("train", "--ratings", "ratings.csv"), marks=pytest.mark.slow),
+    ],
+    ids=["collect", "train"],
+)
+def test_a_command_that_is_stopped_while_it_reads_leaves_no_model(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """Planted bug: SIGTERM ends the process at once, without a word."""
+    (tmp_path / "cafes.csv").write_text("name,latitude,longitude\nA,50,10\n")
+    (tmp_path / "ratings.csv").write_text("user,item,rating\n1,2,3\n")
+    program = [sys.executable, "-c", STOPPED, *command, "--out", "model"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "model").exists()) == (143, False), done.stderr
     assert done.stderr.splitlines()[-1] == "stopped"

@@ -37,13 +37,13 @@ def ratings(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
-    """The last line that was said, there being no traceback."""
+def last_line(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """The last line of standard error, which has no traceback."""
 
     def last() -> str:
-        said = capsys.readouterr().err.splitlines()
-        assert not any("Traceback" in line for line in said)
-        return said[-1]
+        lines = capsys.readouterr().err.splitlines()
+        assert not any("Traceback" in line for line in lines)
+        return lines[-1]
 
     return last
 
@@ -61,30 +61,30 @@ def test_training_says_at_which_step_and_leaves_no_model(
     doing: str,
     run: Run,
     ratings: Path,
-    told: Callable[[], str],
+    last_line: Callable[[], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Planted bugs: the error of numpy with its traceback; a line that names no step."""
     monkeypatch.setattr(where, name, too_large)
     out = ratings.parent / "model"
     assert run("train", "--ratings", ratings, "--out", out) == 1
-    assert told() == f"askew-server: {doing}{END}"
+    assert last_line() == f"askew-server: {doing}{END}"
     assert [ratings] == list(ratings.parent.iterdir())
 
 
 def test_an_update_says_so_and_leaves_no_model(
-    run: Run, ratings: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    run: Run, ratings: Path, last_line: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, out = ratings.parent / "model", ratings.parent / "model-2"
     assert run("train", "--ratings", ratings, "--out", model) == 0
     monkeypatch.setattr(item_model, "people_of", too_large)
     assert run("update", "--model", model, "--ratings", ratings, "--out", out) == 1
-    assert told() == f"askew-server: update, the catalog{END}"
+    assert last_line() == f"askew-server: update, the catalog{END}"
     assert {ratings, model} == set(ratings.parent.iterdir())
 
 
 def test_an_import_says_so_and_leaves_no_model(
-    run: Run, tmp_path: Path, told: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, last_line: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors, items = tmp_path / "vectors.npz", tmp_path / "items.csv"
     np.savez(vectors, vectors=np.eye(4))
@@ -92,5 +92,5 @@ def test_an_import_says_so_and_leaves_no_model(
     monkeypatch.setattr(given_vectors, "simulate_likes", too_large)
     out = tmp_path / "model"
     assert run("import", vectors, "--items", items, "--out", out) == 1
-    assert told() == f"askew-server: import, import: simulated histories{END}"
+    assert last_line() == f"askew-server: import, import: simulated histories{END}"
     assert not out.exists()

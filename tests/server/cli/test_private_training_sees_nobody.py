@@ -56,12 +56,12 @@ def published(
         return always
 
     monkeypatch.setattr(NoisyCovariance, "perturb", fixed)
-    made = 0
+    count = 0
 
     def trained(ratings: Rows) -> dict[str, bytes]:
-        nonlocal made
-        made += 1
-        folder = tmp_path / str(made)
+        nonlocal count
+        count += 1
+        folder = tmp_path / str(count)
         folder.mkdir()
         monkeypatch.chdir(folder)
         rows = [f"{user},{item},{rating:g}" for user, item, rating in ratings]
@@ -73,13 +73,13 @@ def published(
         assert run("train", *BUDGET, *PLACES, "--out", "model") == 0
         again = ("--again", "--model", "model", "--out", "updated")
         assert run("update", *BUDGET, *PLACES, *again) == 0
-        found = {
+        files = {
             f"{model}/{path.name}": path.read_bytes()
             for model in ("model", "updated")
             for path in Path(model).iterdir()
         }
-        assert len(found) > 4
-        return found
+        assert len(files) > 4
+        return files
 
     return trained
 
@@ -102,5 +102,5 @@ def test_the_model_is_the_same_whoever_was_counted(
 
 def popular_of(printed: str) -> str:
     """The list of what is popular that a training prints."""
-    [found] = [line for line in printed.splitlines() if line.startswith("popular ")]
-    return found
+    [popular] = [line for line in printed.splitlines() if line.startswith("popular ")]
+    return popular

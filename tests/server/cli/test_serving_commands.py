@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -19,13 +20,11 @@ from askew_server.cli import serve, serve_releases
 from askew_server.demo import simulation as demo
 from askew_server.serving import server as serving
 from askew_server.taste.model import artifact
-from askew_server.taste.training.options import TrainingOptions
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly
 PATIENCE = 30  # seconds; only ever waited for by a process that does not do what it should
 
-Files = tuple[Path, Path]
 Run = Callable[..., int]
 
 
@@ -40,155 +39,39 @@ RATINGS = [
 LABELS = [f"Film {i} ({1950 + i})" for i in range(1, 9)]
 
 
-def movielens_csv(folder: Path) -> Files:
-    ratings, items = folder / "ratings.csv", folder / "movies.csv"
+@pytest.fixture
+def train(tmp_path: Path, run: Run) -> Run:
+    """Trains a model of ratings.csv and movies.csv in this folder."""
+    ratings, items = tmp_path / "ratings.csv", tmp_path / "movies.csv"
     rows = "".join(f"{user},{item},{rating},881250949\n" for user, item, rating in RATINGS)
     titles = "".join(f"{key},{label},Drama|War\n" for key, label in enumerate(LABELS, start=1))
     ratings.write_text("userId,movieId,rating,timestamp\n" + rows)
     items.write_text("movieId,title,genres\n" + titles)
-    return ratings, items
+
+    def command(*more: object, **files: object) -> int:
+        named = {"ratings": ratings, "items": items, "out": tmp_path / "model"} | files
+        options = [part for name, path in named.items() for part in (f"--{name}", path)]
+        return run("train", *options, "--min-ratings", 2, *more)
+
+    return command
 
 
-def test_training_names_what_it_read_and_whence(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+def test_a_training_says_what_it_read_its_steps_and_what_epsilon_means(
+    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ratings, items = movielens_csv(tmp_path)
-    out = tmp_path / "model"
-    code = run("train", "--ratings", ratings, "--items", items, "--out", out, "--min-ratings", 2)
-    shown = capsys.readouterr()
-    assert (0, "bad rows" in shown.err) == (code, False)
-    model = artifact.load(out)
-    expected = (LABELS, "ratings of fewer than 100 people")
-    labels = [item.label for item in model.catalog.items]
-    assert expected == (labels, model.card.source)
-    assert f"{len(RATINGS)} by 12 people of 8 items" in shown.out
-    assert str(out) in shown.out
-
-
-def test_the_options_reach_the_model(tmp_path: Path, run: Run) -> None:
-    ratings, items = movielens_csv(tmp_path)
-    out = tmp_path / "model"
-    files = ("--ratings", ratings, "--items", items, "--out", out)
-    assert not run("train", *files, *["-k", "5", "--min-ratings", "4", "--like-from", "3.5"])
-    loaded = artifact.load(out)
-    assert loaded.training == TrainingOptions(
-        k=5,
-        ranking_dimension=loaded.training.ranking_dimension,
-        penalty=loaded.training.penalty,
-        neighbors=loaded.training.neighbors,
-        min_ratings=4,
-        like_from=3.5,
-    )
-
-
-@pytest.mark.slow
-def test_the_same_ratings_make_the_same_bytes(tmp_path: Path, run: Run) -> None:
-    """In another process too, so that nothing of this one's state is in them."""
-    ratings, items = movielens_csv(tmp_path)
-    given = ("train", "--ratings", ratings, "--items", items, "--min-ratings", "2")
-    assert not run(*given, "--out", tmp_path / "here")
-    elsewhere = [sys.executable, "-m", "askew_server", *map(str, given)]
-    subprocess.run([*elsewhere, "--out", tmp_path / "elsewhere"], check=True, capture_output=True)
-    for file in sorted((tmp_path / "here").iterdir()):
-        assert file.read_bytes() == (tmp_path / "elsewhere" / file.name).read_bytes()
-
-
-def test_training_tells_the_distances_and_what_epsilon_means_at_each(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ratings, items = movielens_csv(tmp_path)
-    out = tmp_path / "model"
-    files = ("--ratings", ratings, "--items", items, "--out", out)
-    assert not run("train", *files, "--min-ratings", 2)
-    shown = capsys.readouterr().out
-    card = artifact.load(out).card
-    median, widest = card.median_distance, float(card.space.diameter)
-    assert f"in ratings: {median:g} the median of two people, {widest:.2f} the farthest" in shown
-    assert f"0.8, {0.8 * median:.3g}, {0.8 * widest:.3g};" in shown
-
-
-def test_an_update_keeps_the_space_and_tells_what_changed(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ratings, items = movielens_csv(tmp_path)
-    old, new = tmp_path / "model", tmp_path / "model-2"
-    files = ("--ratings", ratings, "--items", items)
-    assert not run("train", *files, "--out", old, "--min-ratings", 2)
-    lines = [line for line in ratings.read_text().splitlines() if line.split(",")[1] != "1"]
-    more = [f"{person},99,{5 - person % 2},0" for person in range(12)]
-    ratings.write_text("\n".join([*lines, *more]) + "\n")
-    assert not run("update", "--model", old, *files, "--out", new)
-    assert "items      1 new, 1 dropped" in capsys.readouterr().out
-    before, after = artifact.load(old), artifact.load(new)
-    assert before.card.space.version == after.card.space.version
-    assert before.card.catalog_version != after.card.catalog_version
-
-
-def test_bad_rows_are_counted_and_shown_with_line_and_reason(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And a file of which more rows are bad is refused, unless the operator takes it as it is."""
-    ratings, items = movielens_csv(tmp_path)
-    n_lines = len(ratings.read_text().splitlines())
-    with ratings.open("a") as file:
-        file.write("100,1,lots,0\n100,1\n,1,5,0\n")
-    with items.open("a") as file:
-        file.write("9,,Drama\n")
-    out = tmp_path / "model"
-    files = ("--ratings", ratings, "--items", items, "--out", out, "--min-ratings", 2)
-    assert run("train", *files) == 1
-    assert "--max-bad-rows names another share" in capsys.readouterr().err
-    assert not run("train", *files, "--max-bad-rows", 0.2)
-    told, shown = capsys.readouterr()
-    assert f"{len(RATINGS)} by 12 people of 8 items" in told
-    assert f"3 rows of {ratings} left out:\n" in shown
-    assert f"  1: rating must be a finite number (line {n_lines + 1})\n" in shown
-    assert f"  1: a row must have 4 fields separated by ',' (line {n_lines + 2})\n" in shown
-    assert f"(line {n_lines + 3})" in shown
-    assert f"1 rows of {items} left out:\n  1: title must be 1 to 500 characters" in shown
-
-
-def make_directory(path: Path) -> None:
-    path.mkdir()
-    (path / "precious").write_text("kept")
-
-
-def make_file(path: Path) -> None:
-    path.write_text("kept")
-
-
-def make_dangling_link(path: Path) -> None:
-    path.symlink_to("nowhere")
-
-
-@pytest.mark.parametrize("make", [make_directory, make_file, make_dangling_link])
-def test_an_existing_out_is_refused_before_anything_is_read_or_written(
-    tmp_path: Path,
-    run: Run,
-    capsys: pytest.CaptureFixture[str],
-    make: Callable[[Path], None],
-) -> None:
-    """The files to train on do not even exist here: whoever reads them first says so."""
-    out = tmp_path / "model"
-    make(out)
-    before = sorted(tmp_path.rglob("*"))
-    code = run("train", "--ratings", "no.csv", "--items", "no.csv", "--out", out)
-    shown = capsys.readouterr()
-    expected = f"'--out': it must be a directory that does not exist yet, got '{out}'"
-    assert (code, shown.out) == (2, "")
-    assert shown.err.splitlines()[-1] == f"Error: Invalid value for {expected}"
-    assert before == sorted(tmp_path.rglob("*"))
-
-
-def test_a_log_of_a_training_has_a_line_for_each_part(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ratings, items = movielens_csv(tmp_path)
-    files = ("--ratings", ratings, "--items", items, "--out", tmp_path / "model")
-    assert not run("train", *files, "--min-ratings", 2)
-    lines = capsys.readouterr().err.splitlines()
-    parts = [line.partition(" s  ")[2] for line in lines if " s  " in line]
-    assert parts == [
+    assert not train()
+    out, err = capsys.readouterr()
+    model = artifact.load(tmp_path / "model")
+    assert [item.label for item in model.catalog.items] == LABELS
+    assert model.card.source == "ratings of fewer than 100 people"
+    assert f"{len(RATINGS)} by 12 people of 8 items" in out
+    assert str(tmp_path / "model") in out
+    assert "left out" not in err
+    median, widest = model.card.median_distance, float(model.card.space.diameter)
+    assert f"in ratings: {median:g} the median of two people, {widest:.2f} the farthest" in out
+    assert f"0.8, {0.8 * median:.3g}, {0.8 * widest:.3g};" in out
+    steps = [line.partition(" s  ")[2] for line in err.splitlines() if " s  " in line]
+    assert steps == [
         "training: item vectors",
         "training: signal directions and the space",
         "training: the shared slate",
@@ -197,45 +80,109 @@ def test_a_log_of_a_training_has_a_line_for_each_part(
     ]
 
 
-def test_what_cannot_be_trained_on_leaves_no_model(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+def test_the_options_reach_the_model(tmp_path: Path, train: Run) -> None:
+    assert not train("-k", 5, "--min-ratings", 4, "--like-from", 3.5)
+    training = artifact.load(tmp_path / "model").training
+    assert training == replace(training, k=5, min_ratings=4, like_from=3.5)
+
+
+@pytest.mark.slow
+def test_the_same_ratings_make_the_same_bytes(tmp_path: Path, train: Run) -> None:
+    """In another process too, so that nothing of this one's state is in them."""
+    assert not train()
+    files = ["--ratings", "ratings.csv", "--items", "movies.csv", "--out", "elsewhere"]
+    elsewhere = [sys.executable, "-m", "askew_server", "train", *files, "--min-ratings", "2"]
+    subprocess.run(elsewhere, check=True, capture_output=True, cwd=tmp_path)
+    for file in sorted((tmp_path / "model").iterdir()):
+        assert file.read_bytes() == (tmp_path / "elsewhere" / file.name).read_bytes()
+
+
+def test_an_update_keeps_the_space_and_tells_what_changed(
+    tmp_path: Path, run: Run, train: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ratings, items = movielens_csv(tmp_path)
+    old, new, ratings = tmp_path / "model", tmp_path / "model-2", tmp_path / "ratings.csv"
+    assert not train()
+    lines = [line for line in ratings.read_text().splitlines() if line.split(",")[1] != "1"]
+    more = [f"{person},99,{5 - person % 2},0" for person in range(12)]
+    ratings.write_text("\n".join([*lines, *more]) + "\n")
+    files = ("--ratings", ratings, "--items", tmp_path / "movies.csv", "--out", new)
+    assert not run("update", "--model", old, *files)
+    assert "items      1 new, 1 dropped" in capsys.readouterr().out
+    before, after = artifact.load(old), artifact.load(new)
+    assert before.card.space.version == after.card.space.version
+    assert before.card.catalog_version != after.card.catalog_version
+
+
+def test_bad_rows_are_counted_and_shown_with_line_and_reason(
+    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a file of which more rows are bad is refused, unless the operator takes it as it is."""
+    ratings, items = tmp_path / "ratings.csv", tmp_path / "movies.csv"
+    n_lines = len(ratings.read_text().splitlines())
+    with ratings.open("a") as file:
+        file.write("100,1,lots,0\n100,1\n,1,5,0\n")
+    with items.open("a") as file:
+        file.write("9,,Drama\n")
+    assert train() == 1
+    assert "--max-bad-rows names another share" in capsys.readouterr().err
+    assert not train("--max-bad-rows", 0.2)
+    out, err = capsys.readouterr()
+    assert f"{len(RATINGS)} by 12 people of 8 items" in out
+    assert f"3 rows of {ratings} left out:\n" in err
+    assert f"  1: rating must be a finite number (line {n_lines + 1})\n" in err
+    assert f"  1: a row must have 4 fields separated by ',' (line {n_lines + 2})\n" in err
+    assert f"(line {n_lines + 3})" in err
+    assert f"1 rows of {items} left out:\n  1: title must be 1 to 500 characters" in err
+
+
+TAKEN: dict[str, Callable[[Path], object]] = {
+    "a folder": lambda path: (path / "kept").mkdir(parents=True),
+    "a file": lambda path: path.write_text("kept"),
+    "a link to nothing": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_an_existing_out_is_refused_before_anything_is_read_or_written(
+    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """The files to train on do not even exist here: whoever reads them first says so."""
     out = tmp_path / "model"
-    code = run("train", "--ratings", ratings, "--items", items, "--out", out)
-    last = capsys.readouterr().err.splitlines()[-1]
-    expected = (
-        1,
-        "askew-server: 12 people and 0 items with at least 20 ratings do not make 4 dimensions",
-        False,
+    TAKEN[kind](out)
+    before = sorted(tmp_path.rglob("*"))
+    assert train(ratings="no.csv", items="no.csv") == USAGE
+    shown = capsys.readouterr()
+    reason = f"'--out': it must be a directory that does not exist yet, got '{out}'"
+    assert shown.out == ""
+    assert shown.err.splitlines()[-1] == f"Error: Invalid value for {reason}"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_cannot_be_trained_on_leaves_no_model(
+    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train("--min-ratings", 20) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "askew-server: 12 people and 0 items with at least 20 ratings do not make 4 dimensions"
     )
-    assert expected == (code, last, out.exists())
+    assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("option", ["--ratings", "--items", "--out"])
+@pytest.mark.parametrize("option", ["ratings", "items", "out"])
 @pytest.mark.parametrize("name", ["missing/file", "x" * 300], ids=["missing", "a long name"])
 def test_a_path_that_is_no_use_is_one_line_and_exit_code_1(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], option: str, name: str
+    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], option: str, name: str
 ) -> None:
-    ratings, items = movielens_csv(tmp_path)
     (tmp_path / "missing").write_text("a file, so that nothing can be below it")
-    files = {"--ratings": ratings, "--items": items, "--out": tmp_path / "model"}
-    files[option] = tmp_path / name
-    arguments = [part for pair in files.items() for part in pair]
-    code = run("train", *arguments, "--min-ratings", 2)
-    last = capsys.readouterr().err.splitlines()[-1]
-    expected = (1, "askew-server")
-    assert expected == (code, last.partition(":")[0])
+    assert train(**{option: tmp_path / name}) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith("askew-server: ")
 
 
 @pytest.mark.parametrize("option", ["-k", "--min-ratings"])
-def test_an_option_out_of_range_is_one_line_and_exit_code_1_or_2(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], option: str
+def test_an_option_out_of_range_is_named(
+    train: Run, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
-    ratings, items = movielens_csv(tmp_path)
-    files = ("--ratings", ratings, "--items", items, "--out", tmp_path / "model")
-    code = run("train", *files, option, -1)
-    assert code in (1, 2)
+    assert train(option, -1) in (1, USAGE)
     assert option.strip("-").replace("-", "_") in capsys.readouterr().err.replace("-", "_")
 
 
@@ -246,20 +193,19 @@ def test_an_option_out_of_range_is_one_line_and_exit_code_1_or_2(
 def test_serving_no_model_or_two_is_a_usage_error(
     run: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    code = run("serve", *arguments)
-    shown = capsys.readouterr().err
-    assert code == USAGE
-    assert "name one model to serve: --model DIR, --models FOLDER or --demo" in shown
+    assert run("serve", *arguments) == USAGE
+    reason = "name one model to serve: --model DIR, --models FOLDER or --demo"
+    assert reason in capsys.readouterr().err
 
 
 def test_serving_a_model_that_is_not_there_is_one_line_and_exit_code_1(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = run("serve", "--model", tmp_path / "nowhere", "--port", 0)
-    lines = capsys.readouterr().err.splitlines()
-    card = tmp_path / "nowhere" / "manifest.json"
-    expected = [f"askew-server: {card} cannot be read: No such file or directory"]
-    assert (1, expected) == (code, lines)
+    assert run("serve", "--model", tmp_path / "nowhere", "--port", 0) == 1
+    manifest = tmp_path / "nowhere" / "manifest.json"
+    assert capsys.readouterr().err.splitlines() == [
+        f"askew-server: {manifest} cannot be read: No such file or directory"
+    ]
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 70_000])
@@ -362,8 +308,7 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
         port = taken.getsockname()[1]
         server = start("--port", port)
         out, err = server.communicate(timeout=PATIENCE)
-    expected = (1, "", 1)
-    assert expected == (server.returncode, out, len(err.splitlines())), err
+    assert (server.returncode, out) == (1, "")
     assert err == (
         f"askew-server: cannot listen on 127.0.0.1:{port}: the port is taken by another program; "
         "--port names another\n"
@@ -384,4 +329,4 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
     of_both = (serve._SETTINGS, serve_releases._SETTINGS)
-    assert [each.configuration(None, {}).server.port for each in of_both] == [7571, 7575]
+    assert [settings.configuration(None, {}).server.port for settings in of_both] == [7571, 7575]

@@ -50,11 +50,11 @@ def test_a_category_of_few_words_has_them_on_the_card_and_others_have_none() -> 
     column = cafes().columns[0]
     kind, live = ATTRIBUTES[0], replace(ATTRIBUTES[0], live=True)
     price = Numbers(np.array([2.5], np.float32))
-    found = with_words((kind, live, ATTRIBUTES[1]), (column, column, price))
-    assert [each.words for each in found] == [("cake", "tea"), (), ()]
+    shown = with_words((kind, live, ATTRIBUTES[1]), (column, column, price))
+    assert [attribute.words for attribute in shown] == [("cake", "tea"), (), ()]
     many = Words(np.arange(65, dtype=np.int32), tuple(f"w{n:02}" for n in range(65)))
     few = Words(np.arange(64, dtype=np.int32), many.vocabulary)
-    assert [len(each.words) for each in with_words((kind, kind), (many, few))] == [0, 64]
+    assert [len(attribute.words) for attribute in with_words((kind, kind), (many, few))] == [0, 64]
 
 
 def test_items_come_back_in_any_order_and_as_often_as_they_are_asked_for() -> None:
@@ -87,16 +87,13 @@ def test_a_number_is_the_shortest_that_is_its_float32() -> None:
 def test_live_values_are_swapped_and_nothing_else_is_copied() -> None:
     before = cafes()
     after = before.with_live({"open": Flags(np.array([0, 0, 0], np.int8))})
-    assert [each.values[2] for each in after.listings(range(3))] == [False] * 3
+    assert [item.values[2] for item in after.listings(range(3))] == [False] * 3
     assert before.listings([0])[0].values[2] is True
     assert after.coordinates is before.coordinates
     with pytest.raises(ParameterError, match="live must be one of open"):
         before.with_live({"price": Numbers(np.zeros(3, np.float32))})
-
-
-def test_a_column_of_another_length_is_refused() -> None:
     with pytest.raises(DimensionMismatch):
-        cafes().with_live({"open": Flags(np.array([0], np.int8))})
+        before.with_live({"open": Flags(np.array([0], np.int8))})
 
 
 # -- decimals ------------------------------------------------------------------------------------
@@ -108,7 +105,7 @@ def test_a_column_of_another_length_is_refused() -> None:
 @example(np.array([262_144.09375], np.float32))  # .1 is as near as it is stored
 @example(np.array([np.nan, 0.1], np.float32))
 def test_by_the_digits_that_numpy_writes(stored: np.ndarray) -> None:
-    assert list(map(repr, decimals(stored))) == [repr(float(str(each))) for each in stored]
+    assert list(map(repr, decimals(stored))) == [repr(float(str(number))) for number in stored]
 
 
 def test_every_price_to_a_cent_is_itself() -> None:

@@ -35,28 +35,26 @@ Arrays = dict[str, NDArray[Any]]
 Change = Callable[[Arrays], object]
 
 
-def same(a: MetricModel, b: MetricModel) -> bool:
-    return a.card == b.card and all(
-        a.collections[n].listings(range(len(a.collections[n])))
-        == b.collections[n].listings(range(len(b.collections[n])))
-        for n in a.collections
-    )
-
-
-def read_all(directory: Path) -> None:
-    artifact.load(directory)
-    artifact.read_keys(directory, 0)
+def shown(model: MetricModel) -> object:
+    """The card, and all that replies may say of the items."""
+    parts = model.collections.items()
+    return model.card, {name: part.listings(range(len(part))) for name, part in parts}
 
 
 def reason(directory: Path) -> str:
-    with pytest.raises(ArtifactError) as caught:
+    """Why it is refused."""
+    try:
         artifact.load(directory)
-    return str(caught.value)
+        artifact.read_keys(directory, 0)
+    except ArtifactError as refusal:
+        return str(refusal)
+    pytest.fail("it was read")
 
 
 def forge(directory: Path, name: str, change: Callable[[Arrays], object]) -> None:
     """What somebody who can write the directory could do: arrays and every digest anew."""
-    arrays = {each: array.copy() for each, array in decode((directory / name).read_bytes()).items()}
+    stored = decode((directory / name).read_bytes())
+    arrays = {array_name: array.copy() for array_name, array in stored.items()}
     change(arrays)
     put_file(directory, name, encode(arrays))
 
@@ -76,24 +74,15 @@ def sign(directory: Path, fields: dict[str, Any]) -> None:
 
 
 def test_a_saved_model_is_the_model_that_is_loaded(directory: Path) -> None:
-    loaded, made = artifact.load(directory), small_map()
-    assert same(loaded, made)
+    """Also by what loads models of tastes, and on an axis."""
+    loaded, model = artifact.load(directory), small_map()
+    assert shown(loaded) == shown(model) == shown(load_either(directory))  # type: ignore[arg-type]
     assert loaded.towns is not None
-    assert made.towns is not None
-    np.testing.assert_array_equal(loaded.towns.people, made.towns.people)
-    np.testing.assert_array_equal(
-        loaded.collections["cafes"].coordinates, made.collections["cafes"].coordinates
-    )
-
-
-def test_a_model_on_an_axis_is_loaded(tmp_path: Path) -> None:
+    assert model.towns is not None
+    np.testing.assert_array_equal(loaded.towns.people, model.towns.people)
     line = model_of(DAY, [posts(DAY)], rule=MetricRuleKind.NEAREST)
-    artifact.save(line, tmp_path / "line")
-    assert same(line, artifact.load(tmp_path / "line"))
-
-
-def test_what_loads_a_model_of_tastes_loads_collections_too(directory: Path) -> None:
-    assert same(small_map(), load_either(directory))  # type: ignore[arg-type]
+    artifact.save(line, directory / "line")
+    assert shown(artifact.load(directory / "line")) == shown(line)
 
 
 def test_the_version_is_of_what_is_not_live() -> None:
@@ -104,34 +93,26 @@ def test_the_version_is_of_what_is_not_live() -> None:
 
 
 def test_keys_come_back_where_there_are_any(directory: Path) -> None:
-    found = artifact.read_keys(directory, 0)
-    assert found is not None
-    np.testing.assert_array_equal(found.lower, keys_of(30).lower)
+    keys = artifact.read_keys(directory, 0)
+    assert keys is not None
+    np.testing.assert_array_equal(keys, keys_of(30))
     assert artifact.read_keys(directory, 1) is None
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_byte_changed_anywhere_is_noticed(directory: Path, name: str) -> None:
+def test_a_byte_changed_a_file_cut_short_or_gone_is_noticed(directory: Path, name: str) -> None:
     """Planted bug: the digest of a file is not compared."""
     data = (directory / name).read_bytes()
     for place in range(0, len(data), max(1, len(data) // 60)):
         changed = bytearray(data)
         changed[place] ^= 1
         (directory / name).write_bytes(changed)
-        with pytest.raises(ArtifactError):
-            read_all(directory)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_cut_short_or_gone_is_refused(directory: Path, name: str) -> None:
-    data = (directory / name).read_bytes()
+        assert reason(directory)
     for size in (0, 7, len(data) // 2, len(data) - 1):
         (directory / name).write_bytes(data[:size])
-        with pytest.raises(ArtifactError):
-            read_all(directory)
+        assert reason(directory)
     (directory / name).unlink()
-    with pytest.raises(ArtifactError):
-        read_all(directory)
+    assert reason(directory)
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(
@@ -150,40 +131,34 @@ def put(name: str, at: int, value: object) -> Change:
     return change
 
 
-def made(name: str, make: Callable[[NDArray[Any]], NDArray[Any]], of: str = "") -> Change:
-    """An array is what is made of it, or of another one."""
-    return lambda arrays: arrays.update({name: make(arrays[of or name])})
+def by(name: str, change: Callable[[NDArray[Any]], NDArray[Any]], of: str = "") -> Change:
+    """An array is changed, or is what becomes of another one."""
+    return lambda arrays: arrays.update({name: change(arrays[of or name])})
+
+
+BROKEN = "the titles must be printable"
 
 
 FORGED: dict[str, tuple[Change, str]] = {
     "outside": (put("coordinates", 3, (13.4, 52.5)), "positions outside"),
     "nowhere": (put("coordinates", 3, np.nan), "positions outside"),
-    "overlapping ends": (
-        made("title_ends", lambda ends: ends[[0, 0, *range(2, 30)]]),
-        "the titles must be printable",
-    ),
-    "ends beyond": (
-        made("title_ends", lambda ends: np.append(ends[:-1], ends[-1] + 1)),
-        "the titles must be printable",
-    ),
-    "a huge end": (put("title_ends", 0, 2**62), "the titles must be printable"),
-    "a control character": (put("titles", 0, 0x1B), "the titles must be printable"),
-    "not UTF-8": (put("titles", 0, 0xFF), "the titles must be printable"),
-    "within the cup of coffee": (
-        made("title_ends", lambda ends: np.append(ends[0] - 1, ends[1:])),
-        "the titles must be printable",
-    ),
+    "overlapping ends": (by("title_ends", lambda ends: ends[[0, 0, *range(2, 30)]]), BROKEN),
+    "ends beyond": (by("title_ends", lambda ends: np.append(ends[:-1], ends[-1] + 1)), BROKEN),
+    "a huge end": (put("title_ends", 0, 2**62), BROKEN),
+    "a control character": (put("titles", 0, 0x1B), BROKEN),
+    "not UTF-8": (put("titles", 0, 0xFF), BROKEN),
+    "within the cup": (by("title_ends", lambda ends: np.append(ends[0] - 1, ends[1:])), BROKEN),
     "an unknown code": (put("0.codes", 3, 2), "the column kind must be codes"),
     "a code below": (put("0.codes", 3, -2), "the column kind must be codes"),
     "infinite": (put("1.values", 3, np.inf), "the column price must be finite"),
     "half a flag": (put("3.values", 3, 2), "the column open must be flags"),
-    "another type": (made("1.values", lambda v: v.astype(np.float64)), "does not hold the arrays"),
-    "too few": (made("1.values", lambda v: v[:-1]), "no usable model"),
+    "another type": (by("1.values", lambda v: v.astype(np.float64)), "does not hold the arrays"),
+    "too few": (by("1.values", lambda v: v[:-1]), "no usable model"),
     "one axis more": (
-        made("coordinates", lambda c: np.column_stack([c, np.zeros(30)])),
+        by("coordinates", lambda c: np.column_stack([c, np.zeros(30)])),
         "positions outside",
     ),
-    "one array more": (made("5.values", np.copy, "1.values"), "does not hold the arrays"),
+    "one array more": (by("5.values", np.copy, "1.values"), "does not hold the arrays"),
     "another title": (put("titles", 0, ord("K")), "the version of a collection"),
 }
 

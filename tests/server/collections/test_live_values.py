@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import datetime
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
+from served_rows import rows_model
 from small_collections import cafes, small_map
 
 from askew.catalog.attributes import Flags, Numbers
+from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import ArtifactError, DataError
 from askew.protocol.collection import Collection
+from askew.protocol.modes import ServingMode
+from askew.wire.live_file import with_live_values
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
 from askew_server.collections.roles import KeyColumn
 from askew_server.retrieval.served import LiveValues
+from askew_server.retrieval.snapshot import SnapshotHolder
+from askew_server.serving.retrieval import RetrievalService
 from askew_server.taste.model import directory as folder
 
 
@@ -35,7 +41,7 @@ def with_all(value: int, collection: Collection) -> Collection:
 def seen(live: LiveValues) -> set[object]:
     """What replies would show."""
     collection = live._model.collections["cafes"]
-    return {each.values[3] for each in collection.listings(range(len(collection)))}
+    return {cafe.values[3] for cafe in collection.listings(range(len(collection)))}
 
 
 @pytest.fixture
@@ -78,47 +84,27 @@ def test_a_new_file_is_swapped_in_and_the_index_is_the_same(
     assert said == []
 
 
-def cut(data: bytes) -> bytes:
-    return data[:-1]
-
-
-def emptied(_: bytes) -> bytes:
-    return b""
-
-
-def changed(data: bytes) -> bytes:
-    return data[:-1] + bytes([data[-1] ^ 1])
-
-
-def altered(data: bytes) -> bytes:
-    arrays = {name: array.copy() for name, array in decode(data).items()}
-    arrays["3.values"][:] = 0
-    arrays["4.values"][3] = 5
-    return encode(arrays)
-
-
-def of_other_arrays(_: bytes) -> bytes:
-    return encode({"secret": np.zeros(3)})
-
-
-def of_another_catalog(data: bytes) -> bytes:
-    return encode({**decode(data), "version": np.zeros(16, np.uint8)})
-
-
-DAMAGES = [cut, emptied, changed, altered, of_other_arrays, of_another_catalog]
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[:-1],
+    "emptied": lambda _: b"",
+    "changed": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    "altered": lambda data: encode({**decode(data), "4.values": np.full(30, 5, np.float32)}),
+    "of other arrays": lambda _: encode({"secret": np.zeros(3)}),
+    "of another catalog": lambda d: encode({**decode(d), "version": np.zeros(16, np.uint8)}),
+}
 
 
 @pytest.mark.thin
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_bad_file_leaves_the_values_of_before_and_is_told_without_values(
-    live: LiveValues, directory: Path, said: list[str], damage: Callable[[bytes], bytes]
+    live: LiveValues, directory: Path, said: list[str], damage: str
 ) -> None:
     """Planted bug: the digest of live values is not compared."""
     path = live_path(directory, 0)
     write_live(path, with_all(1, cafes()))
     assert live.refresh(said.append)
     write_live(path, with_all(0, cafes()))
-    path.write_bytes(damage(path.read_bytes()))
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
     assert not live.refresh(said.append)
     assert seen(live) == {True}
     [line] = said
@@ -161,7 +147,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     with pytest.raises(ArtifactError, match="No space left"):
         write_live(path, with_all(0, cafes()))
     assert read_live(path, cafes())["open"].take(np.array([0])) == [True]
-    assert sorted(each.name for each in directory.glob(".*")) == []
+    assert not list(directory.glob(".*"))
 
 
 # -- from a file of keys --------------------------------------------------------------------------
@@ -172,14 +158,16 @@ def keyed(tmp_path: Path) -> Path:
     """Cafés with the keys c0, c1, ..."""
     keys = KeyColumn(["key"])
     keys.take([f"c{i}" for i in range(30)])
-    upper, lower = keys.digests().T
-    halves = artifact.Keys(upper.copy(), lower.copy())
-    artifact.save(small_map(), tmp_path / "keyed", {"cafes": halves})
+    artifact.save(small_map(), tmp_path / "keyed", {"cafes": keys.digests()})
     return tmp_path / "keyed"
 
 
-def update(directory: Path, file: Path, name: str = "cafes", *, strict: bool = False) -> LiveUpdate:
-    named = CollectionFile(name, file, datetime.date(2026, 11, 29))
+def update(
+    directory: Path, text: str, name: str = "cafes", *, file: str = "live.csv", strict: bool = False
+) -> LiveUpdate:
+    path = directory.parent / file
+    path.write_text(text)
+    named = CollectionFile(name, path, datetime.date(2026, 11, 29))
     return update_live(directory, named, strict=strict)
 
 
@@ -191,85 +179,84 @@ def values(directory: Path, item: int) -> tuple[object, ...]:
 
 def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Path) -> None:
     """Planted bug: what is not named becomes unknown."""
-    file = keyed.parent / "live.csv"
-    file.write_text("id,open,free\nc3,no,12\nc4,,\nc99,no,1\n")
-    done = update(keyed, file)
+    done = update(keyed, "id,open,free\nc3,no,12\nc4,,\nc99,no,1\n")
     assert (done.n_items, done.columns) == (2, ("open", "free"))
     assert done.omissions.lines == ("1: no item has its key (line 4)",)
     fixed = cafes()
     assert values(keyed, 3) == (*fixed.listings([3])[0].values[:3], False, 12.0)
     assert values(keyed, 4)[3:] == (None, None)
     assert values(keyed, 7) == fixed.listings([7])[0].values
-    file.write_text("key,free\nc3,13\nc7,2.5\nc7,3.5\n")
-    done = update(keyed, file)
+    done = update(keyed, "key,free\nc3,13\nc7,2.5\nc7,3.5\n")
     assert done.omissions.lines == ("1: its key stands on a later row again (line 3)",)
     assert values(keyed, 3)[3:] == (False, 13.0)
     assert values(keyed, 7)[3:] == (True, 3.5)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "strict", "reason"),
     [
-        ("open\nyes\n", "no column key or id"),
-        ("id,kind\nc1,tea\n", "no live column; those of cafes are: open, free"),
-        ("id,open\nc99,yes\n", "no row of it is usable: 1: no item has its key"),
-        ("id,open\n", "it has no rows"),
+        ("open\nyes\n", False, "no column key or id"),
+        ("id,kind\nc1,tea\n", False, "no live column; those of cafes are: open, free"),
+        ("id,open\nc99,yes\n", False, "no row of it is usable: 1: no item has its key"),
+        ("id,open\n", False, "it has no rows"),
+        ("id,open\nc1,yes\nc99,yes\n", True, "1: no item has its key"),
+        ("id,open\nc1,yes\nc2,maybe\n", True, "1: open must be a flag"),
     ],
 )
-def test_a_file_of_no_use_changes_nothing(keyed: Path, text: str, said: str) -> None:
-    file = keyed.parent / "live.csv"
-    file.write_text(text)
-    with pytest.raises(DataError, match=said):
-        update(keyed, file)
-    assert not live_path(keyed, 0).exists()
-
-
-@pytest.mark.parametrize(
-    ("row", "said"), [("c99,yes", "1: no item has its key"), ("c2,maybe", "1: open must be a flag")]
-)
-def test_strict_refuses_what_is_left_out_or_unknown(keyed: Path, row: str, said: str) -> None:
-    file = keyed.parent / "live.csv"
-    file.write_text(f"id,open\nc1,yes\n{row}\n")
-    with pytest.raises(DataError, match=said):
-        update(keyed, file, strict=True)
+def test_a_file_of_no_use_changes_nothing(
+    keyed: Path, text: str, strict: bool, reason: str
+) -> None:
+    with pytest.raises(DataError, match=reason):
+        update(keyed, text, strict=strict)
     assert not live_path(keyed, 0).exists()
 
 
 def test_a_new_value_that_cannot_be_read_is_unknown(keyed: Path) -> None:
     """The old one is out of date. Planted bug: it stays."""
-    file = keyed.parent / "live.csv"
-    file.write_text("id,open,free\nc3,maybe,4\n")
-    done = update(keyed, file)
+    done = update(keyed, "id,open,free\nc3,maybe,4\n")
     assert done.unknown.lines == ("1: open must be a flag, such as yes or no (line 2)",)
     assert values(keyed, 3)[3:] == (None, 4.0)
 
 
 def test_a_damaged_file_of_before_is_no_reason_to_lose_values(keyed: Path) -> None:
-    file = keyed.parent / "live.csv"
-    file.write_text("id,open\nc1,yes\n")
     live_path(keyed, 0).write_bytes(b"")
     with pytest.raises(ArtifactError):
-        update(keyed, file)
+        update(keyed, "id,open\nc1,yes\n")
 
 
 def test_a_collection_without_keys_says_so(keyed: Path) -> None:
     with pytest.raises(ArtifactError, match="posts was made without"):
-        update(keyed, keyed, "posts")
+        update(keyed, "", "posts")
     with pytest.raises(DataError, match="it has cafes, posts"):
-        update(keyed, keyed, "bars")
+        update(keyed, "", "bars")
 
 
 def test_two_updates_at_once_both_last(keyed: Path) -> None:
     """Planted bug: the lock is not taken, so one update forgets what the other wrote."""
 
     def one(item: int) -> None:
-        file = keyed.parent / f"live-{item}.csv"
-        file.write_text(f"id,free\nc{item},{item}\n")
-        update(keyed, file)
+        update(keyed, f"id,free\nc{item},{item}\n", file=f"live-{item}.csv")
 
-    threads = [threading.Thread(target=one, args=(item,)) for item in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(one, range(6)))
     assert [values(keyed, item)[4] for item in range(6)] == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_file_of_live_values_follows_each_swap(tmp_path: Path) -> None:
+    """Rows and their file stay. Planted bug: a file that is made once."""
+    artifact.save(rows_model(mode=ServingMode.HELD), tmp_path / "model")
+    model = artifact.load(tmp_path / "model")
+    live = LiveValues(tmp_path / "model", model)
+    holder = SnapshotHolder(live.snapshot)
+    service = RetrievalService(holder)
+    rows = service.catalog_file(FIRST, Part.WHOLE)
+    for value in (1, 0):
+        write_live(live_path(tmp_path / "model", 0), with_all(value, model.collections["cafes"]))
+        assert live.refresh(pytest.fail)
+        holder.swap(live.snapshot)
+        file = service.catalog_file(FIRST, Part.LIVE)
+        found = with_live_values(model.card, model.collections, file)["cafes"]
+        assert {tuple(each.values[3:]) for each in found.listings(range(300))} == {
+            (value == 1, value)
+        }
+        assert service.catalog_file(FIRST, Part.WHOLE) == rows

@@ -27,20 +27,20 @@ def wants_of(*pairs: tuple[Attribute, Column]) -> tuple[Want, ...]:
 
 
 def weight_of(wants: Iterable[Want]) -> float:
-    return sum(each.weight for each in wants)
+    return sum(want.weight for want in wants)
 
 
 def test_prices_flags_and_kinds_are_wanted_by_default() -> None:
     """Planted bug: weights by how many items have something, so that what is rare is forgotten."""
     wants = wants_of((KIND, TWO), (PRICE, PRICES), (TERRACE, SOME))
-    assert {each.attribute: each for each in wants}.keys() == {"price", "terrace", "kind"}
-    rates = [each for each in wants if not each.word]
-    assert [each.rate for each in rates] == pytest.approx([0.125, 0.31, 0.62, 1.25, 2.5], rel=0.05)
+    assert {want.attribute: want for want in wants}.keys() == {"price", "terrace", "kind"}
+    rates = [want for want in wants if not want.word]
+    assert [want.rate for want in rates] == pytest.approx([0.125, 0.31, 0.62, 1.25, 2.5], rel=0.05)
     assert weight_of(rates) == pytest.approx(0.15)
-    words = [each for each in wants if each.word]
-    named = [(each.attribute, each.word) for each in words]
+    words = [want for want in wants if want.word]
+    named = [(want.attribute, want.word) for want in words]
     assert named == [("terrace", "yes"), ("kind", "bar"), ("kind", "café")]
-    assert [each.weight for each in words] == pytest.approx([0.2 / 3] * 3)
+    assert [want.weight for want in words] == pytest.approx([0.2 / 3] * 3)
 
 
 @pytest.mark.parametrize(

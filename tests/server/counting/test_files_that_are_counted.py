@@ -33,6 +33,7 @@ from askew_server.counting.contract import LikesTask
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.likes import count_likes
 from askew_server.folders import PrivateFolder
+from askew_server.tables import text as text_files
 
 LOG = b"unit,item\np,a\nq,a\n"
 MORE = b"r,b\n"
@@ -96,8 +97,8 @@ def test_a_line_that_is_no_row_fails_nothing_and_takes_no_other_with_it(
 ) -> None:
     """Planted bugs: a long row refused, for which one person's event decides about an answer; its
     rest taken for rows."""
-    monkeypatch.setattr(tables, "LONGEST_ROW", 1 << 10)
-    monkeypatch.setattr(tables, "BLOCK", 1 << 8)
+    monkeypatch.setattr(text_files, "LONGEST_ROW", 1 << 10)
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 8)
     odd, broken, counted = LINES[line]
     asked = task(write(tmp_path / "log.csv", b"unit,item\np,a\n" + odd + b"q,a\n"))
     require_countable(engine, asked)
@@ -118,7 +119,7 @@ def test_torn_quotes_are_refused_before_the_charge_in_one_sentence(
     require_countable(engine, asked)
     with pytest.raises(DataError) as refused:
         engine.look_through(asked.events)
-    assert str(refused.value) == f"{path}: {tables.QUOTES}"
+    assert str(refused.value) == f"{path}: {text_files.QUOTES}"
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "txt", "txt.gz"])
@@ -437,7 +438,7 @@ def test_an_engine_that_is_closed_reads_no_log_to_its_end(
     engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that stops would wait for it: a copy is no statement that DuckDB ends."""
-    path, read = tmp_path / "log.csv", tables._Text._cut
+    path, read = tmp_path / "log.csv", text_files.Text._cut
     path.write_bytes(LOG + b"q,a\n" * (4 << 20))
     blocks = []
 
@@ -446,7 +447,7 @@ def test_an_engine_that_is_closed_reads_no_log_to_its_end(
         engine.close()
         return read(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tables._Text, "_cut", closed)
+    monkeypatch.setattr(text_files.Text, "_cut", closed)
     with pytest.raises(DataError, match="the engine was closed while a log was read"):
         engine.look_through(str(path))
     assert len(blocks) == 1

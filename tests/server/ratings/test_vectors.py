@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,42 +21,38 @@ NUMBERS = np.array([[0.5, -1.0, 2.0], [0.0, 0.25, 4.0], [1.0, 1.0, -8.0]], dtype
 KEYS = ("3", "20", "100")
 
 
-def npz(path: Path, **arrays: Any) -> Path:
-    np.savez(path / "v.npz", **arrays)
-    return path / "v.npz"
-
-
-def safetensors(path: Path, **arrays: NDArray[Any]) -> Path:
-    save_file(arrays, path / "v.safetensors")
-    return path / "v.safetensors"
-
-
-def parquet(path: Path, select: str) -> Path:
-    return write_parquet(path / "v.parquet", select)
+def written(folder: Path, content: str | dict[str, Any], *, tensors: bool = False) -> Path:
+    """A file of the rows of a query, or of arrays."""
+    if isinstance(content, str):
+        return write_parquet(folder / "v.parquet", content)
+    if tensors:
+        save_file(content, folder / "v.safetensors")
+        return folder / "v.safetensors"
+    np.savez(folder / "v.npz", **content)
+    return folder / "v.npz"
 
 
 LISTS = ", ".join(f"('{key}', {row})" for key, row in zip(KEYS, NUMBERS.tolist(), strict=True))
 TABLE = f"SELECT * FROM (VALUES {LISTS}) AS t(key, vector)"
+CODES = np.array([3, 20, 100])
 
 
 @pytest.mark.parametrize(
-    "write",
+    ("content", "tensors"),
     [
-        lambda path: npz(path, vectors=NUMBERS, keys=np.array(KEYS)),
-        lambda path: npz(path, vectors=NUMBERS.astype(np.float64), keys=np.array([3, 20, 100])),
-        lambda path: safetensors(path, vectors=NUMBERS, keys=np.array([3, 20, 100])),
-        lambda path: safetensors(
-            path, vectors=NUMBERS.astype(np.float16), keys=np.array([3, 20, 100], dtype=np.uint16)
-        ),
-        lambda path: parquet(path, TABLE),
-        lambda path: parquet(path, f"SELECT key, vector::FLOAT[3] AS vector FROM ({TABLE})"),
-        lambda path: parquet(path, f"SELECT key::BIGINT AS key, vector FROM ({TABLE})"),
+        ({"vectors": NUMBERS, "keys": np.array(KEYS)}, False),
+        ({"vectors": NUMBERS.astype(np.float64), "keys": CODES}, False),
+        ({"vectors": NUMBERS, "keys": CODES}, True),
+        ({"vectors": NUMBERS.astype(np.float16), "keys": CODES.astype(np.uint16)}, True),
+        (TABLE, False),
+        (f"SELECT key, vector::FLOAT[3] AS vector FROM ({TABLE})", False),
+        (f"SELECT key::BIGINT AS key, vector FROM ({TABLE})", False),
     ],
 )
 def test_the_same_vectors_read_the_same_from_every_format(
-    write: Callable[[Path], Path], tmp_path: Path
+    tmp_path: Path, content: str | dict[str, Any], tensors: bool
 ) -> None:
-    vectors = read_vectors(write(tmp_path))
+    vectors = read_vectors(written(tmp_path, content, tensors=tensors))
     assert vectors.keys == KEYS
     assert vectors.numbers.dtype == np.float64
     np.testing.assert_array_equal(vectors.numbers, NUMBERS)
@@ -65,88 +60,66 @@ def test_the_same_vectors_read_the_same_from_every_format(
 
 def test_rows_of_a_large_parquet_file_stay_in_order(tmp_path: Path) -> None:
     count = 150_000  # more than one group of rows
-    path = parquet(tmp_path, f"SELECT i AS key, [i, 1.5] AS vector FROM range({count}) AS t(i)")
+    path = written(tmp_path, f"SELECT i AS key, [i, 1.5] AS vector FROM range({count}) AS t(i)")
     vectors = read_vectors(path)
     assert vectors.keys == tuple(map(str, range(count)))
     np.testing.assert_array_equal(vectors.numbers[:, 0], np.arange(count))
 
 
 def test_keys_are_optional(tmp_path: Path) -> None:
-    assert read_vectors(npz(tmp_path, vectors=NUMBERS)).keys is None
+    assert read_vectors(written(tmp_path, {"vectors": NUMBERS})).keys is None
 
 
 def wide(n: int) -> NDArray[np.float32]:
     return np.ones((2, n), dtype=np.float32)
 
 
-def with_nan() -> NDArray[np.float32]:
-    bad = NUMBERS.copy()
-    bad[1, 2] = np.nan
-    return bad
-
-
-BAD = {
-    "text": (lambda path: npz(path, vectors=np.array([["a", "b"]])), "floating-point numbers"),
-    "whole numbers": (lambda path: npz(path, vectors=np.ones((2, 2), np.int8)), "not int8"),
-    "one dimension": (lambda path: npz(path, vectors=NUMBERS[0]), "table of 2 rows or more"),
-    "one row": (lambda path: npz(path, vectors=NUMBERS[:1]), "table of 2 rows or more"),
-    "no numbers": (lambda path: npz(path, vectors=wide(0)), "vectors of 0 numbers"),
-    "too wide": (lambda path: npz(path, vectors=wide(257)), "of 257 numbers, and devices hold"),
-    "nan": (lambda path: npz(path, vectors=with_nan()), "1 vectors are not finite.* row 2"),
-    "nan by key": (
-        lambda path: npz(path, vectors=with_nan(), keys=np.array(KEYS)),
-        "not finite.* of '20'",
-    ),
-    "zero": (lambda path: npz(path, vectors=0 * NUMBERS), "all vectors are zero"),
-    "keys of another length": (
-        lambda path: npz(path, vectors=NUMBERS, keys=np.arange(2)),
-        "2 keys for 3 vectors",
-    ),
-    "a key twice": (
-        lambda path: npz(path, vectors=NUMBERS, keys=np.array([7, 8, 7])),
-        "key '7' is there 2 times",
-    ),
-    "keys of floats": (lambda path: npz(path, vectors=NUMBERS, keys=np.ones(3)), "whole number"),
-    "other arrays": (lambda path: npz(path, embeddings=NUMBERS), "no vectors in it"),
-    "objects": (
-        lambda path: npz(path, vectors=np.array([[1, None]], dtype=object)),
-        "cannot be read as npz",
-    ),
-    "other tensors": (lambda path: safetensors(path, weight=NUMBERS), "no vectors in it"),
-    "ragged lists": (
-        lambda path: parquet(path, "SELECT unnest([[1.5], [1.5, 2.5]]) AS vector"),
-        "all of one length",
-    ),
-    "a null list": (
-        lambda path: parquet(path, "SELECT unnest([[1.5], NULL]) AS vector"),
-        "all of one length",
-    ),
+NAN = NUMBERS.copy()
+NAN[1, 2] = np.nan
+BAD: dict[str, tuple[str | dict[str, Any], str]] = {
+    "text": ({"vectors": np.array([["a", "b"]])}, "floating-point numbers"),
+    "whole numbers": ({"vectors": np.ones((2, 2), np.int8)}, "not int8"),
+    "one dimension": ({"vectors": NUMBERS[0]}, "table of 2 rows or more"),
+    "one row": ({"vectors": NUMBERS[:1]}, "table of 2 rows or more"),
+    "no numbers": ({"vectors": wide(0)}, "vectors of 0 numbers"),
+    "too wide": ({"vectors": wide(257)}, "of 257 numbers, and devices hold"),
+    "nan": ({"vectors": NAN}, "1 vectors are not finite.* row 2"),
+    "nan by key": ({"vectors": NAN, "keys": np.array(KEYS)}, "not finite.* of '20'"),
+    "zero": ({"vectors": 0 * NUMBERS}, "all vectors are zero"),
+    "too few keys": ({"vectors": NUMBERS, "keys": np.arange(2)}, "2 keys for 3 vectors"),
+    "a key twice": ({"vectors": NUMBERS, "keys": np.array([7, 8, 7])}, "key '7' is there 2 times"),
+    "keys of floats": ({"vectors": NUMBERS, "keys": np.ones(3)}, "whole number"),
+    "other arrays": ({"embeddings": NUMBERS}, "no vectors in it"),
+    "objects": ({"vectors": np.array([[1, None]], dtype=object)}, "cannot be read as npz"),
+    "ragged lists": ("SELECT unnest([[1.5], [1.5, 2.5]]) AS vector", "all of one length"),
+    "a null list": ("SELECT unnest([[1.5], NULL]) AS vector", "all of one length"),
     "a null number": (
-        lambda path: parquet(path, "SELECT unnest([[1.5, 2.5], [1.5, NULL]]) AS vector"),
+        "SELECT unnest([[1.5, 2.5], [1.5, NULL]]) AS vector",
         "1 vectors are not finite.* row 2",
     ),
     "a null key": (
-        lambda path: parquet(path, "SELECT unnest(['a', NULL]) AS key, [1.5] AS vector"),
+        "SELECT unnest(['a', NULL]) AS key, [1.5] AS vector",
         "vector in row 2 has no key",
     ),
-    "no lists": (lambda path: parquet(path, "SELECT 1 AS vector"), "it cannot be read"),
-    "no column": (lambda path: parquet(path, "SELECT 1 AS x"), "no vectors in it"),
-    "no rows": (
-        lambda path: parquet(path, "SELECT [1.5] AS vector WHERE false"),
-        "all of one length",
-    ),
+    "no lists": ("SELECT 1 AS vector", "it cannot be read"),
+    "no column": ("SELECT 1 AS x", "no vectors in it"),
+    "no rows": ("SELECT [1.5] AS vector WHERE false", "all of one length"),
 }
 
 
-@pytest.mark.parametrize(("write", "reason"), BAD.values(), ids=BAD)
-def test_what_devices_cannot_hold_is_refused_in_one_line(
-    write: Callable[[Path], Path], reason: str, tmp_path: Path
-) -> None:
-    path = write(tmp_path)
+@pytest.mark.parametrize("case", BAD)
+def test_what_devices_cannot_hold_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
+    content, reason = BAD[case]
+    path = written(tmp_path, content)
     with pytest.raises(DataError, match=reason) as refusal:
         read_vectors(path)
     assert str(refusal.value).startswith(f"{path}: ")
     assert "\n" not in str(refusal.value)
+
+
+def test_tensors_of_another_name_are_no_vectors(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no vectors in it"):
+        read_vectors(written(tmp_path, {"weight": NUMBERS}, tensors=True))
 
 
 @pytest.mark.parametrize("name", ["v.npz", "v.safetensors", "v.parquet"])
@@ -185,7 +158,7 @@ def test_repeated_values_that_unpack_to_large_ones_are_refused(
 ) -> None:
     """Planted bug: only the bytes on the disk, or those of different values, are counted."""
     monkeypatch.setattr(vector_files, "LARGEST", 1 << 20)
-    path = parquet(tmp_path, "SELECT [1.5, 1.5] AS vector FROM range(100_000)")
+    path = written(tmp_path, "SELECT [1.5, 1.5] AS vector FROM range(100_000)")
     assert path.stat().st_size < 1 << 16
     with pytest.raises(DataError, match="at most 1,048,576 bytes"):
         read_vectors(path)

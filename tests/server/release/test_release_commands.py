@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
@@ -26,13 +27,17 @@ from server.release.typed import (
     spent,
 )
 
+from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
+from askew_server.cli import serve_releases
 from askew_server.cli.options import refuse_password
 from askew_server.ledger import ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader
+from askew_server.release import job
 
 PATIENCE = 120  # seconds; only a hang waits for it
 CANARY = "canary-17"
+ANALYSTS = (*("serve-releases", "--tokens", "t", "--dataset", "films"), "--events", "log.csv")
 NO_GRANT = (
     *("ledger", "grant", "--dataset", "films", "ada", "--outputs", 1),
     *("--questions", 1, "--epsilon", 0, "--delta", "1e-9"),
@@ -144,6 +149,7 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         ("releases", "show", "0"),
         ("serve-releases", "--tokens", "tokens"),
         ("serve-releases", "--events", "log.csv"),
+        (*ANALYSTS, "--encoding", "klingon"),
         ("serve", "--demo", "--popularity", "1"),
     ],
 )
@@ -654,3 +660,24 @@ def test_a_dry_run_on_a_ledger_that_is_refused_says_so(
     (opened / "askew-ledger.sqlite").write_bytes(backup)
     assert run(*KNOWN, "--dry-run") == FAILED
     assert "the budget allows it" not in capsys.readouterr().out
+
+
+def test_analysts_are_answered_from_a_log_in_its_own_encoding(
+    opened: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: lines that are no UTF-8 are left out, and nobody is told."""
+    monkeypatch.setattr(job, "FIRST_MOMENT", 0.01)
+    log = opened / "log.csv"
+    log.write_bytes(log.read_bytes().replace(b"film 0\n", b"film \xe9\n"))
+    grant = ("--outputs", 1, "--questions", 1, "--epsilon", 20, "--delta", "1e-8")
+    assert run("ledger", "grant", "ada", "--dataset", "films", *grant) == 0
+    analysts = {"tokens": "tokens", "dataset": "films", "events": "log.csv"}
+    flags = {f"analysts_{name}": value for name, value in analysts.items()}
+    latin = flags | {"analysts_encoding": "iso-8859-1"}
+    chosen = serve_releases._SETTINGS.configuration(None, latin)
+    place = serve_releases._place(chosen)
+    with ExitStack() as stack:
+        offered = serve_releases._offered(place, chosen.analysts)
+        desk = serve_releases._desk(stack, place, "films", offered)
+        answer, _ = desk.top_k("ada", TopKQuestion("films", 1, "key"))
+    assert release_from_bytes(answer).items == ("film \xe9",)

@@ -25,6 +25,7 @@ from askew_server.counting import CountingTask, count_top
 from askew_server.counting.contract import LikesTask
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.likes import columns_of_ratings, count_likes
+from askew_server.tables import text as text_files
 
 KEY = bytes(range(32))
 Row = tuple[str, str, str]
@@ -40,20 +41,20 @@ def zstd(data: bytes) -> bytes:
 def text_of(between: str, *, head: bool = True, end: str = "\n") -> Callable[..., bytes]:
     """Lines as they are written by who escapes nothing."""
 
-    def made(rows: Sequence[Row], lines: Sequence[bytes]) -> bytes:
+    def lines_of(rows: Sequence[Row], lines: Sequence[bytes]) -> bytes:
         wide = rows if head else [(*row, "0") for row in rows]
         own = [between.join(row).encode() for row in ([COLUMNS] if head else []) + list(wide)]
         middle = len(own) // 2
         return b"".join(line + end.encode() for line in [*own[:middle], *lines, *own[middle:]])
 
-    return made
+    return lines_of
 
 
 FORMATS: dict[str, Callable[..., bytes]] = {
     "log.csv": text_of(","),
     "windows.csv": text_of(",", end="\r\n"),
-    "log.csv.gz": lambda *given: gzip.compress(text_of(",")(*given)),
-    "log.csv.zst": lambda *given: zstd(text_of(",")(*given)),
+    "log.csv.gz": lambda *rows: gzip.compress(text_of(",")(*rows)),
+    "log.csv.zst": lambda *rows: zstd(text_of(",")(*rows)),
     "log.tsv": text_of("\t"),
     "log.txt": text_of(";"),
     "folder/part.csv": text_of(","),
@@ -82,15 +83,15 @@ def written(folder: Path, name: str, data: bytes) -> Path:
 def others_in(name: Path) -> list[Row] | None:
     """The rows of all but m; None where they are refused in the one sentence."""
     table = tables.open_table(name, encoding="utf-8", log=True)
-    found: list[Row] = []
+    rows: list[Row] = []
     try:
         for batch in table.batches(COLUMNS, table.omissions()):
-            found += zip(*[column.to_pylist() for column in batch.texts], strict=True)
+            rows += zip(*[column.to_pylist() for column in batch.texts], strict=True)
     except DataError as refusal:
-        if str(refusal).endswith(f": {tables.QUOTES}"):
+        if str(refusal).endswith(f": {text_files.QUOTES}"):
             return None
         raise
-    return [row for row in found if row[0] != "m"]
+    return [row for row in rows if row[0] != "m"]
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
@@ -102,12 +103,12 @@ def test_any_lines_of_one_person_leave_the_rows_of_others_or_refuse_the_file(
     """Planted bugs: a lone return ends a row; text after a closing quote is read on."""
     path = written(tmp_path, name, FORMATS[name](OTHERS, [begun(name) + line for line in hostile]))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tables, "BLOCK", block)
-        found = others_in(path)
-        if found is None:
+        patched.setattr(text_files, "BLOCK", block)
+        rows = others_in(path)
+        if rows is None:
             assert b'"' in b"".join(hostile)
         else:
-            assert found == OTHERS
+            assert rows == OTHERS
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -199,7 +200,7 @@ def test_every_cut_of_a_line_is_judged_by_itself(tmp_path: Path) -> None:
         for characters in itertools.product('x,"\r', repeat=size):
             line = "".join(characters).encode()
             path = written(tmp_path, "log.csv", FORMATS["log.csv"](OTHERS, [b"m," + line]))
-            found = others_in(path)
-            assert found in (OTHERS, None)
-            kept += found is not None
+            rows = others_in(path)
+            assert rows in (OTHERS, None)
+            kept += rows is not None
     assert kept > 150

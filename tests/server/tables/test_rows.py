@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from askew.errors import DataError
 from askew_server import tables
+from askew_server.tables import text as text_files
 
 COLUMNS = ("user", "item", "rating")
 Rows = list[tuple[int, tuple[str, ...]]]
@@ -19,16 +20,16 @@ Rows = list[tuple[int, tuple[str, ...]]]
 def rows_of(name: Path, columns: Sequence[str] = COLUMNS, **how: object) -> Rows:
     """The rows with their numbers, as they are read."""
     table = tables.open_table(name, **how)  # type: ignore[arg-type]
-    found: Rows = []
+    rows: Rows = []
     for batch in table.batches(columns, table.omissions()):
         texts = zip(*[column.to_pylist() for column in batch.texts], strict=True)
-        found += zip(batch.rows.tolist(), texts, strict=True)
-    return found
+        rows += zip(batch.rows.tolist(), texts, strict=True)
+    return rows
 
 
 def by_the_book(text: str, n_fields: int) -> Rows | None:
     """The same, character by character; None where quotes are torn."""
-    found: Rows = []
+    rows: Rows = []
     line, at = 1, 0
     while at < len(text):
         row, begun = [], line
@@ -44,7 +45,7 @@ def by_the_book(text: str, n_fields: int) -> Rows | None:
                 if text[at : at + 1] not in (",", "\n") and text[at : at + 2] != "\r\n":
                     return None
             else:
-                ends = [each for each in (text.find(",", at), text.find("\n", at)) if each >= 0]
+                ends = [end for end in (text.find(",", at), text.find("\n", at)) if end >= 0]
                 end = min(ends)
                 value, at = text[at:end], end
                 if text[at] == "\n":
@@ -57,8 +58,8 @@ def by_the_book(text: str, n_fields: int) -> Rows | None:
         line = 1 + text.count("\n", 0, at)
         is_bad = "\0" in "".join(row) or len(row) != n_fields
         if begun > 1 and row != [""] and not is_bad:
-            found.append((begun, tuple(row)))
-    return found
+            rows.append((begun, tuple(row)))
+    return rows
 
 
 _FIELDS = st.text(alphabet='ab1,"\r\n\x1a0\0é\ufeff', max_size=6)
@@ -80,7 +81,7 @@ def test_any_text_is_cut_as_rfc_4180_says_whatever_the_blocks(
     wanted = by_the_book(text, 3)
     for size in (block, 1 << 20):
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(tables, "BLOCK", size)
+            patched.setattr(text_files, "BLOCK", size)
             if wanted is None:
                 with pytest.raises(DataError, match="a quote is not closed, or text follows"):
                     rows_of(path)

@@ -29,7 +29,7 @@ _AGAIN: Final = " r tries again, Alt+R while you type."
 
 
 def typed(binding: Binding) -> tuple[Binding, Binding]:
-    """A key that is text where something is typed, and the same key with Alt, which never is."""
+    """Return a key that is text in a field, and the same key with Alt, which never is."""
     shown = binding.key_display or binding.key
     alt = replace(binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}", id=None)
     return replace(binding, key_display=shown), alt
@@ -45,7 +45,7 @@ class FrameScreen(Screen[None]):
 
     @property
     def desk(self) -> Desk:
-        """The app, by its own type."""
+        """Return the app, by its own type."""
         return cast("Desk", self.app)
 
     def compose(self) -> ComposeResult:
@@ -57,14 +57,14 @@ class FrameScreen(Screen[None]):
         yield StillFooter()
 
     def body(self) -> ComposeResult:
-        """What this screen is made of."""
+        """Compose what this screen is made of."""
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Called before another screen shows."""
+        """Prepare for another screen, which shows next."""
 
     def commands(self) -> Iterable[SystemCommand]:
-        """What the command palette offers on this screen."""
+        """Return what the command palette offers on this screen."""
         return ()
 
     def explain(self) -> None:
@@ -78,7 +78,7 @@ class FrameScreen(Screen[None]):
         self.watch(self.app, "connection", self._show_connection)
 
     def on_screen_suspend(self) -> None:
-        """What went wrong here is said here: who comes back finds the connection's state alone."""
+        """Show who comes back the connection's state alone: what went wrong here was said."""
         self._tell(self.desk.connection)
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:

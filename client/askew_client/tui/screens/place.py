@@ -30,7 +30,7 @@ EXAMPLE: Final = "50.94, 6.96"
 
 
 def position_typed(text: str, region: str = "") -> Position:
-    """The position of two numbers of degrees, latitude first, or of a town. Raises PlaceError."""
+    """Parse two numbers of degrees, latitude first, or the name of a town. Raises PlaceError."""
     from askew_client.near.reading import spot_of  # heavy: the app's first screen comes before it
 
     spot = spot_of(text, region)
@@ -40,7 +40,7 @@ def position_typed(text: str, region: str = "") -> Position:
 
 
 def words_of(position: Position) -> str:
-    """A position as it is typed, to ten meters."""
+    """Return a position as it is typed, to ten meters."""
     return f"{position.latitude:.4f}, {position.longitude:.4f}"
 
 
@@ -101,7 +101,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 yield Button("Leave it", id="leave")
 
     def on_mount(self) -> None:
-        """The map opens where the place is, or in the middle of its region."""
+        """Open the map where the place is, or in the middle of its region."""
         self.query_one("#take", Button).display = False
         self._show_price(self._region)
         self.call_after_refresh(self._open_map)
@@ -115,7 +115,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self._look_at_region(self._region)
 
     def _show_price(self, region: str) -> None:
-        """What it costs in this region; only then can it be confirmed."""
+        # Only with a price can the place be confirmed.
         try:
             self._shown = self._prices.in_region(region.strip())
         except AskewError:
@@ -125,7 +125,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self.query_one("#keep", Button).disabled = self._shown is None
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """The map follows what is typed, and so does the price."""
+        """Move the map and the price to what is typed."""
         if self._told is not None:
             self._forget_named()
         if event.input.id == "region":
@@ -147,7 +147,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             typed.value = words_of(message.position)
 
     def on_input_submitted(self) -> None:
-        """Enter goes on to the button: nothing is charged by a key that ends a word."""
+        """Go on to the button: Enter, a key that ends a word, charges nothing."""
         self.query_one("#keep", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -159,19 +159,25 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
     def _keep(self, *, take: bool = False) -> None:
         """Leave with what was typed. At the very position of a place, that is said first."""
         name, region, position = (
-            self.query_one(f"#{each}", Input).value.strip()
-            for each in ("name", "region", "position")
+            self.query_one(f"#{field}", Input).value.strip()
+            for field in ("name", "region", "position")
         )
         try:
             shown = self._prices.in_region(region)
             if shown != self._shown:
                 return  # no price has been seen yet
             spot = position_typed(position, region)
-            known = self._named.get(spot)
-            if known is not None and self._told != spot:
-                self._say_named(spot, known)
+            named = self._named.get(spot)
+            if named is not None and self._told != spot:
+                self._told = spot
+                text = f"at this very position is {named}, whose noisy position is charged"
+                hint = "Take that place for nothing, or draw and charge another."
+                self.query_one(Notice).tell(Problem(Trouble.PLACE, text, hint, PlaceError(text)))
+                self.query_one("#take", Button).display = True
+                self.query_one("#take", Button).focus()
+                self.query_one("#keep", Button).label = "Draw another"
                 return
-            choice = None if known is None else take
+            choice = None if named is None else take
             self.dismiss(PlaceDraft(name, spot, region, shown, choice))
         except AskewError as error:
             problem = problem_of(error)
@@ -179,17 +185,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 problem = replace(problem, hint=" · ".join(error.choices))
             self.query_one(Notice).tell(problem)
 
-    def _say_named(self, spot: Position, known: str) -> None:
-        self._told = spot
-        text = f"at this very position is {known}, whose noisy position is charged"
-        hint = "Take that place for nothing, or draw and charge another."
-        self.query_one(Notice).tell(Problem(Trouble.PLACE, text, hint, PlaceError(text)))
-        self.query_one("#take", Button).display = True
-        self.query_one("#take", Button).focus()
-        self.query_one("#keep", Button).label = "Draw another"
-
     def _forget_named(self) -> None:
-        """What was said was of another position."""
+        # What was said was of another position.
         self._told = None
         self.query_one(Notice).hush()
         self.query_one("#take", Button).display = False

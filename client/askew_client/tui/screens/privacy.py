@@ -217,14 +217,12 @@ class PrivacyScreen(FrameScreen):
 
 
 def _entry_row(entry: Entry, words: str) -> tuple[Text, Text, Text]:
-    """Return when a signal was drawn, what it was, and what it means."""
     space = f" (space {entry.space_version[:8]})" if entry.space_version else ""
     page = Text.assemble((f"{entry.month}  ", "bold"), f"{words}{space}")
     return Text(entry.month), Text(words.partition(":")[0]), page
 
 
 def _answer_row(past: PastAnswer) -> tuple[Text, Text, Text]:
-    """Return when an answer came, what was picked, and all its results."""
     page = Text.assemble((f"{past.when:%-d %B %Y}", "bold"))
     page.append(
         f", with the signal of {past.month}\n\n" if past.month else ", nothing was sent\n\n"

@@ -19,7 +19,7 @@ from askew_client.tui.screens.frame import FrameScreen, typed
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.header import ScrollPart
 from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
-from askew_client.views.answers import Connection, Match, Rated
+from askew_client.views.answers import Connection, Match
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _LATELY = 12  # ratings beside the bars, newest first
 
 
 def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
-    """What stands in place of the bars; nothing where another line says why."""
+    """Return what stands in place of the bars, or "" where another line says why."""
     if not profile.ratings:
         return "Nothing is rated yet."
     if not connected:
@@ -45,11 +45,12 @@ def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
 
 
 def summary_text(profile: ProfileView, *, connected: bool) -> Text:
-    """How many ratings there are, and where they stay."""
+    """Return how many ratings there are, and where they stay."""
     unknown = sum(not rated.known for rated in profile.ratings)
     if not profile.ratings:
         return Text(f"{RATE_A_FEW if connected else RATE_LATER}\n")
-    text = Text(f"{_rated(profile.ratings)} It stays on this device.\n")
+    count = len(profile.ratings)
+    text = Text(f"{count} title{'s' * (count != 1)} rated. It stays on this device.\n")
     if unknown == len(profile.ratings):
         text.append("They are kept, and unused.\n")
     elif unknown:
@@ -58,16 +59,12 @@ def summary_text(profile: ProfileView, *, connected: bool) -> Text:
 
 
 def newest_text(profile: ProfileView, scale: Stars) -> Text:
-    """The newest ratings, a line each."""
+    """Return the newest ratings, a line each."""
     text = Text(no_wrap=True, overflow="ellipsis")
     for rated in profile.ratings[:_LATELY]:
         stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
         text.append(f"{stars} {rated.label}\n")
     return text
-
-
-def _rated(ratings: tuple[Rated, ...]) -> str:
-    return f"{len(ratings)} title{'s' * (len(ratings) != 1)} rated."
 
 
 def listed_text(
@@ -77,27 +74,24 @@ def listed_text(
     *,
     only_rated: bool,
 ) -> str:
-    """How many titles are listed, and of what."""
+    """Return how many titles are listed, and of what."""
     if not profile.ratings and only_rated:
         return "Nothing is rated yet."
     if not isinstance(connection, Connection):
-        return _listed_offline(profile, count, waiting=connection is None)
+        if count:
+            return "No catalog: these are your ratings."
+        if profile.ratings:
+            return "No rating of yours has all these words."
+        waiting = connection is None
+        return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
     if only_rated:
         return f"{count} rated  (o: all titles)"
     more = " or more" if count == LIMIT else ""
     return f"{count}{more} found" if count else "No title has all these words."
 
 
-def _listed_offline(profile: ProfileView, count: int, *, waiting: bool) -> str:
-    if count:
-        return "No catalog: these are your ratings."
-    if profile.ratings:
-        return "No rating of yours has all these words."
-    return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
-
-
 def forget_question(label: str) -> str:
-    """What forgetting one title means, as a question."""
+    """Return what forgetting one title means, as a question."""
     return (
         f"Forget {label} for good? No undo brings its rating back, and past answers that name it "
         "are forgotten too."
@@ -105,7 +99,7 @@ def forget_question(label: str) -> str:
 
 
 def forgotten_text(gone: Forgotten) -> str:
-    """What was forgotten, without a title."""
+    """Return what was forgotten, without a title."""
     if not gone.titles and not gone.answers:
         return "Nothing of it was kept here."
     answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
@@ -113,7 +107,7 @@ def forgotten_text(gone: Forgotten) -> str:
 
 
 def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Match]:
-    """Matches of the catalog; without a catalog, or on request, what the person rated."""
+    """Return matches of the catalog; without a catalog, or on request, what the person rated."""
     if device.titles.connection is not None and not only_rated:
         return device.titles.search(text, LIMIT)
     words = text.casefold().split() if not only_rated else ()
@@ -230,7 +224,7 @@ class ProfileScreen(FrameScreen):
         self.desk.edit(lambda device: device.profile.like(message.label))
 
     def on_key(self, event: Key) -> None:
-        """The down arrow leaves the search for what it found."""
+        """Leave the search for its results with the down arrow."""
         if event.key == "down" and isinstance(self.focused, Input):
             self.action_titles()
 
@@ -258,7 +252,7 @@ class ProfileScreen(FrameScreen):
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Who types a search is there already."""
+        """Disable "search" while its field has the focus."""
         return not (action == "search" and isinstance(self.focused, Input))
 
     def action_rate(self, stars: int) -> None:

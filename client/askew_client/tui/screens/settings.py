@@ -160,7 +160,7 @@ def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
 
 
 def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
-    """What a raised cap means, as a question."""
+    """Return what a raised cap means, as a question."""
     return (
         f"Raise the lifetime cap from {short_number(old)} to {short_number(new)}"
         f"{', for good' if kept else ''}? All signals together could then tell more about you, "

@@ -18,28 +18,29 @@ from askew_client.views.answers import Bar, Departure
 
 
 def growing(share: float, width: int) -> str:
-    """A bar from the left, `share` of it full, padded to `width` cells."""
+    """Return a bar from the left, `share` of it full, padded to `width` cells."""
     halves = round(min(max(share, 0.0), 1.0) * width * 2)
     return ("━" * (halves // 2) + "╸" * (halves % 2)).ljust(width)
 
 
 def diverging(value: float, reach: float, side: int) -> tuple[str, str]:
-    """A bar from the middle towards `value`, `reach` being the end of either side of `side` cells.
+    """Return a bar from the middle towards `value`: what stands left of the middle, and right of
+    it.
 
-    Returns what stands left of the middle, and right of it.
+    `reach` is the end of either side, which has `side` cells.
     """
     bar = growing(abs(value) / reach, side)
     return (" " * side, bar) if value >= 0 else (bar[::-1].replace("╸", "╺"), " " * side)
 
 
 def place_on(value: float, lowest: float, highest: float, width: int) -> int:
-    """The cell of a line of `width` cells on which a value lies; beyond an end, the end."""
+    """Return the cell of a line of `width` cells on which a value lies; beyond an end, the end."""
     share = (value - lowest) / (highest - lowest)
     return round(min(max(share, 0.0), 1.0) * (width - 1))
 
 
 def short_number(value: Fraction | float) -> str:
-    """A number as short as it is exact enough to read."""
+    """Return a number as short as it is exact enough to read."""
     return f"{float(value):.4g}"
 
 
@@ -66,7 +67,10 @@ class NumberLines(Inked):
         values = [value for pair in pairs for value in pair]
         ends = min(0.0, *values), max(1.0, *values)
         rows = [row for pair in pairs for row in self._rows(pair, ends)]
-        return Text("\n").join([self._legend(), *rows])
+        legend = Text(no_wrap=True, end="")
+        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
+        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
+        return Text("\n").join([legend, *rows])
 
     def _rows(self, pair: tuple[float, float], ends: tuple[float, float]) -> tuple[Text, Text]:
         width = max(9, self.size.width)
@@ -82,12 +86,6 @@ class NumberLines(Inked):
         figures.append("  →  ", self.ink("lines--bent"))
         figures.append(f"{SENT} {sent:.2f}", self.ink("lines--sent"))
         return line, figures
-
-    def _legend(self) -> Text:
-        legend = Text(no_wrap=True, end="")
-        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
-        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
-        return legend
 
 
 def _put(line: Text, at: int, mark: str, style: Style) -> Text:

@@ -59,11 +59,11 @@ class NameChoice(Choice):
 
     @property
     def name_chosen(self) -> str | None:
-        """The chosen name, or None where there is none to choose."""
+        """Return the chosen name, or None where there is none to choose."""
         return self.names[self.at] if self.names else None
 
     def offer(self, names: Sequence[str], chosen: str | None = None) -> None:
-        """Other names, without a message: the one before stays if it is still there."""
+        """Offer other names, without a message: the one before stays if it is still there."""
         wanted = chosen or self.name_chosen
         self.names = tuple(names)
         at = self.names.index(wanted) if wanted in self.names else 0
@@ -74,7 +74,7 @@ class NameChoice(Choice):
         return at % len(self.names) if self.names else 0
 
     def on_click(self, event: Click) -> None:
-        """The left half goes back, the right half on."""
+        """Go back on a click on the left half, and on otherwise."""
         self.action_move(-1 if event.x < self.size.width // 2 else 1)
 
     def render(self) -> Text:

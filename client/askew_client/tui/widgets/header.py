@@ -29,7 +29,7 @@ class Tab:
 
     @property
     def text(self) -> str:
-        """What stands in the header."""
+        """Return what stands in the header."""
         return f" {self.key} {self.title} "
 
 
@@ -89,8 +89,8 @@ class BentHeader(Widget):
             left += room
 
     def _text(self, tab: Tab) -> str:
-        """A screen's place in the header: where names do not fit, all but one are keys alone."""
-        whole = cell_len(_NAME) + sum(cell_len(each.text) for each in self._tabs)
+        # Where names do not fit, all but one are keys alone.
+        whole = cell_len(_NAME) + sum(cell_len(tab.text) for tab in self._tabs)
         fits = whole <= self.size.width
         return tab.text if fits or tab.mode == self._active else f" {tab.key} "
 
@@ -124,7 +124,7 @@ class Notice(Static):
 
 
 def words(problem: Problem) -> Text:
-    """A problem as a heading, what happened, and what to do."""
+    """Return a problem as a heading, what happened, and what to do."""
     text = Text()
     text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
     text.append(f"{_sentence(problem.text)} ")
@@ -150,7 +150,7 @@ class StillFooter(Footer):
 
     async def recompose(self) -> None:
         bindings = self.screen.active_bindings.values()
-        shown = [each[1:] for each in bindings if each.binding.show]
+        shown = [binding[1:] for binding in bindings if binding.binding.show]
         if shown != self._shown:
             self._shown = shown
             await super().recompose()
@@ -160,5 +160,5 @@ class ScrollPart(VerticalScroll):
     """Tab reaches it, and arrows scroll it, while there is more than it shows."""
 
     def allow_focus(self) -> bool:
-        """Whether there is anything to scroll."""
+        """Return True if there is anything to scroll."""
         return self.max_scroll_y > 0

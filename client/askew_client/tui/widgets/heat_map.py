@@ -66,7 +66,7 @@ class HeatMap(Inked):
         ]
         rows = []
         for row in range(height - 2, -1, -1):
-            cells = "".join(_EIGHTHS[min(8, max(0, round(each - 8 * row)))] for each in heights)
+            cells = "".join(_EIGHTHS[min(8, max(0, round(height - 8 * row)))] for height in heights)
             rows.append(Text(cells, self.ink("heat-map--peak"), no_wrap=True, end=""))
         signs = {place_on(mark.at[0], -reach, reach, width): mark for mark in self.marks}
         axis = Text(no_wrap=True, end="")
@@ -78,13 +78,13 @@ class HeatMap(Inked):
         return Text("\n").join([*rows, axis])
 
     def _map(self, picture: NoisePicture) -> Text:
-        """Two pixels a cell, its upper and its lower half: so they are about square."""
+        # Two pixels a cell, its upper and its lower half: so they are about square.
         (width, height), reach = self.size, self._reach(picture)
         across = reach * max(1.0, width / (2 * height))
         down = across * 2 * height / width
         peak, edge = max(picture.density), sqrt(picture.density[-1])
         plain = is_without_color(self.app)
-        field, top = (self.get_component_styles(f"heat-map--{each}") for each in ("field", "peak"))
+        field, top = (self.get_component_styles(f"heat-map--{part}") for part in ("field", "peak"))
         shades = colors(field.background, top.color, 0.7, self.app.console.color_system)
         xs = [density_at(picture, _spread(across, x, width)) for x in range(width)]
         ys = [density_at(picture, _spread(-down, y, 2 * height)) for y in range(2 * height)]
@@ -116,29 +116,29 @@ class HeatMap(Inked):
 
     @staticmethod
     def _shade(density: float, peak: float, edge: float) -> int:
-        """The root lets the eye see the tails, where most of the noise is; it fades at the edge."""
+        # The root lets the eye see the tails, where most of the noise is; it fades at the edge.
         least = edge * sqrt(peak)
         return round(STEPS * max(0.0, sqrt(density) - least) / (peak - least))
 
     def _reach(self, picture: NoisePicture) -> float:
-        """How far from the middle the picture goes: every mark, and most of the noise."""
+        # Every mark is inside, and most of the noise.
         far = (1.25 * abs(x) for mark in self.marks for x in mark.at)
         return max((picture.reach[-1], *far))
 
 
 def density_at(picture: NoisePicture, x: float) -> float:
-    """The density at a point, from the nearest one that was computed; nothing beyond the last."""
+    """Return the density at a point, from the nearest one that was computed; 0 beyond the last."""
     at = bisect_left(picture.reach, x)
     return picture.density[at] if 0 < at < len(picture.density) else 0.0
 
 
 def _spread(reach: float, index: int, count: int) -> float:
-    """The place of one of `count` cells between -reach and reach."""
+    # The place of one of `count` cells between -reach and reach.
     return reach * (2 * index / (count - 1) - 1)
 
 
 def axes_words(connection: Connection) -> str:
-    """Which directions a map shows, where there are more; the numbers are those of the bars."""
+    """Return which directions a map shows, where there are more; the bars have the same numbers."""
     if connection.dimension == len(connection.map_axes):
         return ""
     shown = " and ".join(str(axis + 1) for axis in connection.map_axes)

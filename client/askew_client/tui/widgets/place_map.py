@@ -49,7 +49,7 @@ class PlaceMap(Widget):
         self.refresh()
 
     def framed(self) -> Frame:
-        """The frame, as large as the widget is now."""
+        """Return the frame, as large as the widget is now."""
         width, height = self.size.width, max(3, self.size.height - 1)
         if self.frame is None:
             self.frame = self.scene.frame(width, height)
@@ -59,7 +59,7 @@ class PlaceMap(Widget):
     def render(self) -> Text:
         if self.size.width < 4 or self.size.height < 4:
             return Text("")
-        field, peak = (self.get_component_styles(f"map--{each}") for each in ("field", "peak"))
+        field, peak = (self.get_component_styles(f"map--{part}") for part in ("field", "peak"))
         shades = colors(field.background, peak.color, 0.6, self.app.console.color_system)
         frame = self.framed()
         rows = []
@@ -77,17 +77,16 @@ class PlaceMap(Widget):
         ink = self.get_component_rich_style(_KINDS[cell.ink], partial=True) if marked else Style()
         if is_without_color(self.app):
             return (cell.sign if marked else shade(cell)), ink
-        upper, lower = (shades[_shade_at(depth)] for depth in (cell.upper, cell.lower))
+        # Brighter the less of the law lies above: half as bright where half of it does.
+        upper, lower = (
+            shades[0 if depth == inf else round(STEPS * (1 - share_above(depth)))]
+            for depth in (cell.upper, cell.lower)
+        )
         if marked:
             return cell.sign, ink + Style(bgcolor=lower)
         if upper == lower == shades[0]:
             return " ", Style()
         return "▀", Style(color=upper, bgcolor=lower)
-
-
-def _shade_at(depth: float) -> int:
-    """Brighter the less of the law lies above: half as bright where half of it does."""
-    return 0 if depth == inf else round(STEPS * (1 - share_above(depth)))
 
 
 class PlacePicker(PlaceMap, can_focus=True):
@@ -128,7 +127,7 @@ class PlacePicker(PlaceMap, can_focus=True):
         self._place(frame.position(at[0] + down, at[1] + right))
 
     def action_zoom(self, farther: int) -> None:
-        """Twice or half as many kilometers a row, around the cursor."""
+        """Show twice or half as many kilometers a row, around the cursor."""
         if self.scene.cursor is not None:
             self.frame = self.framed().zoomed(_ZOOM**farther, self.scene.cursor)
             self.refresh()

@@ -11,12 +11,12 @@ class Inked(Widget):
     """A widget whose parts have inks of their own in the style sheet."""
 
     def ink(self, component: str) -> Style:
-        """The ink of a part, over whatever ground there is."""
+        """Return the ink of a part, over whatever ground there is."""
         return self.get_component_rich_style(component, partial=True)
 
 
 def wrapped(text: str, width: int, rows: int) -> list[str]:
-    """The text on at most so many rows of `width` cells, words whole; what is too long is cut."""
+    """Wrap text on at most `rows` rows of `width` cells, words whole; what is too long is cut."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -28,7 +28,7 @@ def wrapped(text: str, width: int, rows: int) -> list[str]:
 
 
 def fitted(text: str, width: int) -> str:
-    """The text on exactly `width` cells: padded, or cut with an ellipsis, wide characters whole."""
+    """Pad text to `width` cells, or cut it with an ellipsis, wide characters whole."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:

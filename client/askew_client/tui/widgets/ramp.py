@@ -25,14 +25,14 @@ def colors(ground: Color, peak: Color, strength: float, system: str | None) -> l
     whose contrast with the ground is less than that of the one before gives way to it.
     """
     mixed = [ground.blend(peak, strength * step / STEPS) for step in range(STEPS + 1)]
-    exact = [TerminalColor.parse(each.hex6) for each in mixed]
+    exact = [TerminalColor.parse(color.hex6) for color in mixed]
     if system == "truecolor":
         return exact
-    near = [each.downgrade(ColorSystem.EIGHT_BIT) for each in exact]
+    near = [color.downgrade(ColorSystem.EIGHT_BIT) for color in exact]
     rising = near[:1]
-    for each in near[1:]:
-        further = contrast(each, near[0]) >= contrast(rising[-1], near[0])
-        rising.append(each if further else rising[-1])
+    for color in near[1:]:
+        further = contrast(color, near[0]) >= contrast(rising[-1], near[0])
+        rising.append(color if further else rising[-1])
     return rising
 
 

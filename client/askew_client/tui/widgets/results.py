@@ -10,7 +10,7 @@ from textual.reactive import reactive
 
 from askew.catalog.item import Value
 from askew_client.tui.widgets.plain_text import Inked, fitted, wrapped
-from askew_client.views.answers import NearAnswer, NearResult, Result
+from askew_client.views.answers import NearAnswer, Result
 from askew_client.views.place_map import Ink, rank_sign
 
 _PLACE = 5  # cells before a title
@@ -32,7 +32,7 @@ class ResultList(Inked):
 
     @property
     def ranked(self) -> bool:
-        """Whether everything has arrived and was ranked."""
+        """Return True if everything has arrived and was ranked."""
         return self.shown > len(self.results)
 
     def show(self, results: Sequence[Result], *, at_once: bool) -> None:
@@ -73,18 +73,15 @@ class ResultList(Inked):
         return line
 
     def _lines(self, result: Result, width: int) -> list[str]:
-        """A title on two rows at most, and its note at the right, below it if need be."""
-        room, note = width - _PLACE, _note(result)
+        # A title on two rows at most, and its note at the right, below it if need be.
+        note = "◀ your pick" if result.picked else "already rated" if result.seen else ""
+        room = width - _PLACE
         lines = wrapped(result.title, room, 2)
         if note and cell_len(lines[-1]) + 2 + len(note) > room:
             lines.append("")
         if note:
             lines[-1] = fitted(lines[-1], room - len(note)) + note
         return lines
-
-
-def _note(result: Result) -> str:
-    return "◀ your pick" if result.picked else "already rated" if result.seen else ""
 
 
 _SIGN = 3  # cells before a title
@@ -118,7 +115,8 @@ class NearList(Inked):
             sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
             far = f"{distance(result.distance)} {self.answer.unit}".rjust(_FAR)
             title = fitted(result.title, width - _SIGN - _FAR)
-            ink = self.ink(_kind(result))
+            kind = "picked" if result.picked else "result" if result.passes else "failing"
+            ink = self.ink(f"near--{kind}")
             yield Text(f" {sign} {title}{far}", ink, no_wrap=True, end="")
             details = known(result.values, self.answer.units)
             if not result.passes:
@@ -129,7 +127,7 @@ class NearList(Inked):
 
 
 def distance(value: float) -> str:
-    """Two digits that matter, and no more than a tenth."""
+    """Return a distance with two digits that matter, and no more than a tenth."""
     return f"{value:.2g}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
@@ -152,9 +150,3 @@ def _words(name: str, value: Value) -> str:
             return f"{name} {value:g}"
         case _:
             return str(value)
-
-
-def _kind(result: NearResult) -> str:
-    if result.picked:
-        return "near--picked"
-    return "near--result" if result.passes else "near--failing"

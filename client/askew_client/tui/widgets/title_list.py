@@ -32,17 +32,17 @@ class Stars:
     highest: float
 
     def rating(self, stars: float) -> float:
-        """The rating that this many stars stand for, kept on the scale."""
+        """Return the rating that this many stars stand for, kept on the scale."""
         rating = self._zero + stars * (self.highest - self._zero) / STARS
         return min(max(rating, self.lowest), self.highest)
 
     def count(self, rating: float) -> float:
-        """How many stars a rating is, to the half; one beyond the scale counts as its end."""
+        """Count the stars of a rating, to the half; one beyond the scale counts as its end."""
         rating = min(max(rating, self.lowest), self.highest)
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2
 
     def text(self, rating: float | None) -> str:
-        """Five cells, such as "★★★½·"."""
+        """Return five cells, such as "★★★½·"."""
         if rating is None:
             return "·" * STARS
         count = self.count(rating)
@@ -50,7 +50,7 @@ class Stars:
 
     @property
     def _zero(self) -> float:
-        """Where no star would be: zero, or one step below a scale that does not start there."""
+        # Where no star would be: zero, or one step below a scale that does not start there.
         if self.lowest >= 0 and self.highest >= STARS * self.lowest:
             return 0.0
         return self.lowest - (self.highest - self.lowest) / (STARS - 1)
@@ -64,13 +64,13 @@ class SearchField(Input):
     virtual_size = Reactive(Size(0, 0))
 
     def on_key(self, event: Key) -> None:
-        """A terminal sends the letter along with Alt, and Textual would type it."""
+        """Ignore Alt with a letter: a terminal sends the letter along, which Textual would type."""
         if event.key.startswith("alt+"):
             event.prevent_default()
 
 
 def read_alt_and_digits() -> None:
-    """From now on Alt and a digit are a key.
+    """Read Alt and a digit as a key from now on.
 
     Textual reads them as the sign that a Mac's Option key types with the digit, which nobody could
     tell from the sign itself, such as the £ of a British keyboard.
@@ -134,12 +134,12 @@ class TitleList(ScrollView, can_focus=True):
         self.refresh()
 
     def lists(self, matches: Sequence[Match]) -> bool:
-        """Whether these titles are listed already."""
+        """Return True if these titles are listed already."""
         pairs = zip(self.matches, matches, strict=False)
         return len(self.matches) == len(matches) and all(a.title == b.title for a, b in pairs)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Some lines of the window: their styles are asked for once, not with every line."""
+        """Render some lines of the window, whose styles are looked up once, not with every line."""
         self._base = self.rich_style
         self._inks = {
             part: self.get_component_rich_style(part, partial=True)
@@ -203,7 +203,7 @@ class TitleList(ScrollView, can_focus=True):
             self._star(self.matches[self.cursor], stars)
 
     def action_nudge(self, by: float) -> None:
-        """Half a star more or less; what has no stars yet starts at three."""
+        """Add or take half a star; what has no stars yet starts at three."""
         if not self.matches:
             return
         match = self.matches[self.cursor]

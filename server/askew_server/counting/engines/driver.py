@@ -34,7 +34,7 @@ def is_file(name: str) -> bool:
 def is_text_file(name: str) -> bool:
     """Return True for files whose column names are but their first line, if they have any."""
     if _is_folder(name):
-        from askew_server.tables import files_of  # pyarrow takes a while
+        from askew_server.tables.files import files_of  # pyarrow takes a while
 
         return any(is_text_file(file) for file in files_of(name))
     lower = name.lower()

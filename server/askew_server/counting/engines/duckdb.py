@@ -22,17 +22,9 @@ from askew_server.counting.engines.driver import (
 )
 from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Progress, of_duckdb
-from askew_server.tables import (
-    State,
-    Table,
-    copy_sound,
-    copy_text,
-    files_of,
-    is_sound,
-    open_table,
-    require_still,
-    states_of,
-)
+from askew_server.tables import Table, copy_text, open_table
+from askew_server.tables.files import State, files_of, require_still, states_of
+from askew_server.tables.parquet import copy_sound, is_sound
 
 
 def duckdb_failures(where: str) -> AbstractContextManager[None]:

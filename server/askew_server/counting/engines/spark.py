@@ -19,7 +19,7 @@ from askew_server.counting.engines.driver import (
 )
 from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Interruptible
-from askew_server.tables import State, files_of, require_still, states_of
+from askew_server.tables.files import State, files_of, require_still, states_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

@@ -27,7 +27,7 @@ from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.near.density import ByDensity, ByNoise, Density, ExpectedPeople
 from askew_server.retrieval.near.index import MetricIndex, frame_of
-from askew_server.retrieval.near.rules import CodebookRule, Nearest, NearRule, ServedRule
+from askew_server.retrieval.near.rules import CodebookRule, Nearest, NearRule
 from askew_server.retrieval.near.sampled import Sampled, ServedCodebook
 from askew_server.retrieval.near.wants import Wants
 from askew_server.retrieval.snapshot import Snapshot
@@ -40,10 +40,10 @@ def near_rule_of(
     wants: Wants | None = None,
     disutility: Disutility | None = None,
 ) -> NearRule:
-    """The bare rule of this name. density: for `posterior`. disutility: h of `codebook`, default
-    h(t) = t. wants: for `items` and `posterior`.
+    """Return the bare rule of this name.
 
-    Raises ParameterError for a rule that needs a density where there is none.
+    density: for `posterior`. disutility: h of `codebook`, default h(t) = t. wants: for `items` and
+    `posterior`. Raises ParameterError for a rule that needs a density where there is none.
     """
     match kind:
         case MetricRuleKind.NEAREST:
@@ -60,8 +60,8 @@ def served_rule_of(
     density: Density | None = None,
     wants: Wants | None = None,
     disutility: Disutility | None = None,
-) -> ServedRule:
-    """What a server answers by whose card names this rule. Raises ParameterError as above."""
+) -> NearRule:
+    """Return what a server whose card names this rule answers by. Raises as above."""
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
@@ -76,19 +76,16 @@ def _sampled(
     wants: Wants | None,
     *,
     served: bool,
-) -> ServedRule:
+) -> NearRule:
     frame, wants = index.frame, wants or Wants(index)
     if kind is MetricRuleKind.ITEMS:
         people: ExpectedPeople = ByNoise(frame, wants.size)
     else:
-        people = ByDensity(frame, _known(kind, density), wants.size)
+        if density is None:
+            limit = "one without a density of people: none is known"
+            raise ParameterError("rule", str(kind), limit)
+        people = ByDensity(frame, density, wants.size)
     return Sampled(index, people, wants, (CodebookRule(index), Nearest(index)), served=served)
-
-
-def _known(kind: MetricRuleKind, density: Density | None) -> Density:
-    if density is None:
-        raise ParameterError("rule", str(kind), "one without a density of people: none is known")
-    return density
 
 
 class MetricAnswers:
@@ -98,49 +95,50 @@ class MetricAnswers:
     needs a density of people where there is none.
     """
 
-    def __init__(self, model: MetricModel, rules: Mapping[str, ServedRule] | None = None) -> None:
+    def __init__(self, model: MetricModel, rules: Mapping[str, NearRule] | None = None) -> None:
         self._model = model
         self._rules = _rules_of(model) if rules is None else rules
 
     def with_live(self, model: MetricModel) -> MetricAnswers:
-        """The same rules over a model of which live values changed and nothing else. Of a rule
-        whose collection has wants of live values, these are looked up anew.
+        """Return the same rules over a model of which only live values changed.
+
+        Wants of live values are looked up anew.
         """
         before, rules = self._model.collections, dict(self._rules)
         for name, collection in model.collections.items():
             rule, card = rules[name], collection.card
-            live = {each.name for each in card.attributes if each.live}
-            wanted = not live.isdisjoint(each.attribute for each in card.wants)
+            live = {attribute.name for attribute in card.attributes if attribute.live}
+            wanted = not live.isdisjoint(want.attribute for want in card.wants)
             if wanted and isinstance(rule, Sampled) and collection is not before[name]:
                 rules[name] = rule.with_columns(_columns_of(collection))
         return MetricAnswers(model, rules)
 
     @property
     def snapshot(self) -> Snapshot:
-        """This model, ready to be served."""
+        """Return this model, ready to be served."""
         model = self._model
         collections = tuple(model.collections.values())
         return Snapshot(model.card, self, collections=collections, files=model.files)
 
     def answer(self, query: Query) -> PlaceSlate:
-        """The k items of a collection, in order of id."""
+        """Return the k items of a collection, in order of id."""
         asked = self._model.asked(query)
         rows = self._rules[asked.card.name].choose(query.signal, query.k)
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def cost(self, query: Query) -> int:
-        """What the answer takes by the rule of its collection."""
+        """Return the cost of the answer by the rule of its collection."""
         return self._rules[self._model.asked(query).card.name].cost(query.signal, query.k)
 
 
 def _columns_of(collection: Collection) -> Mapping[str, Column]:
-    names = [each.name for each in collection.card.attributes]
+    names = [attribute.name for attribute in collection.card.attributes]
     return dict(zip(names, collection.columns, strict=True))
 
 
-def _rules_of(model: MetricModel) -> Mapping[str, ServedRule]:
+def _rules_of(model: MetricModel) -> Mapping[str, NearRule]:
     space, towns, rules = model.card.space, model.towns, {}
-    items = np.concatenate([each.coordinates for each in model.collections.values()])
+    items = np.concatenate([collection.coordinates for collection in model.collections.values()])
     density = None if towns is None else Density.of_towns(frame_of(space), towns, items)
     for name, collection in model.collections.items():
         index = MetricIndex(space, collection.coordinates)

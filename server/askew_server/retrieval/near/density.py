@@ -77,31 +77,23 @@ class Laws(Generic[_Made]):
         )
 
     def of(self, signal: Signal, k: int = 0) -> _Made:
-        """What belongs to the signal's law and k."""
-        law = _lattice(signal), k
+        """Return what belongs to the signal's law and k."""
+        noise = signal.mechanism
+        law = noise.lattice if isinstance(noise, MapNoise) else signal.lattice, k
         with self._lock:
-            found = self._kept.get(law)
-            if found is not None:
+            entry = self._kept.get(law)
+            if entry is not None:
                 self._kept.move_to_end(law)
-                return found
-        found = self._make(_at_zero(signal), k)
+                return entry
+        if isinstance(noise, MapNoise):
+            noise = replace(noise, cosine=LEAST_COSINE)
+        at_zero = replace(signal, mechanism=noise, values=(0,) * len(signal.values))
+        entry = self._make(at_zero, k)
         with self._lock:
-            self._kept[law] = found
+            self._kept[law] = entry
             if len(self._kept) > CACHED_LAWS:
                 self._kept.popitem(last=False)
-        return found
-
-
-def _lattice(signal: Signal) -> LatticeLaplace | HexagonalLattice:
-    noise = signal.mechanism
-    return noise.lattice if isinstance(noise, MapNoise) else signal.lattice
-
-
-def _at_zero(signal: Signal) -> Signal:
-    noise = signal.mechanism
-    if isinstance(noise, MapNoise):
-        noise = replace(noise, cosine=LEAST_COSINE)
-    return replace(signal, mechanism=noise, values=(0,) * len(signal.values))
+        return entry
 
 
 TOWNS, ITEMS = 0.2, 0.35
@@ -130,30 +122,34 @@ class Density:
         self._extent, self._levels = frame.extent, [people]
         self._goes_around = frame.goes_around
         while self._levels[-1].size > 1:
-            self._levels.append(_joined(self._levels[-1]))
+            finer = self._levels[-1]
+            for axis, size in enumerate(finer.shape):
+                if size > 1:
+                    finer = np.add.reduceat(finer, np.arange(0, size, 2), axis=axis)
+            self._levels.append(finer)
 
     @classmethod
     def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
-        """The people of the towns that lie in the space, each spread by its size, and where there
-        are items, (n, d) coordinates.
-        """
+        """Spread people around towns in the space, by their sizes, and around items (n, d)."""
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
         size = towns.people[here].astype(np.float64)
-        people = TOWNS * _shares(_spread(frame, grid[here], size, _width(size)))
+        # A standard deviation in kilometers: a town's area grows a little slower than the town.
+        width = np.maximum(_NARROW, 3.5 * (size / 100_000) ** 0.4)
+        people = TOWNS * _shares(_spread(frame, grid[here], size, width))
         apart = (np.prod(frame.extent * frame.units) / len(items)) ** (1 / len(frame.extent))
         widths = np.full(len(items), max(_NARROW, apart / 2))
         people += ITEMS * _shares(_spread(frame, frame.grid(items), np.ones(len(items)), widths))
         return cls(frame, people + np.float32((1 - people.sum(dtype=np.float64)) / people.size))
 
     def window(self, center: Points, half: Points) -> DensityWindow:
-        """The cells within `half` (d,) of a center (d,) inside, as fine as the limit allows."""
+        """Return the cells within `half` (d,) of a center (d,), as fine as the limit allows."""
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()
         sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
         level = max(_FINEST, floor(log2(prod(sides) / _WINDOW) / len(sides)))
         while True:
-            ranges = [_cells(*each) for each in zip(low, high, self._shape(level), strict=True)]
+            ranges = [_cells(*ends) for ends in zip(low, high, self._shape(level), strict=True)]
             if self._goes_around:
                 ranges[-1] = _around(low[-1], high[-1], self._shape(level)[-1])
             if prod(map(len, ranges)) <= _WINDOW:
@@ -161,7 +157,7 @@ class Density:
             level += 1
 
     def _shape(self, level: int) -> tuple[int, ...]:
-        """Cells on each axis; a level below 0 cuts the cells of the grid."""
+        # A level below 0 cuts the cells of the grid.
         if level < 0:
             return tuple([n << -level for n in self._levels[0].shape])
         return self._levels[min(level, len(self._levels) - 1)].shape
@@ -169,7 +165,7 @@ class Density:
     def _window(self, level: int, ranges: list[range]) -> DensityWindow:
         shape = np.array(self._shape(level))
         cell = self._extent / shape
-        numbers = [np.arange(each.start, each.stop) for each in ranges]
+        numbers = [np.arange(part.start, part.stop) for part in ranges]
         places = [(n % size) >> max(0, -level) for n, size in zip(numbers, shape, strict=True)]
         centers = [(n + 0.5) * side for n, side in zip(numbers, cell, strict=True)]
         held = self._levels[min(max(0, level), len(self._levels) - 1)]
@@ -177,34 +173,24 @@ class Density:
 
 
 def _cells(low: float, high: float, size: int) -> range:
-    """Which of `size` cells reach from low to high, in parts of the axis."""
+    # Which of `size` cells reach from low to high, in parts of the axis.
     first = min(max(floor(low * size), 0), size - 1)
     return range(first, max(first + 1, min(ceil(high * size), size)))
 
 
 def _around(low: float, high: float, size: int) -> range:
-    """As `_cells`, where the ends of the axis are one: at most once around."""
+    # As `_cells`, where the ends of the axis are one: at most once around.
     first = floor(low * size)
     return range(first, max(first + 1, min(ceil(high * size), first + size)))
 
 
-def _joined(people: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Half as many cells on each axis that has two."""
-    for axis, size in enumerate(people.shape):
-        if size > 1:
-            people = np.add.reduceat(people, np.arange(0, size, 2), axis=axis)
-    return people
-
-
 def _shares(people: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same people as parts of all; none of nobody."""
     return people * np.float32(1 / max(float(people.sum(dtype=np.float64)), 1e-30))
 
 
 def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> NDArray[np.float32]:
-    """People at points of grid coordinates, each spread by a normal law of its width, on the finest
-    grid: one blur for all points of about one width.
-    """
+    # On the finest grid, every town by a normal law of its width: one blur for all points of about
+    # one width.
     reach = frame.extent * frame.units
     shape = _shape_of(reach)
     rows = np.minimum((grid / frame.extent * shape).astype(np.int64), np.array(shape) - 1)
@@ -214,10 +200,10 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
     if frame.goes_around:
         modes[-1] = "wrap"
     total = np.zeros(shape, np.float32)
-    for each in np.unique(classes):
-        of_class = classes == each
+    for kind in np.unique(classes):
+        of_class = classes == kind
         held = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
-        sigma = (2.0**each / (reach / shape)).tolist()
+        sigma = (2.0**kind / (reach / shape)).tolist()
         total += blurred(held.reshape(shape), sigma, modes)
     return total
 
@@ -225,27 +211,22 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
 def blurred(
     people: NDArray[np.float32], sigma: list[float], modes: list[Mode]
 ) -> NDArray[np.float32]:
-    """ExpectedPeople spread by a normal law of these standard deviations, in cells.
+    """Spread people by a normal law of these standard deviations, in cells.
 
     A wide law is four means in a row, whose work does not grow with it and whose density is off by
     a part .04 at most; twice as wide as the space is as good as even.
     """
     if max(sigma) <= WIDE:
         return np.asarray(gaussian_filter(people, sigma, mode=modes, truncate=3))
-    widths = [min(each, 2.0 * n) for each, n in zip(sigma, people.shape, strict=True)]
-    sizes = [2 * round((sqrt(3 * each**2 + 1) - 1) / 2) + 1 for each in widths]
+    widths = [min(width, 2.0 * n) for width, n in zip(sigma, people.shape, strict=True)]
+    sizes = [2 * round((sqrt(3 * width**2 + 1) - 1) / 2) + 1 for width in widths]
     for _ in range(4):
         people = uniform_filter(people, sizes, mode=modes)
     return people
 
 
-def _width(people: Points) -> Points:
-    """The standard deviation of a town in kilometers: its area grows a little slower than it."""
-    return np.maximum(_NARROW, 3.5 * (people / 100_000) ** 0.4)
-
-
 def _shape_of(reach: Points) -> tuple[int, ...]:
-    """Powers of two that make cells about as long as wide, and at most 2**20 of them."""
+    # Powers of two that make cells about as long as wide, and at most 2**20 of them.
     side = (_LOG2_CELLS - np.log2(reach).sum()) / len(reach)
     exponents = np.clip(np.floor(np.log2(reach) + side + 0.5), 0, _LOG2_AXIS).astype(int)
     while exponents.sum() > _LOG2_CELLS:
@@ -261,7 +242,7 @@ class ExpectedPeople(Protocol):
     """Whom a server expects where, once it has a signal."""
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Positions, (m, d) grid coordinates inside the space, and their shares of the people."""
+        """Return positions, (m, d) grid coordinates, and their shares of the people."""
 
 
 class ByNoise:
@@ -272,14 +253,14 @@ class ByNoise:
         self._kept = Laws(lambda law, _: self.moves(law))
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Around the signal."""
+        """Sample around the signal."""
         frame = self._frame
         moves = frame.spread(signal, self._kept.of(signal))
         points = frame.inside(frame.inside(frame.aim(signal)) + moves)
         return points, np.full(self._count, 1 / self._count)
 
     def moves(self, law: Signal) -> Points:
-        """From the signal to the positions, as noise offsets (m, d)."""
+        """Return the way from the signal to the positions, as noise offsets (m, d)."""
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
         others = low_discrepancy(self._count, dimension - 1)
@@ -297,7 +278,7 @@ class ByDensity:
         self._power = len(frame.extent) / (len(frame.extent) + 1)
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """By the posterior, within 6 / epsilon of the signal."""
+        """Sample by the posterior, within 6 / epsilon of the signal."""
         frame = self._frame
         center = frame.inside(frame.aim(signal))
         reach = np.full((1, len(center)), _REACH / frame.epsilon(signal))
@@ -314,7 +295,7 @@ class ByDensity:
 
 
 def low_discrepancy(count: int, dimension: int) -> Points:
-    """The first points of the R_d sequence, (count, d), in [0, 1)."""
+    """Return the first points of the R_d sequence, (count, d), in [0, 1)."""
     root = 2.0
     for _ in range(64):
         root = (1 + root) ** (1 / (dimension + 1))

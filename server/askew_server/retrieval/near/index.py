@@ -57,35 +57,35 @@ class SpaceFrame(Protocol):
     goes_around: bool  # whether the ends of the last coordinate are one
 
     def grid(self, coordinates: Points) -> Points:
-        """Coordinates of a collection (m, d) -> grid coordinates (m, d)."""
+        """Return the grid coordinates (m, d) of coordinates of a collection (m, d)."""
 
     def tree(self, grid: Points) -> Points:
-        """Grid coordinates (m, d) -> tree points (m, e)."""
+        """Return the tree points (m, e) of grid coordinates (m, d)."""
 
     def inside(self, grid: Points) -> Points:
-        """Clamped into the box; wrapped where it goes around."""
+        """Clamp into the box; wrap where it goes around."""
 
     def epsilon(self, signal: Signal) -> float:
-        """Epsilon per unit of distance of the signal's noise."""
+        """Return epsilon per unit of distance of the signal's noise."""
 
     def aim(self, signal: Signal) -> Points:
-        """Where a signal points to, (d,) grid coordinates, perhaps outside the box."""
+        """Return where a signal points to, (d,) grid coordinates, perhaps outside the box."""
 
     def spread(self, signal: Signal, offsets: Points, /) -> Points:
-        """Noise offsets (m, d) as differences of grid coordinates (m, d)."""
+        """Return noise offsets (m, d) as differences of grid coordinates (m, d)."""
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """log P(signal | point), up to a constant, on the grid of these d axes of coordinates."""
+        """Return log P(signal | point), up to a constant, on the grid of d axes of coordinates."""
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Noise offsets (m, d) at these quantiles (m, d) in (0, 1) of the signal's law."""
+        """Return noise offsets (m, d) at quantiles (m, d) in (0, 1) of the signal's law."""
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """The placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
+        """Return the placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
 
 
 def frame_of(space: MetricSpace) -> SpaceFrame:
-    """The frame of a space."""
+    """Return the frame of a space."""
     return MapFrame(space.area) if isinstance(space, MapSpace) else AxisFrame(space)
 
 
@@ -102,14 +102,14 @@ class MapFrame:
         self.goes_around = area.goes_around
 
     def grid(self, coordinates: Points) -> Points:
-        """Longitudes within half a turn of the region's middle."""
+        """Return longitudes within half a turn of the region's middle."""
         away = coordinates - self._corner
         half = self.extent[1] / 2
         away[..., 1] = (away[..., 1] - half + 180) % 360 - 180 + half
         return np.asarray(away)
 
     def tree(self, grid: Points) -> Points:
-        """Points of the sphere, (m, 3)."""
+        """Return points of the sphere, (m, 3)."""
         turned = (grid + self._corner) * (np.pi / 180)
         away, height = np.cos(turned), np.sin(turned)
         points = np.empty((*grid.shape[:-1], 3))
@@ -120,7 +120,7 @@ class MapFrame:
         return points
 
     def inside(self, grid: Points) -> Points:
-        """Clamped to the area's edges; wrapped at 180 degrees where it has none."""
+        """Clamp to the area's edges; wrap at 180 degrees where it has none."""
         clamped = np.minimum(np.maximum(grid, 0.0), self.extent)  # np.clip takes twice as long
         if self.goes_around:
             longitudes = grid[..., 1] % self.extent[1]
@@ -129,11 +129,11 @@ class MapFrame:
         return np.asarray(clamped)
 
     def epsilon(self, signal: Signal) -> float:
-        """Per straight-line kilometer."""
+        """Return epsilon per straight-line kilometer."""
         return float(signal.map_noise.epsilon)
 
     def aim(self, signal: Signal) -> Points:
-        """The noisy position, as `grid` has it: for one point numbers take less than arrays."""
+        """Return the noisy position: for one point numbers take less than arrays."""
         north, east = signal.values
         half = float(self.extent[1]) / 2
         away = east / MICRODEGREES - float(self._corner[1])
@@ -141,11 +141,11 @@ class MapFrame:
         return np.array((north / MICRODEGREES - float(self._corner[0]), turned))
 
     def spread(self, signal: Signal, offsets: Points) -> Points:
-        """Kilometers of the device's plane as degrees."""
+        """Return kilometers of the device's plane as degrees."""
         return offsets[:, ::-1] / self._plane(signal)
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """-n log(1 + 1/q), n the steps of the lattice from the point to the signal."""
+        """Return -n log(1 + 1/q), n the steps of the lattice from the point to the signal."""
         lattice = signal.map_noise.lattice
         aim, plane, step = self.aim(signal), self._plane(signal), float(lattice.step)
         j = ((aim[0] - axes[0]) * (plane[0] / (step * float(RISE))))[:, None]
@@ -154,7 +154,7 @@ class MapFrame:
         return np.asarray(steps * -log1p(1 / lattice.inverse_rate))
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """A hexagon's radius by a Gamma(2) law, and a place on its edge."""
+        """Return offsets by a hexagon's radius, of a Gamma(2) law, and a place on its edge."""
         radius = gammaincinv(2.0, uniform[:, 0]) * (float(GAUGE) / self.epsilon(signal))
         side, along = np.divmod(6 * uniform[:, 1], 1)
         corner = side.astype(np.int64) % 6
@@ -162,11 +162,11 @@ class MapFrame:
         return np.asarray(radius[:, None] * edge)
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """East and north, in kilometers."""
+        """Return offsets east and north, in kilometers."""
         return place_on_map(self.epsilon(signal), k, disutility).offsets
 
     def _plane(self, signal: Signal) -> Points:
-        """Kilometers of the device's plane a degree, of latitude and of longitude."""
+        # Kilometers of the device's plane a degree, of latitude and of longitude.
         cosine = signal.map_noise.cosine / COSINE_PARTS
         return np.array([_LATITUDE, _LONGITUDE * cosine])
 
@@ -184,31 +184,31 @@ class AxisFrame:
         self.goes_around = False
 
     def grid(self, coordinates: Points) -> Points:
-        """Units of distance from the low ends."""
+        """Return units of distance from the low ends."""
         return np.asarray((coordinates - self._low) / self._scale)
 
     def tree(self, grid: Points) -> Points:
-        """The same."""
+        """Return the grid coordinates, which are the tree's."""
         return grid
 
     def inside(self, grid: Points) -> Points:
-        """Clamped."""
+        """Clamp to the ends of the axes."""
         return np.asarray(np.minimum(np.maximum(grid, 0.0), self.extent))
 
     def epsilon(self, signal: Signal) -> float:
-        """Per unit of distance."""
+        """Return epsilon per unit of distance."""
         return float(signal.lattice.epsilon)
 
     def aim(self, signal: Signal) -> Points:
-        """The noisy point."""
+        """Return the noisy point."""
         return signal.point()
 
     def spread(self, _: Signal, offsets: Points) -> Points:
-        """The same."""
+        """Return the offsets as they are."""
         return offsets
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """The sum over the axes of -t log(1 + 1/q), t steps of the lattice."""
+        """Return the sum over the axes of -t log(1 + 1/q), t steps of the lattice."""
         rate = log1p(1 / signal.lattice.inverse_rate) / signal.lattice.step
         total = np.zeros([1] * len(axes))
         for number, (aim, axis) in enumerate(zip(self.aim(signal), axes, strict=True)):
@@ -217,18 +217,18 @@ class AxisFrame:
         return total
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Laplace on each axis."""
+        """Return noise of Laplace on every axis."""
         tail = 2 * np.minimum(uniform, 1 - uniform)
         return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / self.epsilon(signal))
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """In units of distance."""
+        """Return the placed offsets in units of distance."""
         return _placed(self.epsilon(signal), len(self.units), k, disutility)
 
 
 @lru_cache(maxsize=256)
 def _placed(epsilon: float, dimension: int, k: int, disutility: Disutility) -> Points:
-    """Offsets of the Laplace law, (k', d), the nearest to zero first."""
+    # Of the Laplace law, (k', d), the nearest to zero first.
     found = place(Laplace(epsilon, dimension), disutility, k, on_demand=False).offsets
     offsets = found.reshape(-1, dimension)
     return frozen(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
@@ -246,28 +246,28 @@ class _Tree:
 
     def __init__(self, frame: SpaceFrame, points: Points) -> None:
         self.frame = frame
-        made = partial(cKDTree, leafsize=32, balanced_tree=False)
-        self._order: Rows = made(points, compact_nodes=False).indices
-        self._tree = made(points[self._order])
+        build = partial(cKDTree, leafsize=32, balanced_tree=False)
+        self._order: Rows = build(points, compact_nodes=False).indices
+        self._tree = build(points[self._order])
 
     def __len__(self) -> int:
-        """The number n of items."""
+        """Return the number n of items."""
         return int(self._tree.n)
 
     def nearest(self, grid: Points, count: int = 1) -> Rows:
-        """The `count` items nearest to each point of grid coordinates (m, d), nearest first.
+        """Return the `count` items nearest to points of grid coordinates (m, d), nearest first, (m,
+        count).
 
-        (m, count); count at most n.
+        count: at most n.
         """
         return self.reach(self.frame.tree(grid), count)[1]
 
     def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
-        """The same of tree points (m, e), with the distances: twice (m, count)."""
+        """Return distances and ids of the items nearest to tree points (m, e): twice (m, count)."""
         away, places = self._found(points, count)
         return away, self._order[places]
 
     def _found(self, points: Points, count: int) -> tuple[Points, Rows]:
-        """The distances of the nearest, and their places in the tree, twice (m, count)."""
         away, places = self._tree.query(points, count, p=self.frame.norm)
         shape = len(points), count
         return np.asarray(away).reshape(shape), np.asarray(places).reshape(shape)
@@ -281,7 +281,7 @@ class IndexPart(_Tree):
         self._rows = rows
 
     def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
-        """As of the whole index, among these items."""
+        """Return distances to, and ids of, the nearest among these items: twice (m, count)."""
         away, found = super().reach(points, count)
         return away, self._rows[found]
 
@@ -304,17 +304,20 @@ class MetricIndex(_Tree):
         super().__init__(frame, self.points)
 
     def part(self, rows: Rows) -> IndexPart:
-        """The items of these ids."""
+        """Return an index of the items of these ids."""
         return IndexPart(self.frame, self.points[rows], rows)
 
     def distances(self, points: Points, rows: Rows) -> NDArray[np.float32]:
-        """From tree points (m, e) to items (c,): (m, c), on a map chords."""
+        """Return distances from tree points (m, e) to items (c,): (m, c), on a map chords."""
         return self.measured(self._between(points, self.points[rows], points[0]))
 
     def nearest_and_radius(self, points: Points, count: int) -> tuple[Points, Rows, float]:
-        """The nearest item of each tree point (m, e), as `reach`, and a distance within which the
-        first of them has `count` items at least: hardly more than the least such, for a third of
-        the time, of items that stand beside its nearest in the tree.
+        """Return the nearest items of tree points (m, e), as `reach`, and a radius around the
+        first.
+
+        Within the radius the first point has `count` items at least. It is hardly more than the
+        least such, for a third of the time, from items that stand beside the point's nearest in the
+        tree.
         """
         away, places = self._found(points, 1)
         first = max(0, min(int(places[0, 0]), len(self) - _BESIDE * count) - _BESIDE * count)
@@ -324,23 +327,23 @@ class MetricIndex(_Tree):
         return away, self._order[places], float(around[count - 1])
 
     def apart(self, points: Points, others: Points) -> Points:
-        """The distance of tree points (m, e) from others (..., m, e): (..., m)."""
+        """Return the distances of tree points (m, e) from others (..., m, e): (..., m)."""
         away = points - others
         if self.frame.norm == 2:
             return np.asarray(np.sqrt(np.vecdot(away, away)))
         return np.asarray(np.abs(away).sum(axis=-1))
 
     def compared(self, rows: Rows, points: Points) -> NDArray[np.float32]:
-        """What orders distances from items (c,) to tree points (m, e) as they are: (c, m), of a
-        norm 2 their squares. An item's stand together in memory: there are more people than items,
-        and long rows are fast.
+        """Return what orders items (c,) by distance to tree points (m, e): (c, m), of a norm 2
+        squares.
 
-        Each entry by the same operations in the same order, whatever the number of threads.
+        An item's entries stand together in memory: there are more people than items, and long rows
+        are fast. Every entry is computed by the same operations in the same order, whatever the
+        number of threads.
         """
         return self._between(self.points[rows], points, points[0])
 
     def _between(self, some: Points, others: Points, middle: Points) -> NDArray[np.float32]:
-        """What `compared` says, of tree points (a, e) and (b, e): (a, b)."""
         # Differences from a point in their middle are small numbers, which float32 holds well.
         firsts = (some - middle).astype(np.float32)
         seconds = (others - middle).T.astype(np.float32, order="C")
@@ -356,5 +359,5 @@ class MetricIndex(_Tree):
         return total
 
     def measured(self, compared: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The distances of what `compared` gave; may overwrite it."""
+        """Return the distances of what `compared` returned; may overwrite it."""
         return np.sqrt(compared, out=compared) if self.frame.norm == 2 else compared

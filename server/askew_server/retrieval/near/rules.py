@@ -22,17 +22,13 @@ class NearRule(Protocol):
     """A way to choose items for a signal that fits the space."""
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Exactly k distinct item ids, ascending.
+        """Return exactly k distinct item ids, ascending.
 
         Raises ParameterError unless 1 <= k <= the number of items.
         """
 
-
-class ServedRule(NearRule, Protocol):
-    """A rule that a server answers by."""
-
     def cost(self, signal: Signal, k: int) -> int:
-        """What `choose` takes now, in answers of 2 to 3 ms; 0 for less than half a millisecond."""
+        """Return what `choose` takes, in answers of 2 to 3 ms; 0 for less than half a ms."""
 
 
 class Nearest:
@@ -42,13 +38,13 @@ class Nearest:
         self._index = index
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """O(k log n)."""
+        """Return the k nearest. O(k log n)."""
         frame = self._index.frame
-        found = self._index.nearest(frame.inside(frame.aim(signal))[None], checked(k, self._index))
-        return np.sort(found[0])
+        center = frame.inside(frame.aim(signal))[None]
+        return np.sort(self._index.nearest(center, checked(k, self._index))[0])
 
     def cost(self, _: Signal, k: int) -> int:
-        """One more for each 32 results."""
+        """Return one more for every 32 results."""
         return k // AT_ONCE
 
 
@@ -63,26 +59,26 @@ class CodebookRule:
         self._placed = Laws(self.offsets)
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """O(k log n) where items are dense, O(k**2) where probes compete for them."""
+        """Return the probes' items. O(k log n), or O(k**2) where probes compete for items."""
         probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
         return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
 
     def cost(self, _: Signal, k: int) -> int:
-        """One more for each 32 results."""
+        """Return one more for every 32 results."""
         return k // AT_ONCE
 
     def probes(self, signal: Signal, k: int) -> Points:
-        """Where it looks: grid coordinates (k', d) inside the space, k' <= k."""
+        """Return where it looks: grid coordinates (k', d) inside the space, k' <= k."""
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
         return frame.inside(center + frame.spread(signal, self._placed.of(signal, k)))
 
     def offsets(self, law: Signal, k: int) -> Points:
-        """From the signal to the probes, as noise offsets (k', d)."""
+        """Return the way from the signal to the probes, as noise offsets (k', d)."""
         return self._index.frame.offsets(law, self._disutility, k)
 
     def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
-        """k items of probes, tree points (k', e), whose nearest items (k', 1) are known."""
+        """Return k items of probes, tree points (k', e), with their nearest items (k', 1)."""
         taken = dict.fromkeys(nearest[:, 0].tolist())
         if len(taken) == k:
             return np.fromiter(taken, np.int64, k)
@@ -102,7 +98,7 @@ class CodebookRule:
 
 
 def _served(found: list[list[int]], taken: dict[int, None]) -> int:
-    """How many probes get an item in their order, until one has none left among these."""
+    """Count the probes that get an item in their order, until one has none left among these."""
     for number, items in enumerate(found):
         if not _take(items, taken):
             return number
@@ -110,7 +106,7 @@ def _served(found: list[list[int]], taken: dict[int, None]) -> int:
 
 
 def _take(items: list[int], taken: dict[int, None]) -> bool:
-    """Takes the first item that is free, if one is."""
+    """Take the first item that is free; return True if one is."""
     for item in items:
         if item not in taken:
             taken[item] = None
@@ -119,7 +115,7 @@ def _take(items: list[int], taken: dict[int, None]) -> bool:
 
 
 def checked(k: int, index: MetricIndex) -> int:
-    """k itself. Raises ParameterError unless the index has as many items."""
+    """Return k. Raises ParameterError unless the index has as many items."""
     if not 1 <= k <= len(index):
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
     return k

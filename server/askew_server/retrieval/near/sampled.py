@@ -49,7 +49,7 @@ from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
 from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
-from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, ServedRule, checked
+from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, NearRule, checked
 from askew_server.retrieval.near.wants import LOST, Costs, Wants
 
 Items = NDArray[np.int64]
@@ -58,7 +58,7 @@ _SWAPS = 2  # more of them fit the sample, and nobody else
 
 
 def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
-    """Costs (r, c) times the weights of their rows, (r,), as whole numbers whose largest of each
+    """Return costs (r, c) times their rows' weights, (r,), as whole numbers whose largest of each
     row come to about MOST together; overwrites them.
     """
     weighted = np.broadcast_to(weights, len(costs))
@@ -68,12 +68,12 @@ def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
 
 
 def cost(costs: Costs, items: Items) -> float:
-    """What these items cost everybody together."""
+    """Return what these items cost everybody together."""
     return float(costs[:, items].min(axis=1).sum())
 
 
 def choose(costs: Costs, k: int) -> Items:
-    """k distinct items, (k,), 1 <= k <= c."""
+    """Return k distinct items, (k,), 1 <= k <= c."""
     items = _greedy(costs, k)
     for _ in range(_SWAPS):
         if not _swap(costs, items):
@@ -82,7 +82,7 @@ def choose(costs: Costs, k: int) -> Items:
 
 
 def _greedy(costs: Costs, k: int) -> Items:
-    """One item after the other, each the best beside those before it."""
+    # One item after the other, the best beside those before it.
     items = np.empty(k, np.int64)
     items[0] = costs.sum(axis=0).argmin()
     least = costs[:, items[0]].copy()
@@ -100,7 +100,7 @@ def _greedy(costs: Costs, k: int) -> Items:
 
 
 def _swap(costs: Costs, items: Items) -> bool:
-    """Makes the best swap, if one saves anything."""
+    """Make the best swap; return True if it saves anything."""
     chosen = costs[:, items]
     owner = chosen.argmin(axis=1)
     order = np.argsort(owner, kind="stable")  # rows of one slot stand together
@@ -135,7 +135,7 @@ class Sampled:
         index: MetricIndex,
         people: ExpectedPeople,
         wants: Wants,
-        others: Sequence[ServedRule],
+        others: Sequence[NearRule],
         *,
         served: bool = True,
     ) -> None:
@@ -143,7 +143,7 @@ class Sampled:
         self._others, self._served = others, served
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """What the others take, O((m + r) log n) for the index and O(r c log k) for r rows."""
+        """Return the best set. The others' time, O((m + r) log n) and O(r c log k) for r rows."""
         sets = [rule.choose(signal, k) for rule in self._others]
         places, shares = self._people.sample(signal)
         points = self._index.frame.tree(places)
@@ -152,26 +152,23 @@ class Sampled:
         found = np.concatenate([*sets, nearest, self._wants.candidates(points)])
         row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
         items = np.fromiter(row_of, np.int64)
-        costs = self._costs(signal, items, points, shares)
+        distances = self._index.distances(points, items)
+        most = LOST / self._index.frame.epsilon(signal)
+        costs = self._wants.costs(distances, items, most)
+        costs = whole(costs, self._wants.weights(shares))
         rows = [choose(costs, k)]
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
-        return np.sort(items[min(rows, key=lambda each: cost(costs, each))])
+        return np.sort(items[min(rows, key=lambda row: cost(costs, row))])
 
     def with_columns(self, columns: Mapping[str, Column]) -> Sampled:
-        """The same over other values of live attributes."""
+        """Return the rule over other values of live attributes."""
         wants = self._wants.with_columns(self._index, columns)
         return Sampled(self._index, self._people, wants, self._others, served=self._served)
 
     def cost(self, signal: Signal, k: int) -> int:
-        """One answer, and what the others take."""
+        """Return the cost of one answer and of the others."""
         return 1 + max(rule.cost(signal, k) for rule in self._others)
-
-    def _costs(self, signal: Signal, items: Rows, points: Points, shares: Points) -> Costs:
-        """What each item costs each row, (r, c)."""
-        distances = self._index.distances(points, items)
-        most = LOST / self._index.frame.epsilon(signal)
-        return whole(self._wants.costs(distances, items, most), self._wants.weights(shares))
 
 
 FEW = 128  # people tell two sets apart; more are needed only to make one
@@ -200,7 +197,7 @@ class ServedCodebook:
         self._around = Laws(self._made)
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """The set of least objective."""
+        """Return the set of least objective."""
         index, frame = self._index, self._index.frame
         around = self._around.of(signal, checked(k, index))
         center = frame.inside(frame.aim(signal))
@@ -219,11 +216,11 @@ class ServedCodebook:
         return self._cheaper(placed, np.sort(near[0]), people)
 
     def cost(self, _: Signal, k: int) -> int:
-        """One more for each 32 results."""
+        """Return one more for every 32 results."""
         return k // AT_ONCE
 
     def _is_better(self, by_probe: Points, from_signal: Points, radius: float) -> bool:
-        """Whether the bounds tell that `codebook` costs less, whatever rounding does."""
+        # By bounds alone, whatever rounding does.
         most = self._disutility(by_probe)
         least = self._disutility(np.maximum(from_signal - radius, 0.0))
         top = self._disutility(np.maximum(by_probe.max(), from_signal.max() + radius))
@@ -231,7 +228,7 @@ class ServedCodebook:
         return bool(most.sum() + 2 * FEW * top / LEVELS < least.sum())
 
     def _cheaper(self, placed: Rows, near: Rows, people: Points) -> Rows:
-        """The set of least objective, by each person's own item."""
+        # By each person's own item.
         index = self._index
         every = index.compared(np.concatenate((placed, near)), people)
         least = index.measured(every.reshape(2, len(placed), FEW).min(axis=1))

@@ -65,22 +65,25 @@ class Wants:
     ) -> None:
         columns, self._wants = columns or {}, wants
         self.size = size = _POSITIONS if wants else SAMPLES
-        words = [each for each in wants if each.word]
-        rates = [each for each in wants if not each.word]
-        signed = sorted({(each.attribute, each.rate > 0) for each in rates})
-        self._has = _bits(words, columns, len(index))
+        words = [want for want in wants if want.word]
+        rates = [want for want in wants if not want.word]
+        signed = sorted({(rate.attribute, rate.rate > 0) for rate in rates})
+        self._has = np.zeros(len(index), np.uint64)  # bit i of an item stands for the i-th word
+        for bit, want in enumerate(words):
+            accepts = _is_it(columns[want.attribute], want.word)
+            self._has |= accepts.astype(np.uint64) << np.uint64(bit)
         numbers = [_costly(columns[name], low=low) for name, low in signed]
         self._numbers = np.array(numbers, np.float32).reshape(-1, len(index))
 
         of_rate, of_word = _rows_of(_OF_RATES, rates), _rows_of(_OF_WORDS, words)
         counts = [size, *[of_rate] * len(rates), *[of_word] * len(words)]
-        shares = [1 - sum(each.weight for each in wants)]
+        shares = [1 - sum(want.weight for want in wants)]
         shares += [each.weight for each in (*rates, *words)]
         self._shares, self._counts = np.array(shares), counts
         parts = [_even(count, size, number) for number, count in enumerate(counts)]
         self._people = np.concatenate(parts)
-        self._rate = np.repeat([abs(each.rate) for each in rates], of_rate).astype(np.float32)
-        columns_of = [signed.index((each.attribute, each.rate > 0)) for each in rates]
+        self._rate = np.repeat([abs(rate.rate) for rate in rates], of_rate).astype(np.float32)
+        columns_of = [signed.index((rate.attribute, rate.rate > 0)) for rate in rates]
         self._column = np.repeat(np.array(columns_of, np.int64), of_rate)
         self._bit = np.repeat(np.arange(len(words), dtype=np.uint64), of_word)
 
@@ -90,23 +93,23 @@ class Wants:
         self._asked, self._group, self._pairs = _looked_up(index, groups, beside)
 
     def with_columns(self, index: MetricIndex, columns: Columns) -> Wants:
-        """The same of other values."""
+        """Return the same wants of other values."""
         return Wants(index, self._wants, columns)
 
     def weights(self, shares: Points) -> Points:
-        """Of the rows, (r,), 1 together. shares: of all people, at each position, (m,)."""
+        """Return the rows' weights, (r,), which add to 1. shares: of people at positions, (m,)."""
         of_rows = shares[self._people]
         together = np.add.reduceat(of_rows, np.cumsum([0, *self._counts[:-1]]))
         return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))
 
     def candidates(self, points: Points) -> Rows:
-        """Items beside positions (m, e), tree points, for those who have a want."""
+        """Return items beside positions (m, e), tree points, for those who have a want."""
         if self._pairs is None:
             return np.empty(0, np.int64)
         return self._pairs.reach(np.column_stack((points[self._asked], self._group)))[1][:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
-        """Regrets (r, c) of items (c,), at most `most` with a want. distances: (m, c)."""
+        """Return regrets (r, c) of items (c,), at most `most` with a want. distances: (m, c)."""
         costs = distances[self._people]
         rated = slice(len(distances), len(distances) + len(self._rate))
         costs[rated] += self._rate[:, None] * self._numbers[:, items][self._column]
@@ -120,27 +123,18 @@ class Wants:
 
 
 def _rows_of(budget: tuple[int, int], wants: Sequence[Want]) -> int:
-    """How many rows each of these wants has."""
     together, most = budget
     return max(_LEAST, min(most, together // max(1, len(wants))))
 
 
 def _even(count: int, size: int, number: int) -> Rows:
-    """Positions that stand evenly in a sample of this size, and begin elsewhere by number."""
+    # Positions stand evenly in a sample of this size, and begin elsewhere by number.
     places = (np.arange(count) + number * _GOLDEN % 1) * size / count
     return places.astype(np.int64)
 
 
-def _bits(words: Sequence[Want], columns: Mapping[str, Column], n: int) -> NDArray[np.uint64]:
-    """Which words an item has: bit i for the i-th, (n,)."""
-    has = np.zeros(n, np.uint64)
-    for bit, want in enumerate(words):
-        has |= _is_it(columns[want.attribute], want.word).astype(np.uint64) << np.uint64(bit)
-    return has
-
-
 def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
-    """Which items a person who accepts this word alone accepts."""
+    # Items that a person who accepts this word alone accepts.
     match column:
         case Flags():
             return np.asarray(column.values == (word == "yes"))
@@ -152,9 +146,7 @@ def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
 
 
 def _costly(column: Column, *, low: bool) -> NDArray[np.float32]:
-    """A number of each item, below zero where high ones are wanted; one that is unknown is the
-    worst.
-    """
+    # Below zero where high ones are wanted; an unknown number is the worst.
     if not isinstance(column, Numbers):
         raise OutOfRange("a rate", "of a number")
     values = np.clip(column.values if low else -column.values, -_HUGE, _HUGE)
@@ -162,7 +154,7 @@ def _costly(column: Column, *, low: bool) -> NDArray[np.float32]:
 
 
 def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]:
-    """The items of each group, those of the words first; those of a common word are none."""
+    # Those of the words first; a common word's group is empty.
     n, groups, worth = len(has), list[Rows](), np.zeros(len(has))
     for bit in range(n_words):
         rows = np.flatnonzero(has >> np.uint64(bit) & np.uint64(1))
@@ -171,8 +163,8 @@ def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]
     if n_words > 1:
         richest = np.argsort(-worth, kind="stable")
         groups += [richest[: int(share * n)] for share in _RICH]
-    for each in numbers:
-        cheapest = np.argsort(each, kind="stable")[: np.isfinite(each).sum()]
+    for number in numbers:
+        cheapest = np.argsort(number, kind="stable")[: np.isfinite(number).sum()]
         groups += [cheapest[: int(share * n)] for share in _BEST]
     return groups
 
@@ -180,7 +172,7 @@ def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]
 def _looked_up(
     index: MetricIndex, groups: Sequence[Rows], beside: Sequence[Rows]
 ) -> tuple[Rows, Points, IndexPart | None]:
-    """Which positions ask for which group, as a coordinate, and the pairs of groups and items."""
+    """Return the positions that ask, the groups that they ask for, and the index of pairs."""
     kept = [(rows, at) for rows, at in zip(groups, beside, strict=True) if len(rows)]
     if not kept:
         return np.empty(0, np.int64), np.empty(0), None

@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from near_world import INLAND, great_circle, places, signal_at
+from near_world import INLAND, places, signal_at
 
 from askew.catalog.attributes import Numbers, Titles, Words
 from askew.catalog.item import Attribute, AttributeKind
-from askew.errors import ParameterError
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard, Want
 from askew.protocol.metric_card import MetricRuleKind as Kind
@@ -55,13 +54,6 @@ def test_a_question_is_answered_from_its_collection_with_whole_items(kind: Kind)
             collection.card.check(listing, MapSpace(INLAND))
 
 
-def test_nearest_reads_the_items_where_they_are() -> None:
-    model = made_model(Kind.NEAREST)
-    slate = MetricAnswers(model).answer(Query(SIGNAL, 5, 1))
-    away = great_circle(np.array([49.0, 9.0]), model.collections["food"].coordinates)
-    assert set(slate.item_ids) == set(np.argsort(away)[:5].tolist())
-
-
 def test_live_values_change_and_the_rules_stay() -> None:
     model = made_model(Kind.ITEMS)
     answers = MetricAnswers(model)
@@ -72,11 +64,6 @@ def test_live_values_change_and_the_rules_stay() -> None:
     assert after.item_ids == before.item_ids
     assert {listing.values[1] for listing in after.listings} == {7.0}
     assert answers.answer(Query(SIGNAL, 9, 1)).listings == before.listings
-
-
-def test_a_rule_with_a_density_is_not_served_without_one() -> None:
-    with pytest.raises(ParameterError, match="density"):
-        MetricAnswers(made_model(Kind.POSTERIOR))
 
 
 def test_slates_hold_what_a_collections_card_says_that_people_want() -> None:

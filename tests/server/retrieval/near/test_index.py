@@ -23,12 +23,6 @@ def test_the_nearest_items_on_a_map_are_those_by_great_circle(area: Area) -> Non
     np.testing.assert_allclose(np.take_along_axis(distances, found, 1), expected, atol=1e-6)
 
 
-def test_an_item_across_180_degrees_is_near() -> None:
-    items = np.array([[-18.0, -179.99], [-18.0, 179.0], [-18.0, 177.0]])
-    index = MetricIndex(MapSpace(ISLANDS), items)
-    assert index.nearest(index.frame.grid(np.array([[-18.0, 179.98]])), 3).tolist() == [[0, 1, 2]]
-
-
 @pytest.mark.parametrize("space", [LINE, BOTH], ids=["line", "both"])
 def test_the_nearest_items_on_axes_are_those_by_l1(space: AxisSpace) -> None:
     rng = np.random.default_rng(3)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from near_world import EARTH, INLAND, ISLANDS, LINE, noisy, places, point_of
+from near_world import EARTH, INLAND, ISLANDS, LINE, noisy, places
 
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Words
 from askew.errors import OutOfRange
@@ -178,14 +178,6 @@ def test_as_many_wants_as_a_card_may_have_are_bounded_work() -> None:
     assert len(wants._people) <= 384
     assert len(wants._asked) <= 300
     assert without(wants, flags["f63"].values > 0, 40) == 0
-
-
-def test_axes_have_wants_too() -> None:
-    index = MetricIndex(LINE, np.arange(0.0, 400.0, 0.5)[:, None])
-    flags = Flags((np.arange(800) % 40 == 7).astype(np.int8))
-    wants = Wants(index, [Want("ramp", 0.2, "yes")], {"ramp": flags})
-    found = served_rule_of(Kind.ITEMS, index, wants=wants).choose(point_of(LINE, 200.0), 6)
-    assert flags.values[found].any()
 
 
 @pytest.mark.parametrize(("name", "want"), [("price", "cheap"), ("terrace", ""), ("kind", "")])

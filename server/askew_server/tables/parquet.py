@@ -1,0 +1,133 @@
+"""Columns of parquet files: as texts, and copied without what is no UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute, parquet
+
+from askew.errors import DataError
+from askew_server.tables.files import failures_named
+from askew_server.tables.rows import TEXT, Batch, Omissions, Share, is_utf8
+
+PLAIN: Final = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+"""How a file is written that is read once: it is not worth a dictionary."""
+
+
+def batches(path: str, names: Sequence[str], _: Omissions, coded: bool) -> Iterator[Batch]:
+    """Yield rows as `Table.batches` has them. Raises DataError."""
+    first = 1
+    with failures_named(path), Path(path).open("rb") as raw:
+        schema = parquet.read_schema(raw)
+        # What repeats in the file is not to repeat in memory.
+        texts = [name for name in names if coded and pa.types.is_string(schema.field(name).type)]
+        file = parquet.ParquetFile(raw, read_dictionary=texts, buffer_size=1 << 20)
+        for batch in file.iter_batches(1 << 18, columns=list(names), use_threads=False):
+            batch.validate(full=True)
+            columns = [batch.column(name) for name in names]
+            columns = [_as_coded(column) if coded else as_texts(column) for column in columns]
+            numbers = np.arange(first, first + len(batch))
+            first += len(batch)
+            yield Batch(numbers, columns, first / max(file.metadata.num_rows, 1))
+
+
+def _as_coded(column: pa.Array) -> pa.Array:
+    numbered = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    # The text of a missing value is empty, as that of a value that is empty text.
+    texts = pa.concat_arrays([as_texts(numbered.dictionary), pa.array([""], TEXT)])
+    indices = numbered.indices.cast(pa.int32()).fill_null(len(texts) - 1)
+    return pa.DictionaryArray.from_arrays(indices, texts)
+
+
+def as_texts(values: pa.Array) -> pa.Array:
+    """Return values as one writes them; nothing, and NaN, is empty text. A whole number is written
+    as one, since a column of them becomes one of floating point where a value is missing; a number
+    of single precision is what is written: 3.7, and not 3.7000000477.
+    """
+    if not pa.types.is_floating(values.type):
+        return values.cast(TEXT).fill_null("")
+    numbers = values.to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        whole = (np.abs(numbers) < 2**53) & (numbers == np.floor(numbers))
+    texts = pa.array(np.where(whole, numbers, 0).astype(np.int64)).cast(TEXT)
+    if whole.all():
+        return texts
+    kind = values.type.to_pandas_dtype()
+    others = ["" if np.isnan(v) else str(kind(v)) for v in numbers[~whole].tolist()]
+    return compute.replace_with_mask(texts, pa.array(~whole), pa.array(others, TEXT))
+
+
+def is_sound(paths: Iterable[str], texts: Sequence[str], share: Share) -> bool:
+    """Return whether columns of text of parquet files are UTF-8, in every row."""
+    for path in paths if texts else ():
+        for batch in _stored_batches(path, texts):
+            share(0.0)
+            if not all(_is_valid(_as_stored(column)) for column in batch.columns):
+                return False
+    return True
+
+
+def copy_sound(
+    paths: Iterable[str],
+    texts: Collection[str],
+    names: Sequence[str],
+    file: BinaryIO,
+    share: Share,
+) -> int:
+    """Write columns of parquet files as one, with nothing where a text is no UTF-8; return how many
+    such there were. texts: those of the columns that hold text; the others keep their types.
+    """
+    writer, left_out = None, 0
+    for path in paths:
+        for batch in _stored_batches(path, names):
+            columns = [batch.column(name) for name in names]
+            for at, name in enumerate(names):
+                if name in texts:
+                    stored = _as_stored(columns[at])
+                    columns[at] = _without_torn(stored)
+                    left_out += columns[at].null_count - stored.null_count
+            if writer is None:
+                schema = pa.schema([*zip(names, [c.type for c in columns], strict=True)])
+                writer = parquet.ParquetWriter(file, schema, **PLAIN)
+            alike = [c.cast(kind) for c, kind in zip(columns, schema.types, strict=True)]
+            writer.write_batch(pa.record_batch(alike, schema))
+            share(0.0)
+    if writer is not None:
+        writer.close()
+    file.flush()
+    return left_out
+
+
+def _stored_batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(1 << 16, columns=list(names), use_threads=False)
+    except (OSError, pa.ArrowException) as error:  # whose words may quote a row
+        raise DataError(f"{path}: it cannot be read ({type(error).__name__})") from None
+
+
+def _as_stored(texts: pa.Array) -> pa.Array:
+    """Return texts of one type, whatever their bytes are."""
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    return texts.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
+
+
+def _is_valid(texts: pa.Array) -> bool:
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _without_torn(texts: pa.Array) -> pa.Array:
+    if _is_valid(texts):
+        return texts
+    values = texts.cast(pa.large_binary()).to_pylist()
+    kept = [value if value is not None and is_utf8(value) else None for value in values]
+    return pa.array(kept, pa.large_binary()).cast(pa.large_string())

@@ -1,0 +1,338 @@
+"""Text in rows and fields: how a file is cut, in which encoding, and the rows that it has.
+
+One pass of our own finds where rows end and what they may hold, and then Arrow cuts them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import compute
+from pyarrow import csv as arrow_csv
+
+from askew.errors import DataError, ParameterError
+from askew_server.tables.files import BLOCK, unpacked
+from askew_server.tables.rows import CODED, TEXT, Batch, Omissions, is_utf8
+
+LONGEST_ROW = 1 << 24
+"""Bytes; a block is at most as long."""
+QUOTES = (
+    "a quote is not closed, or text follows a closing one. Read on, it would hide other people's"
+    " rows: mend the file, or write it as parquet"
+)
+GENRES = (
+    *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime"),
+    *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery"),
+    *("Romance", "Sci-Fi", "Thriller", "War", "Western"),
+)
+_SAMPLE = 1 << 24  # bytes that tell an encoding
+_UNIT = b"\x1f"  # Arrow wants a separator of one byte
+_MARK, _RETURN = "\x1a", "\r"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How text is cut into fields."""
+
+    separator: str
+    columns: tuple[str, ...]
+    has_header: bool = True
+    quotes: bool = True
+
+
+BARE = {
+    "ratings.dat": Layout("::", ("user", "item", "rating", "timestamp"), False, False),
+    "movies.dat": Layout("::", ("item", "title", "genres"), False, False),
+    "u.data": Layout("\t", ("user", "item", "rating", "timestamp"), False, False),
+    "u.item": Layout(
+        "|", ("item", "title", "released", "on video", "address", *GENRES), False, False
+    ),
+}
+"""The files of MovieLens that have no header line."""
+
+
+def usual_encoding(encoding: str) -> str:
+    """Return the usual name of an encoding in which the bytes of ASCII, and no others, are ASCII:
+    rows, fields and quotes are found in bytes. Raises ParameterError for others.
+    """
+    every, escape, texts = bytes(range(256)), b"\\u0022", ""
+    try:
+        usual = codecs.lookup(encoding).name
+        if escape.decode(encoding) == escape.decode():
+            texts = every.decode(encoding, "replace")
+    except (LookupError, UnicodeError):
+        usual = ""
+    is_of_bytes = (
+        len(texts) == len(every)
+        and texts[:128].encode() == every[:128]
+        and not any(text.isascii() for text in texts[128:])
+        and set(texts[128:]) != {"\N{REPLACEMENT CHARACTER}"}
+    )
+    if usual != "utf-8" and not is_of_bytes:
+        raise ParameterError("encoding", encoding, "utf-8, or one of a byte a character")
+    return usual
+
+
+def guessed_encoding(path: str) -> str:
+    """Return latin-1 where most lines that are not ASCII are no UTF-8, and else UTF-8."""
+    with unpacked(path) as (file, _):
+        sample = file.read(_SAMPLE)
+    if sample.isascii():
+        return "utf-8"
+    wide = [line for line in sample.split(b"\n") if not line.isascii()]
+    wrong = sum(not is_utf8(line) for line in wide)
+    return "latin-1" if 2 * wrong > len(wide) else "utf-8"
+
+
+def name_of(path: str) -> str:
+    """Return the name of a file, in lower case, without how it is packed."""
+    return Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
+
+
+def layout_of(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> Layout:
+    """Return how a text file is cut, by its first line. may_be_bare: which may be a row. Raises
+    DataError for what is no header.
+    """
+    line = start.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].removesuffix(b"\r")
+    shapes = {("::", 4): "ratings.dat", ("::", 3): "movies.dat", ("|", 24): "u.item"}
+    names = [shapes.get((mark, line.count(mark.encode()) + 1), "") for mark in ("::", "|")]
+    if re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
+        names.append("u.data")
+    if may_be_bare and any(names):
+        return BARE[max(names)]
+    if b"\r" in re.sub(rb'"[^"]*+"', b"", line):
+        raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
+    separator = {".csv": ",", ".tsv": "\t"}.get(Path(name_of(path)).suffix, "")
+    if not separator or separator.encode() not in line:
+        separator = max(",\t;", key=lambda mark: line.count(mark.encode()))
+    guard = Text(path, 1, Layout(separator, ()), encoding)
+    end = guard.end_of_first(start if b"\n" in start else start + b"\n")
+    try:
+        header = start[:end].decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        names = next(csv.reader(io.StringIO(header, newline=""), delimiter=separator, strict=True))
+    except (UnicodeDecodeError, csv.Error, StopIteration):
+        raise DataError(f"{path}: its first line is no header of {encoding} text") from None
+    if not any(names):
+        raise DataError(f"{path}: its first line is empty; it must name the columns")
+    columns = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
+    return Layout(separator, tuple(columns))
+
+
+class Text:
+    """The rows of a file of text. Whatever the sizes of blocks, they are the same."""
+
+    def __init__(
+        self, path: str, size: int, layout: Layout, encoding: str, *, log: bool = False
+    ) -> None:
+        self.layout, self._path, self._size = layout, path, size
+        self._encoding, self._log = encoding, log
+        self._is_somebodys = log and not layout.has_header  # from its first byte on
+        separator = re.escape(layout.separator.encode())
+        plain = rb'[^"%b\n][^%b\n]*+' % (separator, separator)
+        quoted = rb'"(?:[^"]++|"")*+"'
+        one = rb"(?:%b|%b|)" % (quoted, plain)
+        self._row = re.compile(rb"%b(?:%b%b)*+\r?\n" % (one, separator, one))
+        self._rows = re.compile(rb"(?:%b)*+" % self._row.pattern)
+        self._fields = re.compile(rb"(?:%b%b)*+" % (one, separator))
+        # After a closing quote: neither another quote, a separator nor the end of a row.
+        self._torn = re.compile(
+            rb"%b%b(?:[^\"%b\r\n]|\r[^\n])" % (self._fields.pattern, quoted, separator)
+        )
+
+    def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
+        """Yield rows as `Table.batches` has them. Raises DataError for torn quotes."""
+        size = self._size if self._log else None
+        with unpacked(self._path, size, by_name=self._is_somebodys) as (file, raw):
+            for number, block in self._blocks(file, omissions):
+                numbers, columns = self._cut(block, number, names, omissions, coded)
+                yield Batch(numbers, columns, raw.tell() / self._size)
+
+    def end_of_first(self, text: bytes) -> int:
+        """Return where the first row of a text ends that has a whole one."""
+        if self.layout.quotes and b'"' in text[: text.find(b"\n")]:
+            row = self._row.match(text)
+            if row is None:
+                self._refuse_quotes()
+            return cast("re.Match[bytes]", row).end()
+        return text.find(b"\n") + 1
+
+    def _blocks(self, file: BinaryIO, omissions: Omissions) -> Iterator[tuple[int, bytes]]:
+        """Yield whole rows, as they lie in the file, with the number of the first of their lines:
+        without the header, a byte order mark and rows that are too long.
+        """
+        start = file.read(3)
+        rest = start if self._is_somebodys else start.removeprefix(codecs.BOM_UTF8)
+        number, lines_gone, is_long, is_header = 1, 0, False, self.layout.has_header
+        while rest or start:
+            start = file.read(BLOCK)
+            text = rest + start
+            if not start and text:
+                if self._log:  # half of a row, unless it hides others
+                    hides = lines_gone or b"\n" in text
+                    if hides and not self._row.fullmatch(text + b"\n"):
+                        self._refuse_quotes()
+                    omissions.add(number, "its last line has no end", self._path)
+                    return
+                text += b"\n"
+            end = self._end_of_rows(text, is_last=not start)
+            text, rest = text[:end], text[end:]
+            if text and (is_long or len(text) > LONGEST_ROW):
+                first = self.end_of_first(text)
+                if is_long or first > LONGEST_ROW:
+                    omissions.add(
+                        number, f"a row must be at most {LONGEST_ROW:,} bytes", self._path
+                    )
+                    number += lines_gone + text.count(b"\n", 0, first)
+                    text, lines_gone, is_long, is_header = text[first:], 0, False, False
+            if text and is_header:
+                first = self.end_of_first(text)
+                number += text.count(b"\n", 0, first)
+                text, is_header = text[first:], False
+            if text:
+                yield number, text
+                number += text.count(b"\n")
+            if len(rest) > LONGEST_ROW:
+                lines_gone += rest.count(b"\n")
+                rest, is_long = self._shortened(rest), True
+
+    def _end_of_rows(self, text: bytes, *, is_last: bool) -> int:
+        if not self.layout.quotes or b'"' not in text:
+            return text.rfind(b"\n") + 1
+        start = text.rfind(b"\n", 0, text.find(b'"')) + 1
+        end = cast("re.Match[bytes]", self._rows.match(text, start)).end()
+        if (is_last and end < len(text)) or self._torn.match(text, end):
+            self._refuse_quotes()
+        return end
+
+    def _refuse_quotes(self) -> None:
+        raise DataError(f"{self._path}: {QUOTES}")
+
+    def _shortened(self, row: bytes) -> bytes:
+        # A beginning of the row that goes on as this one does.
+        if not self.layout.quotes:
+            return b"x"
+        begun = row[cast("re.Match[bytes]", self._fields.match(row)).end() :]
+        if not begun:
+            return b"x" + self.layout.separator.encode()
+        if not begun.startswith(b'"'):
+            return b"x"
+        inner = begun[1:].removesuffix(b"\r")
+        is_closed = (len(inner) - len(inner.rstrip(b'"'))) % 2
+        return b'"' * (1 + is_closed) + b"\r" * row.endswith(b"\r")
+
+    def _cut(
+        self, block: bytes, number: int, names: Sequence[str], omissions: Omissions, coded: bool
+    ) -> tuple[NDArray[np.int64], list[pa.Array]]:
+        separator, wide = self.layout.separator, len(self.layout.separator) > 1
+        if b"\r" in block:
+            block = block.replace(b"\r\n", b"\n")
+        if self._encoding != "utf-8" and not block.isascii():
+            # A byte that the encoding does not have becomes no UTF-8, which is odd.
+            text = block.decode(self._encoding, "surrogateescape")
+            block = text.encode("utf-8", "surrogatepass")
+        is_odd = (
+            b"\0" in block
+            or b"\n\n" in block
+            or block.startswith(b"\n")
+            or (wide and _UNIT in block)
+            or not (block.isascii() or is_utf8(block))
+        )
+        numbers: NDArray[np.int64] | None = None
+        if is_odd:
+            block, numbers = self._without_odd(block, number, omissions)
+        is_marked = b"\r" in block
+        if is_marked:  # Arrow would take it for the end of a row
+            block = block.replace(b"\x1a", b"\x1a0").replace(b"\r", b"\x1a1")
+        if wide:
+            block, separator = block.replace(separator.encode(), _UNIT), _UNIT.decode()
+        columns, bad = self._columns(block, separator, names, CODED if coded else TEXT)
+        if is_marked:
+            columns = [_unmarked(column) for column in columns]
+        if numbers is None:  # of the first line of each row
+            n_rows = len(columns[0]) + len(bad)
+            if block.count(b"\n") == n_rows:
+                numbers = np.arange(number, number + n_rows)
+            else:
+                sizes = [row[0].count(b"\n") for row in self._row.finditer(block)]
+                numbers = number + np.cumsum([0, *sizes[:-1]])
+        n_columns = len(self.layout.columns)
+        for place in bad:
+            reason = f"a row must have {n_columns} fields separated by {self.layout.separator!r}"
+            omissions.add(int(numbers[place]), reason, self._path)
+        return np.delete(numbers, bad), columns
+
+    def _columns(
+        self, block: bytes, separator: str, names: Sequence[str], kind: pa.DataType
+    ) -> tuple[list[pa.Array], list[int]]:
+        """Return columns as Arrow cuts them, and the places of rows with another number of fields,
+        which it leaves out.
+        """
+        bad: list[int] = []
+        if not block:
+            return [pa.array([], kind) for _ in names], bad
+
+        def skipped(row: arrow_csv.InvalidRow) -> str:
+            bad.append(row.number - 2)
+            return "skip"
+
+        table = arrow_csv.read_csv(
+            # The line before keeps a byte order mark, which Arrow leaves out at the beginning.
+            pa.BufferReader(b"\n" + block),
+            arrow_csv.ReadOptions(
+                use_threads=False,
+                block_size=len(block) + 2,
+                column_names=list(self.layout.columns),
+                skip_rows=1,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=separator,
+                quote_char='"' if self.layout.quotes else False,
+                newlines_in_values=self.layout.quotes,
+                ignore_empty_lines=False,
+                invalid_row_handler=skipped,
+            ),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, kind), include_columns=list(names)
+            ),
+        )
+        return [column.combine_chunks() for column in table.columns], bad
+
+    def _without_odd(
+        self, block: bytes, number: int, omissions: Omissions
+    ) -> tuple[bytes, NDArray[np.int64]]:
+        kept, numbers = [], []
+        if self.layout.quotes and b'"' in block:
+            rows = [row[0] for row in self._row.finditer(block)]
+        else:
+            rows = [line + b"\n" for line in block.split(b"\n")[:-1]]
+        is_wide = len(self.layout.separator) > 1
+        for row in rows:
+            reason = ""
+            if b"\0" in row or (is_wide and _UNIT in row):
+                reason = "a row must be text without NUL and control characters"
+            elif not is_utf8(row):
+                reason = f"a row must be text in {self._encoding}"
+            if reason:
+                omissions.add(number, reason, self._path)
+            elif row != b"\n":
+                kept.append(row)
+                numbers.append(number)
+            number += row.count(b"\n")
+        return b"".join(kept), np.array(numbers, np.int64)
+
+
+def _unmarked(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _unmarked(column.dictionary))
+    returns = compute.replace_substring(column, _MARK + "1", _RETURN)
+    return compute.replace_substring(returns, _MARK + "0", _MARK)

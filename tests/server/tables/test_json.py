@@ -1,0 +1,138 @@
+"""JSON in every shape that it is read in, by blocks of any size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askew.errors import DataError
+from askew_server.tables import json as json_files
+from askew_server.tables import open_table
+from askew_server.tables.json import COORDINATES, Feature, features, looks_like_json
+
+ODD = 'a "quoted\\" [{{ name \u2603'
+FEATURES: list[dict[str, Any]] = [
+    {
+        "type": "Feature",
+        "id": 7,
+        "geometry": {"type": "Point", "coordinates": [13.4, 52.5, 34]},
+        "properties": {"name": ODD, "tags": {"a": ["]", "}"]}, "open": True, "price": 2.5},
+    },
+    {"type": "Feature", "geometry": None, "properties": None},
+    {"geometry": {"type": "Point", "coordinates": [-1, 2]}, "properties": {"name": "B", "id": 3}},
+    {"geometry": {"type": "Point", "coordinates": [9]}, "properties": {"name": "C"}},
+]
+TEXTS = [
+    ("13.4", "52.5", "7", ODD, "true", "2.5", '{"a":["]","}"]}'),
+    ("-1", "2", "3", "B", "", "", ""),
+    ("9", "", "", "C", "", "", ""),
+]
+NAMES = (*COORDINATES, "id", "name", "open", "price", "tags")
+PARTS = [json.dumps(feature) for feature in FEATURES]
+INDENTED = [json.dumps(feature, indent=1, ensure_ascii=False) for feature in FEATURES]
+CRS = '"crs": {"type": "name", "properties": {"name": "a [ in it"}}'
+SHAPES = {
+    "collection": f'{{"type": "FeatureCollection", {CRS}, "features": [{",".join(PARTS)}]}}',
+    "collection, its type last": '{"features" :\n[' + ",\n".join(INDENTED) + '\n], "type": "x"}',
+    "array": "[\n" + ",\n".join(PARTS) + "\n]\n",
+    "lines": "\n".join(PARTS) + "\n",
+    "lines without an end": "\r\n".join(PARTS),
+    "records": "".join(f"\x1e{feature}\n" for feature in INDENTED),
+    "behind a byte order mark": "\ufeff[" + ",".join(INDENTED) + "]",
+}
+
+
+def blocks_of(data: bytes, size: int = 1 << 20) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def read(data: bytes, size: int = 1 << 20) -> list[Feature | None]:
+    return list(features("f", blocks_of(data, size)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_has_the_same_features(tmp_path: Path, shape: str) -> None:
+    """Planted bug: a bracket in a text counts."""
+    path = tmp_path / "any.json"
+    path.write_bytes(SHAPES[shape].encode())
+    table = open_table(path)
+    assert (table.columns, table.unit) == (NAMES, "feature")
+    left_out = table.omissions()
+    [batch] = table.batches(NAMES, left_out)
+    assert [*zip(*[column.to_pylist() for column in batch.texts], strict=True)] == TEXTS
+    assert (batch.rows.tolist(), batch.share) == ([1, 3, 4], 1.0)
+    assert left_out.lines == ("1: its geometry must be a Point (feature 2)",)
+
+
+@given(st.sampled_from(sorted(SHAPES)), st.integers(1, 400), st.integers(1, 60))
+def test_it_does_not_matter_where_blocks_end(shape: str, size: int, head: int) -> None:
+    """Within a feature, a text, a character or an escape of it."""
+    data = SHAPES[shape].encode()
+    whole = read(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_files, "_HEAD", 200 + head)  # bytes, in which the array begins
+        assert read(data, size) == whole
+
+
+def test_what_no_json_has_for_a_number_is_nothing() -> None:
+    data = PARTS[0].replace(": 2.5", ": NaN").replace("13.4", "-Infinity").encode()
+    [feature] = read(data)
+    assert feature is not None
+    assert [feature.text(name) for name in (*NAMES[:2], "price")] == ["", "52.5", ""]
+
+
+@pytest.mark.parametrize(
+    "bad", [b'{"geometry": 5}', b'{"geometry": {"type": "\xff"}}', b'{"geometry": nil}']
+)
+def test_a_feature_that_is_none_costs_itself_alone(bad: bytes) -> None:
+    deep = b'{"geometry": ' + b"[" * 9999 + b"]" * 9999 + b"}"
+    rows = read(b"\n".join([PARTS[0].encode(), bad, deep, PARTS[2].encode()]))
+    assert [feature is None for feature in rows] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (SHAPES["collection"].encode()[:-4], "f: it ends within feature 4"),
+        (SHAPES["array"].encode()[:-3], "f: it ends within feature 5"),
+        (SHAPES["lines"].encode()[:-9], "f: it ends within feature 4"),
+        (b'[{"name": "' + b"x" * 5000 + b'"}]', "f: feature 1 has no end within 4,000 bytes"),
+        (b'{"type": "Topology", "objects": {}}', "begins like JSON, but is no GeoJSON"),
+        (SHAPES["array"].encode("utf-16"), "UTF-16 or UTF-32; GeoJSON is UTF-8"),
+        (SHAPES["lines"].encode("utf-16-be"), "UTF-16 or UTF-32; GeoJSON is UTF-8"),
+    ],
+)
+def test_what_is_no_geojson_is_called_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, data: bytes, reason: str
+) -> None:
+    monkeypatch.setattr(json_files, "_LONGEST", 4000)
+    monkeypatch.setattr(json_files, "_HEAD", 1000)
+    assert looks_like_json(data[:64])
+    with pytest.raises(DataError, match=reason):
+        read(data, 1000)
+
+
+def test_of_lines_the_values_that_are_read_are_texts_and_numbers(tmp_path: Path) -> None:
+    """Objects and arrays count only in columns that are read. Planted bug: their JSON is a text."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(
+        '\ufeff{"a": "x", "b": 65.0, "c": {"deep": 1}}\n\n{"a": [1]}\n{"a": {"b": 1}, "b": 2}\n'
+        '{"b": null, "c": [2]}\r\nno object\n["x"]\n{"a": -7, "b": 1.50}'
+    )
+    table = open_table(path)
+    assert (table.columns, table.unit) == (("a", "b", "c"), "line")
+    for is_coded in (False, True):
+        left_out = table.omissions()
+        [batch] = table.batches(("a", "b"), left_out, coded=is_coded)
+        assert batch.rows.tolist() == [1, 5, 8]
+        assert [c.to_pylist() for c in batch.texts] == [["x", "", "-7"], ["65", "", "1.50"]]
+        assert left_out.lines == (
+            "2: it must be one object of JSON (lines 6, 7)",
+            "2: what is read of it must be texts and numbers (lines 3, 4)",
+        )
