@@ -66,8 +66,8 @@ class DemoScreen:
             f"  noisy position  {_degrees(Position(*answer.sent))}   sent",
             f"  They are {apart:.1f} km apart, which only this screen knows. The noise was drawn",
             f"  once, when {PLACE} was added: every server gets this position, every month.",
-            f"  The whole question is {len(sent)} bytes: the noisy position and its law, the name",
-            f"  {answer.collection}, and k = {answer.k}; no preference, no clock.",
+            f"  The whole question is {len(sent)} bytes: the noisy position and its law, the",
+            f"  number of {answer.collection}, and k = {answer.k}; no preference, no clock.",
         )
 
     def answer(self, answer: NearAnswer, noise: MapNoise) -> None:

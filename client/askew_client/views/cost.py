@@ -185,15 +185,21 @@ class Cost:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Say what a question near a place costs, and what is left; of a signal that is kept, that
-        it costs nothing.
+        """Say what a question costs, and what is left; of one that sends nothing, or a kept signal,
+        that it costs nothing.
         """
+        if not self.sends:
+            return ("nothing about you is sent, and nothing is drawn or charged",)
         if self.account == "places":
             unit, spent = "per km", f"{at_most(self.spent, 3)} of {float(self.cap):g} per km spent"
             means = "; ".join(
                 f"{km} km apart: odds change at most {self.times_at(km)}" for km in (1, 10)
             )
             who, mark, what = "places", ";", "noisy position"
+        elif self.account == "ratings":
+            unit, spent = "a rating", f"{at_most(self.spent)} of {float(self.cap):g} spent"
+            means = f"at most {at_most(2 * self.epsilon, 3)} where a title is replaced"
+            who, mark, what = "ratings", ",", "signal"
         else:
             unit, spent = "per unit distance", f"{at_most(self.spent)} of {float(self.cap):g} spent"
             means = f"at most {at_most(self.charge.epsilon_per_rating, 3)} between any two values"
