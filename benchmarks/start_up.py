@@ -93,9 +93,10 @@ def served(folder: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     model = ("--model", folder / "model", "--port", port, "--plain-text")
     command = [sys.executable, "-m", "askew_server", "serve", *map(str, model)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+    as_child = os.environ | {"ASKEW_WITH_PARENT": "1"}  # it says where it listens
+    with subprocess.Popen(command, stdin=-1, stdout=-1, env=as_child) as server:
         try:
-            if not (server.stdout and server.stdout.readline()):  # it says where it listens
+            if not (server.stdout and server.stdout.readline()):
                 raise SystemExit("the server did not start")
             yield f"127.0.0.1:{port}"
         finally:
