@@ -116,27 +116,27 @@ class _Client:
         return self._device.profile.ratings()
 
     def unmatched(self) -> tuple[str, ...]:
-        """The rated titles of no item that is held or was met, newest first."""
+        """Return the rated titles of no item that is held or was met, newest first."""
         return tuple(each.label for each in self._device.profile.unmatched())
 
     def budget(self) -> Budget:
-        """What was spent and what is left: `print(*client.budget().words, sep="\\n")`."""
+        """Return what was spent and what is left: `print(*client.budget().words, sep="\\n")`."""
         return self._device.budget()
 
     @property
     def places(self) -> PlaceService:
-        """The named places: `client.places.add("home", Position(52.52, 13.4))`, list, move; the
-        middle of a town is `find_towns("Kiel", "DE")[0].at`.
+        """Return the named places: `client.places.add("home", Position(52.52, 13.4))`, list, move;
+        the middle of a town is `find_towns("Kiel", "DE")[0].at`.
         """
         return self._device.places
 
     def pick(self, answer: Answer) -> Result:
-        """The best result of an answer for this person. Never sent."""
+        """Return the best result of an answer for this person. Never sent."""
         _check("answer", answer, Answer, "what `ask` gave")
         return answer.pick
 
     def rank(self, answer: Answer) -> tuple[Result, ...]:
-        """The results of an answer from best to worst for this person. Never sent."""
+        """Return the results of an answer from best to worst for this person. Never sent."""
         _check("answer", answer, Answer, "what `ask` gave")
         return answer.results
 
@@ -158,17 +158,17 @@ class AskewClient(_Client):
 
     @property
     def device(self) -> Device:
-        """The open device, for what this class has no method for."""
+        """Return the open device, for what this class has no method for."""
         return self._device
 
     # `self` is either client: BlockingClient runs these very functions to their end.
 
     async def cost(self: _Client) -> Cost:
-        """What `ask` would cost now. Connects first if need be; nothing is drawn or charged."""
+        """Return what `ask` would cost now. Connects if need be; nothing is drawn or charged."""
         return await self._device.asker.show(self._device.titles)
 
     async def ask(self: _Client, *, shown: Cost | None = None) -> Answer:
-        """What is best for this person, ranked here, and the pick.
+        """Return what is best for this person, ranked here, and the pick.
 
         shown: what `cost` said; NotShown is raised, before anything is drawn, charged, fetched or
         sent, where the question would be more than that. Without it the settings decide, and
@@ -192,7 +192,7 @@ class AskewClient(_Client):
         shown: Cost | None = None,
         again: bool = False,
     ) -> NearAnswer:
-        """The items of a collection near a place, ranked and picked here.
+        """Return the items of a collection near a place, ranked and picked here.
 
         place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
         without a name: a fresh signal and a charge each time. preferences: never sent; text is read
@@ -213,8 +213,9 @@ class AskewClient(_Client):
         shown: Cost | None = None,
         again: bool = False,
     ) -> tuple[NearAnswer, ...]:
-        """The same of every collection of the server, by one question with one signal. shown: what
-        `near_cost("*")` said.
+        """Return the same of every collection of the server, by one question with one signal.
+
+        shown: what `near_cost("*")` said.
         """
         question = self._device.nearby.question(ALL, place, preferences)
         return await self._device.asker.ask(question, shown=shown, again=again)
@@ -222,7 +223,7 @@ class AskewClient(_Client):
     async def near_cost(
         self: _Client, collection: str, place: str | Spot = "home", *, again: bool = False
     ) -> Cost:
-        """What `near` would cost now. Connects if need be; nothing is drawn or charged."""
+        """Return what `near` would cost now. Connects if need be; nothing is drawn or charged."""
         question = self._device.nearby.question(collection, place)
         return await self._device.asker.show(question, again=again)
 

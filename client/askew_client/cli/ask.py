@@ -105,7 +105,7 @@ def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
 
 
 def _passing(ratings: TextIO) -> ProfileStore:
-    """The profile of a file, for one question. Raises ProfileError, which names a line."""
+    """Return the profile of a file, for one question. Raises ProfileError, which names a line."""
     from askew_client.profile.document import ProfileDocument
     from askew_client.profile.files import read_titles
     from askew_client.profile.store import PassingProfile
@@ -124,7 +124,7 @@ _NOTHING_RATED = (
 
 
 def answer_lines(found: Answer) -> Iterator[str]:
-    """The ranking as text, the pick marked."""
+    """Return the ranking as text, the pick marked."""
     for result in found.results:
         came = "  (came with the answer)" if result.came else ""
         yield f"{'*' if result.picked else ' '} {result.title}{came}"
@@ -175,7 +175,7 @@ def _in_words(cost: Cost) -> str:
 
 
 def answer_as_json(found: Answer) -> dict[str, object]:
-    """The same for a program. came: those of the results that the answer brought."""
+    """Return the same for a program. came: those of the results that the answer brought."""
     return {
         "source": found.source,
         "simulated": found.simulated,

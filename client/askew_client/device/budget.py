@@ -37,7 +37,9 @@ class Budget:
 def budget_of(
     store: SignalStore, today: datetime.date, places: Mapping[str, NamedPlace] = NO_PLACES
 ) -> Budget:
-    """The ledger as a person reads it. places: those of the profile, by which lines are named."""
+    """Return the ledger as a person reads it. places: those of the profile, by which lines are
+    named.
+    """
     account = store.account()
     month = max(month_of(today), clock(account.entries))
     names = {place.handle: name for name, place in places.items()}
@@ -111,7 +113,7 @@ def _words_of_axes(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_places(account: Account, month: str) -> Iterator[str]:
-    """What the noisy positions say together, if there are any."""
+    """Return what the noisy positions say together, if there are any."""
     spent, caps = account.spent_per_km, account.caps
     if spent:
         yield (

@@ -82,12 +82,12 @@ class Device:
             return self._titles
 
     def _known(self, document: ProfileDocument) -> KnownTitles | None:
-        """What a connected catalog knows of titles; before a connection, None."""
+        """Return what a connected catalog knows of titles; before a connection, None."""
         return None if self._titles is None else self._titles.knowing(document)
 
     @property
     def places(self) -> PlaceService:
-        """The named places; made, and loaded, when they are first used."""
+        """Return the named places; made, and loaded, when they are first used."""
         from askew_client.near.places import PlaceService
 
         with self._making:
@@ -118,7 +118,7 @@ class Device:
 
     @property
     def settings(self) -> ClientSettings:
-        """The settings in force."""
+        """Return the settings in force."""
         return self._settings
 
     def configure(self, settings: ClientSettings) -> None:
@@ -131,7 +131,7 @@ class Device:
                     part.configure(settings)
 
     def budget(self) -> Budget:
-        """The meter, every line of the ledger and what they mean in words."""
+        """Return the meter, every line of the ledger and what they mean in words."""
         from askew_client.device.budget import budget_of
 
         found = budget_of(self._signals, self._today(), self._store.read().places)

@@ -47,7 +47,7 @@ class Model:
 
     @classmethod
     def of(cls, held: CachedCatalog) -> Self:
-        """What a server said, prepared for any profile."""
+        """Return what a server said, prepared for any profile."""
         card, catalog = held.card, held.catalog
         return cls(
             card,
@@ -62,14 +62,14 @@ class Model:
 
     @cached_property
     def ends(self) -> tuple[tuple[str, str], ...]:
-        """The titles at the ends of each coordinate, of what is held, so the same for everybody:
-        made once, not with every rating.
+        """Return the titles at the ends of each coordinate, of what is held, so the same for
+        everybody: made once, not with every rating.
         """
         return self.alone.ends if self.alone else ends_of(self.card, self.catalog)
 
     @cached_property
     def search(self) -> TitleSearch:
-        """The titles to be searched: made for who types, and not for a question."""
+        """Return the titles to be searched: made for who types, and not for a question."""
         if self.alone is None:
             return TitleSearch(self.catalog.items)
         return self.alone.search.with_more(self.catalog.items[len(self.alone.catalog) :])
@@ -108,7 +108,7 @@ class Model:
         )
 
     def received_in(self, slate: Slate) -> tuple[ReceivedItem, ...]:
-        """The items of an answer that the device does not hold."""
+        """Return the items of an answer that the device does not hold."""
         new = [at for at, item in enumerate(slate.item_ids) if item >= self.n_held]
         codes = encode(slate.vectors[new], self.card.space.scales)
         boosts = encode_boosts(slate.boosts[new])
@@ -132,7 +132,7 @@ class Model:
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
-    """What a server says of itself."""
+    """Return what a server says of itself."""
     return Connection(
         source=card.source,
         simulated=card.simulated,
@@ -148,7 +148,7 @@ def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
 
 
 def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
-    """The two coordinates along which the catalog's items score most differently, ascending.
+    """Return the two coordinates along which the catalog's items score most differently, ascending.
 
     By the card and the catalog alone, so a map is the same for everybody and says nothing of whom
     it is for.
@@ -161,8 +161,8 @@ def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
 def ratings_of(
     likings: Mapping[str, Liking], known: TitleIndex, scale: RatingScale
 ) -> tuple[dict[int, float], int]:
-    """The ratings {item id: rating} that this catalog knows, on its server's scale, and how many it
-    does not know.
+    """Return the ratings {item id: rating} that this catalog knows, on its server's scale, and how
+    many it does not know.
 
     likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
     its nearest end; a title that the catalog lacks is skipped.
@@ -177,7 +177,7 @@ def ratings_of(
 
 
 def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """The labels that score most at the low and at the high end of each coordinate.
+    """Return the labels that score most at the low and at the high end of each coordinate.
 
     By the card and the catalog alone, so the names are the same for everybody. Ties go to the
     lower id. O(n_items D d).

@@ -57,7 +57,7 @@ class ColumnPreferences:
     def of(
         cls, attribute: Attribute, values: Sequence[Value], preferences: Preferences
     ) -> ColumnPreferences:
-        """What a person prefers of a column with these values."""
+        """Return what a person prefers of a column with these values."""
         name = attribute.name
         known = [value for value in values if isinstance(value, float)]
         return cls(
@@ -83,7 +83,7 @@ class ColumnPreferences:
         return self.trade * min(max(number, -MOST), MOST)
 
     def lets(self, value: Value) -> bool:
-        """Whether both filters let it through; what is unknown does not pass."""
+        """Return True if both filters let it through; what is unknown does not pass."""
         is_kind, is_low = _word(value) in self.only, _number(value) <= self.most
         return (is_kind | self.any_kind) & (is_low | self.any_number)
 
@@ -96,7 +96,8 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     own_stars: Mapping[str, float],
     now: datetime.datetime,
 ) -> tuple[Judged, ...]:
-    """The items from best to worst: those that pass first, then by cost, ties to the lower id.
+    """Return the items from best to worst: those that pass first, then by cost, ties to the lower
+    id.
 
     cost = h(distance + traded) - sum of h(worth), with h(d) = d**exponent. own_stars: what the
     person gave titles, by `title_key`.
@@ -124,7 +125,7 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
 
 
 def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[str, ...]:
-    """What preferences name and a collection does not have: such a filter lets nothing pass."""
+    """Return what preferences name and a collection lacks: such a filter lets nothing pass."""
     kinds = {each.name: each.kind for each in attributes}
     names = [
         f"{each}{maybe(each, kinds)}" for each in sorted(preferences.attributes - kinds.keys())
@@ -144,12 +145,12 @@ def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[
 
 
 def stars(rating: float | None) -> float:
-    """What a rating of the profile counts; a like is the best one."""
+    """Return what a rating of the profile counts; a like is the best one."""
     return _LIKE if rating is None else rating
 
 
 def _h(worth: float, preferences: Preferences) -> float:
-    """The disutility of a distance, and with its sign what a preference weighs against it."""
+    """Return the disutility of a distance; with a sign, what a preference weighs against it."""
     return copysign(abs(worth) ** preferences.exponent, worth)
 
 
@@ -175,7 +176,7 @@ def _is_open(
 
 
 def value_is_open(attribute: Attribute, value: Value, now: datetime.datetime) -> bool:
-    """Whether one value says so: a flag of that name, or hours."""
+    """Return True if one value says so: a flag of that name, or hours."""
     if attribute.kind is AttributeKind.HOURS and isinstance(value, str):
         return bool(is_open(value, now))
     return is_open_flag(attribute) and value is True
@@ -186,7 +187,7 @@ def _tells_open(attribute: Attribute) -> bool:
 
 
 def is_open_flag(attribute: Attribute) -> bool:
-    """Whether a column says whether an item is open now."""
+    """Return True if a column says whether an item is open now."""
     name = attribute.name.casefold().replace("_", " ")
     return attribute.kind is AttributeKind.FLAG and name in _OPEN_FLAGS
 
@@ -198,7 +199,7 @@ def by_other_preferences(
     ratings: Sequence[Rated],
     now: datetime.datetime,
 ) -> NearAnswer:
-    """The results of an answer in another order. attributes: of its collection."""
+    """Return the results of an answer in another order. attributes: of its collection."""
     before = answer.results
     listings = [
         Listing(n, each.title, each.coordinates, tuple(each.values.values()))

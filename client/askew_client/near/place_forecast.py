@@ -42,19 +42,21 @@ class PlaceForecast:
 
     @property
     def mean_km(self) -> float:
-        """How far from the true place a fresh signal lands on average."""
+        """Return how far from the true place a fresh signal lands on average."""
         return _MEAN / self.epsilon
 
     @property
     def most_km(self) -> float:
-        """How far it lands at most, 9 times in 10."""
+        """Return how far it lands at most, 9 times in 10."""
         return _MOST / self.epsilon
 
     @property
     def hidden_km(self) -> float:
-        """How far apart two places may be for the odds between them to change at most 4 times."""
+        """Return how far apart two places may be for the odds between them to change at most 4
+        times.
+        """
         return log(4) / self.epsilon
 
     def odds(self, kilometers: float) -> float:
-        """How many times the odds between two places so far apart change at most."""
+        """Return how many times the odds between two places so far apart change at most."""
         return exp(min(700.0, self.epsilon * kilometers))

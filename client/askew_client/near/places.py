@@ -66,7 +66,7 @@ class PlaceService:
         return tuple(self._view(name, place) for name, place in places.items())
 
     def price(self) -> Cost:
-        """What a position that is added now would cost. Nothing is drawn or charged.
+        """Return what a position that is added now would cost. Nothing is drawn or charged.
 
         Raises ParameterError where no region is set.
         """
@@ -76,7 +76,8 @@ class PlaceService:
         return Cost.of_place(noise, account.spent_per_km, cap, fresh=True)
 
     def price_of(self, spot: Spot) -> Cost | None:
-        """What naming this spot would cost now; None on axes, where it costs when it is asked from.
+        """Return what naming this spot would cost now; None on axes, where it costs when it is
+        asked from.
 
         Raises PlaceError for a position outside the region.
         """
@@ -84,7 +85,7 @@ class PlaceService:
         return self.price() if isinstance(spot, Position) else None
 
     def allowance(self) -> str:
-        """How many positions the caps allow, in words."""
+        """Return how many positions the caps allow, in words."""
         return allowance(self._settings)
 
     def check_name(self, name: str, *, known: bool) -> None:
@@ -219,7 +220,7 @@ class PlaceService:
         return None
 
     def _stored(self, place: NamedPlace) -> Signal | None:
-        """The noisy position of a place; None on axes, and where the ledger has none."""
+        """Return the noisy position of a place; None on axes, and where the ledger has none."""
         return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:

@@ -21,8 +21,8 @@ from askew.errors import PreferenceError
 EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry house +2, 1 EUR = 2 km"
 _COMMENT = re.compile(r'("[^"\n]*")|#[^\n]*')  # none within quotes
 _PARTS = re.compile(r'(?:[^,\n"]|"[^"\n]*")+')
-_ONLY = re.compile(r"([^=<:]+)=([^=<:]+)")
-_AT_MOST = re.compile(r"([^=<:]+)<=?\s*(-?\d+(?:\.\d+)?)")
+_ONLY = re.compile(r"([^=<>:]+)=([^=<:]+)")
+_AT_MOST = re.compile(r"([^=<>:]+)<=?\s*(-?\d+(?:\.\d+)?)")
 _TRADE = re.compile(r"1\s+([^=<:]+)=\s*([+-]?\d+(?:\.\d+)?)(?:\s*km)?")
 _LIKED = re.compile(r"([^=<:]+):(.+?)\s([+-]\d+(?:\.\d+)?)(?:\s*km)?")
 _NUMBER = re.compile(r"(stars|exponent)\s+([+-]?\d+(?:\.\d+)?)")

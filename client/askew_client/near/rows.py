@@ -33,7 +33,7 @@ def best_rows(
     now: datetime.datetime,
     count: int = JUDGED,
 ) -> tuple[Listing, ...]:
-    """The best `count` items of all rows, in order of id, or all where there are fewer."""
+    """Return the best `count` items of all rows, in order of id, or all where there are fewer."""
     distances = _distances(source, rows.coordinates)
     away, gained = distances.copy(), np.zeros(len(rows))
     passes = np.full(len(rows), _all_known(rows, preferences))
@@ -55,7 +55,9 @@ def best_rows(
 
 
 def _all_known(rows: Collection, preferences: Preferences) -> bool:
-    """Whether the rows have what is filtered by: a filter by anything else lets nothing pass."""
+    """Return True if the rows have what is filtered by: a filter by anything else lets nothing
+    pass.
+    """
     filtered = preferences.only.keys() | preferences.at_most.keys()
     return filtered <= {each.name for each in rows.card.attributes}
 
@@ -73,7 +75,7 @@ def _distances(source: NearSource, coordinates: _Floats) -> _Floats:
 
 
 def _different(column: Column) -> tuple[Sequence[Value], NDArray[np.int64]]:
-    """The different values of a column, and which of them each item has."""
+    """Return the different values of a column, and which of them each item has."""
     raw: NDArray[Any] = column.codes if isinstance(column, Words) else column.values
     keys = raw.view(np.int32) if isinstance(column, Numbers) else raw
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
@@ -89,5 +91,5 @@ def _known(values: Sequence[Value], which: NDArray[np.int64]) -> _Mask:
 
 
 def _h(worth: _Floats, preferences: Preferences) -> _Floats:
-    """The disutility of a distance, and with its sign what a preference weighs against it."""
+    """Return the disutility of a distance; with a sign, what a preference weighs against it."""
     return np.asarray(np.copysign(np.abs(worth) ** preferences.exponent, worth))

@@ -89,11 +89,11 @@ class MapSource:
 
     @property
     def true(self) -> tuple[float, ...]:
-        """The position."""
+        """Return the position."""
         return self.position.latitude, self.position.longitude
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
-        """The noisy position."""
+        """Return the noisy position."""
         noisy = signal.position()
         return noisy.latitude, noisy.longitude
 
@@ -102,7 +102,7 @@ class MapSource:
         return great_circle(self.true, coordinates)
 
     def holds(self, coordinates: Sequence[float]) -> bool:
-        """Whether an item lies where the server says that its items are, by a microdegree."""
+        """Return True if an item lies where the server says its items are, by a microdegree."""
         latitude, longitude = coordinates
         north = self.area.south - _EDGE <= latitude <= self.area.north + _EDGE
         east = (longitude - self.area.west + _EDGE) % 360
@@ -123,12 +123,12 @@ class AxisSource:
 
     @property
     def true(self) -> tuple[float, ...]:
-        """The point, to be shown and ranked by."""
+        """Return the point, to be shown and ranked by."""
         return tuple(map(float, self.point))
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The names of the axes."""
+        """Return the names of the axes."""
         return tuple(axis.name for axis in self.space.axes)
 
     @property
@@ -152,17 +152,17 @@ class AxisSource:
         self.space.check_lattice(signal.lattice)
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
-        """The noisy values, which may lie beyond the ends of a line."""
+        """Return the noisy values, which may lie beyond the ends of a line."""
         steps = zip(self.space.axes, signal.point().tolist(), strict=True)
         return tuple([axis.low + axis.scale * step for axis, step in steps])
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """The axes' distances added."""
+        """Return the axes' distances added."""
         pairs = zip(self.space.axes, self.true, coordinates, strict=True)
         return sum(abs(here - there) / axis.scale for axis, here, there in pairs)
 
     def holds(self, coordinates: Sequence[float]) -> bool:
-        """Whether an item lies on the axes."""
+        """Return True if an item lies on the axes."""
         pairs = zip(self.space.axes, coordinates, strict=True)
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
@@ -171,9 +171,9 @@ NearSource = MapSource | AxisSource
 
 
 def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = False) -> int:
-    """How many results to ask for. near_k: the person's own number, or 0 for as many as a reply of
-    about REPLY_BYTES holds. held: the rows are, so a reply brings live values alone. Public: of the
-    card, the settings and what is held.
+    """Return how many results to ask for. near_k: the person's own number, or 0 for as many as a
+    reply of about REPLY_BYTES holds. held: the rows are, so a reply brings live values alone.
+    Public: of the card, the settings and what is held.
 
     Raises NotFound for a collection that there is not, and ParameterError for a number that the
     server does not answer.

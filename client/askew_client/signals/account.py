@@ -49,11 +49,11 @@ class Account:
         return sums_of(drawn_in(self.entries, month))[0]
 
     def spent_on_axes_in(self, month: str) -> Fraction:
-        """What the values on axes that were drawn in one month cost, between any two values."""
+        """Return what values on axes that were drawn in one month cost, between any two."""
         return sums_of(drawn_in(self.entries, month))[1]
 
     def spent_per_km_in(self, month: str) -> Fraction:
-        """What the places that were drawn in one month cost, per straight-line kilometer."""
+        """Return what the places that were drawn in one month cost, per straight-line kilometer."""
         return sums_of(drawn_in(self.entries, month))[2]
 
 
@@ -66,7 +66,7 @@ def sums_of(known: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
-    """The signals that were drawn in one month, latest first.
+    """Return the signals that were drawn in one month, latest first.
 
     Where the person accepted an earlier clock, all that was drawn by the later one counts in the
     accepted month, too, as nobody knows which of the two clocks was wrong.
@@ -142,17 +142,17 @@ def check_month(month: str) -> None:
 
 
 def clock(known: Sequence[Entry]) -> str:
-    """The month of the last entry, or ""."""
+    """Return the month of the last entry, or ""."""
     return known[-1].month if known else ""
 
 
 def months_between(earlier: str, later: str) -> int:
-    """How many months `later` is after `earlier`; negative when it is before."""
+    """Return how many months `later` is after `earlier`; negative when it is before."""
     return _months(later) - _months(earlier)
 
 
 def day_after(month: str) -> datetime.date:
-    """The first day of the next month."""
+    """Return the first day of the next month."""
     year, number = divmod(_months(month) + 1, 12)
     return datetime.date(year, number + 1, 1)
 

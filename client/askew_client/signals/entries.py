@@ -12,8 +12,8 @@ _STORED = re.compile("[0-9]+(/[1-9][0-9]*)?")  # nothing that is stored is negat
 
 
 def rational_of(text: str) -> Fraction:
-    """The number whose `str` is this text. Raises ValueError for a negative one and for any other
-    text, also where it means a number: "1e999999999" would take all memory to read.
+    """Return the number whose `str` is this text. Raises ValueError for a negative one and for any
+    other text, also where it means a number: "1e999999999" would take all memory to read.
     """
     if _STORED.fullmatch(text) is None:
         raise ValueError
@@ -41,7 +41,7 @@ class Entry:
 
     @property
     def adds(self) -> tuple[Fraction, Fraction, Fraction]:
-        """What it adds to the accounts of ratings, of values on axes, and of places.
+        """Return what it adds to the accounts of ratings, of values on axes, and of places.
 
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
         What was booked for losses counts in full for ratings and for values.
@@ -53,5 +53,5 @@ class Entry:
 
     @property
     def lasts(self) -> bool:
-        """Whether its signal is a place's, which is of every month and of no server's space."""
+        """Return True if its signal is a place's, of every month and of no server's space."""
         return self.signal is not None and self.space_version == ANY_SPACE

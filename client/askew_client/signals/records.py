@@ -45,7 +45,7 @@ def encode_signal(signal: Signal) -> bytes:
 
 
 def decode_signal(space_version: str, record: bytes) -> Signal:
-    """The signal of a record. Raises LedgerError for anything else."""
+    """Return the signal of a record. Raises LedgerError for anything else."""
     try:
         mechanism, values = _parts(record)
         return Signal(space_version, mechanism, struct.unpack(f"<{len(values) // 4}i", values))
@@ -56,7 +56,7 @@ def decode_signal(space_version: str, record: bytes) -> Signal:
 def entry_of(  # one argument a column
     kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str
 ) -> Entry:
-    """The entry of a signal and its charge."""
+    """Return the entry of a signal and its charge."""
     return Entry(
         kind,
         signal.space_version,

@@ -142,7 +142,7 @@ class SignalStore:
             raise LedgerError(reason) from None
 
     def with_caps(self, caps: Caps) -> SignalStore:
-        """The same store under other caps."""
+        """Return the same store under other caps."""
         return SignalStore(self._file.path, caps, self._mark)
 
     def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
@@ -182,10 +182,10 @@ class SignalStore:
         handle: str = "",
         check: Callable[[Cost], None] | None = None,
     ) -> tuple[Signal, Cost]:
-        """The stored signal of (space version, handle, month), or a fresh one, charged and stored
-        first, and what the ledger said of it before. handle: of a named value or place, else "". A
-        place's signal is of no space and of every month, so its handle alone finds it: no server
-        and no month draws another.
+        """Return the stored signal of (space version, handle, month), or a fresh one, charged and
+        stored first, and what the ledger said of it before. handle: of a named value or place, else
+        "". A place's signal is of no space and of every month, so its handle alone finds it: no
+        server and no month draws another.
 
         The ledger's clock never runs back: a month before the last entry's counts as that one. It
         returns after the mark names the charge. Raises, before drawing, BudgetExceeded if the

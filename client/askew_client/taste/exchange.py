@@ -65,7 +65,7 @@ class Exchange:
 
     @property
     def space_version(self) -> str:
-        """The server's space: a taste's signal cannot belong to the person alone."""
+        """Return the server's space: a taste's signal cannot belong to the person alone."""
         return self.card.space.version
 
     @property
@@ -75,7 +75,7 @@ class Exchange:
 
     @property
     def charge(self) -> SignalCharge:
-        """What a fresh signal costs, by this device's own reckoning."""
+        """Return what a fresh signal costs, by this device's own reckoning."""
         return self.mechanism.charge
 
     @property
@@ -95,7 +95,7 @@ class Exchange:
         return Signal(self.card.space.version, noise, values)
 
     def rank(self, slate: Slate) -> Ranking:
-        """The slate, ranked by the true profile; the ranking names the pick. Never sent.
+        """Return the slate, ranked by the true profile; the ranking names the pick. Never sent.
 
         Raises Malformed for a slate that scores what the device holds in another way.
         """
@@ -113,7 +113,7 @@ class Exchange:
             raise Malformed("the answer scores items in another way than the catalog does")
 
     def rank_all(self, count: int) -> Ranking:
-        """The best of all that the device holds or met, by the true profile. Never sent."""
+        """Return the best of all that the device holds or met, by the true profile. Never sent."""
         with self.guard.private():
             return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
 

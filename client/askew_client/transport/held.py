@@ -58,7 +58,7 @@ class KeptLibrary:
         return await asyncio.to_thread(self._rows, file)
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """The rows that lie in the cache, if they are not too old."""
+        """Return the rows that lie in the cache, if they are not too old."""
         file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
         with suppress(OtherKind):  # a catalog of titles
             return None if file is None else await asyncio.to_thread(self._rows, file)

@@ -60,7 +60,7 @@ class Library(Protocol):
         """Return what is held of a server of places on this day; fetched, where it has to be."""
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """The same, and nothing is fetched for it."""
+        """Return the same, and fetch nothing for it."""
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
         """Return rows that are held with their live values, all of which are fetched now."""

@@ -140,7 +140,7 @@ class Answer:
 
     @property
     def pick(self) -> Result:
-        """The best result that this person has not rated, or the best if they rated all."""
+        """Return the best result that this person has not rated, or the best if they rated all."""
         return next(result for result in self.results if result.picked)
 
 
@@ -229,5 +229,5 @@ class NearAnswer:
 
     @property
     def pick(self) -> NearResult | None:
-        """The best result that passes, if any does."""
+        """Return the best result that passes, if any does."""
         return next((each for each in self.results if each.picked), None)

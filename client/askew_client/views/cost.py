@@ -198,7 +198,7 @@ class Cost:
             who, mark, what = "places", ";", "noisy position"
         elif self.account == "ratings":
             unit, spent = "a rating", f"{at_most(self.spent)} of {float(self.cap):g} spent"
-            means = f"at most {at_most(2 * self.epsilon, 3)} where a title is replaced"
+            means = f"at most {at_most(self.replaced_title, 3)} where a title is replaced"
             who, mark, what = "ratings", ",", "signal"
         else:
             unit, spent = "per unit distance", f"{at_most(self.spent)} of {float(self.cap):g} spent"

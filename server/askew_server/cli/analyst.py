@@ -86,7 +86,9 @@ def top_k(k: int, key: str, dataset: str, as_json: bool, server: str, token: IO[
 
 
 def _paid(answer: AnalystAnswer) -> tuple[str, str]:
-    """What an answer took from the grant: the loss of a release is that of all that it could be."""
+    """Return what an answer took from the grant: the loss of a release is that of all that it could
+    be.
+    """
     release, terms = answer.release, answer.budget.terms
     outputs = len(release.items) + release.stopped
     cost = (
@@ -178,7 +180,7 @@ def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:
 
 
 def _left(budget: BudgetStatus) -> str:
-    """How many outputs may be asked, and why none may where some are not spent."""
+    """Return how many outputs may be asked, and why none may where some are not spent."""
     unspent = budget.terms.k_star - budget.outputs
     if budget.outputs_left or not unspent:
         return f"{unspent} left"

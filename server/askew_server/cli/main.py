@@ -127,7 +127,7 @@ def cli() -> None:
 
 
 def exit_code(error: Exception) -> int:
-    """How the command ends that raised it."""
+    """Return how the command ends that raised it."""
     return 3 if isinstance(error, BudgetExceeded | Refused) else 1
 
 
@@ -151,7 +151,7 @@ def main() -> None:
 
 
 def _too_large(error: MemoryError) -> str:
-    """What was being done, from the outside in, and what to do."""
+    """Return what was being done, from the outside in, and what to do."""
     doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))
     return (
         f"{doing}: takes more memory than there is. Nothing is half-written. Give it more memory "

@@ -45,7 +45,7 @@ def publish(model: Path, monday: str, out: Path) -> None:
 
 
 def _files_of(directory: Path) -> Mapping[Part, bytes]:
-    """What devices hold of a model. Raises ArtifactError for collections that none holds."""
+    """Return what devices hold of a model. Raises ArtifactError for collections that none holds."""
     from askew.wire.catalog_file import catalog_files
     from askew_server.collections.model import MetricModel
 
@@ -60,7 +60,9 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
 
 
 def _write_once(path: Path, file: bytes) -> bool:
-    """Whether it was written: whole, or not at all. Raises ArtifactError where another is there."""
+    """Return True if it was written: whole, or not at all. Raises ArtifactError where another is
+    there.
+    """
     from askew_server.taste.model.directory import write_durably
 
     try:

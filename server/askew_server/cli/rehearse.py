@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from base64 import b64decode, b64encode
 
+import click
+
 from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew_server.demo.places import places_model
@@ -22,7 +24,7 @@ def main() -> None:
         query = query_from_bytes(b64decode(question, validate=True), model.card)
         slate = rehearsal.answer(rule, query)
         reply = places_to_bytes(slate, model.asked(query).card)
-        print(b64encode(reply).decode(), flush=True)  # noqa: T201
+        click.echo(b64encode(reply))
 
 
 if __name__ == "__main__":

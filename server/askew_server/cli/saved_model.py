@@ -46,7 +46,7 @@ def of_one_kind(directory: Path, kinds: set[type]) -> Model:
 
 
 def of_tastes(model: Model) -> ItemModel:
-    """The model, for what needs ratings. Raises ParameterError for collections."""
+    """Return the model, for what needs ratings. Raises ParameterError for collections."""
     from askew_server.collections.model import MetricModel
 
     if isinstance(model, MetricModel):

@@ -185,7 +185,7 @@ class ModelReader:
     kinds: set[type] = field(default_factory=set)
 
     def in_words(self) -> str:
-        """What is served."""
+        """Return what is served."""
         return " and ".join(words for _, words in sorted(self.words.items()))
 
     def directory(self, directory: Path, since: int) -> Serving:

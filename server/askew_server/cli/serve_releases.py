@@ -115,7 +115,7 @@ def _place(chosen: Configuration) -> Workplace:
 
 
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
-    """The desk of analysts, checked as far as that goes without reading events."""
+    """Return the desk of analysts, checked as far as that goes without reading events."""
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter

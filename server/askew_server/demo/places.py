@@ -101,7 +101,7 @@ class TownList:
         return len(self.names)
 
     def of_at_least(self, population: float) -> TownList:
-        """The larger ones: a coarser list than the one that it is taken from."""
+        """Return the larger ones: a coarser list than the one that it is taken from."""
         kept = self.towns.people >= population
         names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
         coordinates, people = self.towns.coordinates[kept], self.towns.people[kept]
@@ -110,7 +110,7 @@ class TownList:
 
 
 def german_towns() -> TownList:
-    """The 10,000 most populous places of Germany, in the order of towns.csv."""
+    """Return the 10,000 most populous places of Germany, in the order of towns.csv."""
     table = resources.files("askew_server.demo").joinpath("towns.csv")
     rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline="")))
     coordinates: NDArray[np.float64] = np.array(

@@ -36,7 +36,7 @@ class RehearsedRules:
         }
 
     def answer(self, way: str, query: Query) -> PlaceSlate:
-        """The k items of a query that the card has checked. Raises NotFound for another way."""
+        """Return the k items of a query that the card has checked. Raises NotFound for no way."""
         if way not in self._ways:
             raise NotFound("way to answer")
         return self._ways[way](query)

@@ -27,7 +27,7 @@ class AnalystService:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        """What is answered."""
+        """Return what is answered."""
         return {
             "TopK": self._for_principal(self._top_k),
             "GetBudget": self._for_principal(self._budget),
@@ -56,7 +56,7 @@ class AnalystService:
 
 
 def _header(caller: Caller) -> str:
-    """The one authorization header. Raises Unauthenticated for none or several."""
+    """Return the one authorization header. Raises Unauthenticated for none or several."""
     values = caller()
     if len(values) != 1:
         raise Unauthenticated

@@ -80,7 +80,7 @@ class AnalystClient:
         self._channel.close()
 
     def top_k(self, dataset: str, k: int, key: str) -> AnalystAnswer:
-        """The most popular items, k at most. It costs as many outputs as come, and the stop.
+        """Return the most popular items, k at most. It costs as many outputs as come, and the stop.
 
         key: a name of your own for the question. Raises Refused where the terms do not allow it,
         and the errors of `budget`.
@@ -89,7 +89,7 @@ class AnalystClient:
         return _checked(lambda: AnalystAnswer(*answer_from_bytes(data)))
 
     def budget(self, dataset: str) -> BudgetStatus:
-        """What is spent and left. Costs nothing.
+        """Return what is spent and left. Costs nothing.
 
         Raises Unauthenticated, NotFound, Overloaded and the other WireErrors and TransportErrors.
         """
@@ -106,7 +106,7 @@ class AnalystClient:
 
 
 def _meaning(code: grpc.StatusCode, text: str, server: str) -> AskewError:
-    """The server's own words where they say what to do, on one line and without controls."""
+    """Return the server's own words where they say what to do, on one line and without controls."""
     match code:
         case grpc.StatusCode.FAILED_PRECONDITION:
             return Refused(plain_name(text))

@@ -39,7 +39,7 @@ class Service(Protocol):
 
     @property
     def name(self) -> str:
-        """The service's full name, with its package."""
+        """Return the service's full name, with its package."""
 
     @property
     def methods(self) -> Mapping[str, Answer]:

@@ -30,7 +30,7 @@ class PopularityService:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        """What is answered."""
+        """Return what is answered."""
         return {"GetRelease": self._release, "ListReleases": self._page}
 
     def check(self) -> None:

@@ -41,7 +41,7 @@ class RetrievalService:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        """What is answered."""
+        """Return what is answered."""
         return {
             "Retrieve": self._retrieve,
             "GetModelCard": self._model_card,
@@ -101,7 +101,7 @@ class RetrievalService:
         return places_to_bytes(slate, asked, held=query.holds_rows)
 
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
-        """What everybody gets alike, encoded once a snapshot."""
+        """Return what everybody gets alike, encoded once a snapshot."""
         found = self._encoded.get(snapshot)
         if found is None:
             found = self._encoded[snapshot] = _Encoded(snapshot)

@@ -146,7 +146,7 @@ class BudgetStatus:
 
     @property
     def outputs_left(self) -> int:
-        """The largest k that may be asked now; 0 when nothing may."""
+        """Return the largest k that may be asked now; 0 when nothing may."""
         usable = not self.closed and self.calls < self.terms.l_star
         return self.terms.k_star - self.outputs if usable else 0
 

@@ -153,7 +153,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _largest(within: Callable[[int], bool], low: int) -> int:
-    """The largest integer from low on that is within, by doubling and bisection; low is."""
+    """Return the largest integer from low on that is within, by doubling and bisection; low is."""
     high = 2 * low
     while within(high):
         low, high = high, 2 * high

@@ -137,7 +137,7 @@ class SignalCharge:
 
     @property
     def has_one_account(self) -> bool:
-        """Whether it costs something, in one account alone."""
+        """Return True if it costs something, in one account alone."""
         low, high = sorted((self.epsilon_per_rating, self.epsilon_per_km))
         return low == 0 < high
 

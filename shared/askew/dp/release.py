@@ -78,7 +78,7 @@ class Release:
 
     @property
     def summary(self) -> ReleaseSummary:
-        """What is worth knowing before the whole of it."""
+        """Return what is worth knowing before the whole of it."""
         names = (self.charge, self.dataset, self.mechanism)
         return ReleaseSummary(*names, len(self.items), self.loss.epsilon, self.loss.delta)
 

@@ -78,6 +78,6 @@ def loss_at(loss: PrivacyLoss, d_in: int) -> float | tuple[float, float]:
 
 
 def _up(value: Fraction) -> float:
-    """The least float that is not below."""
+    """Return the least float that is not below."""
     near = float(value)
     return near if near >= value else nextafter(near, inf)

@@ -67,7 +67,7 @@ class RankColumns:
 
     @property
     def width(self) -> int:
-        """How many columns a block holds, but for the last of a row."""
+        """Return how many columns a block holds, but for the last of a row."""
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:

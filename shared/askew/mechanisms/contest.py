@@ -285,8 +285,8 @@ class Contest:
         return [noisy.key for noisy in ranked]
 
     def _order(self) -> NDArray[np.intp]:
-        """The places of what is kept, highest first: by floats, but for runs that they cannot tell
-        apart.
+        """Return the places of what is kept, highest first: by floats, but for runs that they
+        cannot tell apart.
         """
         values, slack, *_ = self._kept
         order = np.argsort(-values - slack)
@@ -315,7 +315,9 @@ class Contest:
         return drawn
 
     def _noisy(self, place: int) -> Noisy:
-        """What is kept there; always the same object, since its bits are read as they are asked."""
+        """Return what is kept there; always the same object, since its bits are read as they are
+        asked.
+        """
         if place not in self._exact:
             values, slack, keys, words = (column[place] for column in self._kept)
             score, size = self.exact(int(keys))

@@ -97,12 +97,14 @@ class NoisyCovariance(Parameters):
 
     @property
     def rho(self) -> Fraction:
-        """What it costs by zCDP, exact: the sum to add up where several of them are released."""
+        """Return what it costs by zCDP, exact: the sum to add up where several of them are
+        released.
+        """
         return Fraction(UNIT**2, 4 * self._variance)
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of the noise off the diagonal, in units of 2**24."""
+        """Return the standard deviation of the noise off the diagonal, in units of 2**24."""
         return sqrt(self._variance) / UNIT
 
     def privacy_loss(self) -> ApproximateDP:

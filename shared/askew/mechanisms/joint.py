@@ -171,7 +171,7 @@ class PNFJoint:
 
 
 def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
-    """The ranks, from 0, of a uniform sequence of loss exactly e.
+    """Return the ranks, from 0, of a uniform sequence of loss exactly e.
 
     Position j is the first at which the shortfall is e: the positions before it have
     t_r(e-1) - r choices, it has those with shortfall e, the ones after it t_r(e) - r. At e = 0

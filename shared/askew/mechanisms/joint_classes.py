@@ -119,7 +119,7 @@ class SequenceLosses:
         return self._next(self._reached(e))
 
     def _next(self, reached: Integers) -> int:
-        """The least loss at which a position reaches more than these counts."""
+        """Return the least loss at which a position reaches more than these counts."""
         open_still = reached < len(self._values)
         if not open_still.any():
             return self.largest + 1
@@ -189,7 +189,9 @@ def _running(terms: Floats) -> Floats:
 
 
 def _log_product(factors: Integers) -> float:
-    """The sum of the logarithms; numpy adds in pairs, so 2**-47 holds for any number of them."""
+    """Return the sum of the logarithms; numpy adds in pairs, so 2**-47 holds for any number of
+    them.
+    """
     return float(np.log(factors.astype(np.float64)).sum())
 
 
@@ -207,17 +209,17 @@ class Segment:
 
     @property
     def width(self) -> int:
-        """How many losses it spans."""
+        """Return how many losses it spans."""
         return self.high.at - self.low.at
 
     @property
     def pairs(self) -> int:
-        """How many pairs of a position and a distinct count reach a loss in it."""
+        """Return how many pairs of a position and a distinct count reach a loss in it."""
         return self.high.pairs - self.low.pairs
 
     @property
     def rise(self) -> float:
-        """How much ln N rises from below it to its end."""
+        """Return how much ln N rises from below it to its end."""
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:
@@ -283,7 +285,7 @@ def _cut(segment: Segment, rate: float, bound: float) -> int:
 
 
 def _is_worth_cutting(segment: Segment, rate: float, k: int) -> bool:
-    """Whether a part may be left out, or else it is too much for one piece."""
+    """Return True if a part may be left out, or else it is too much for one piece."""
     if segment.width == 1 or segment.pairs <= _FEW + 8 * k:
         return False
     return segment.pairs > _MOST or segment.rise + rate * segment.width > _LOOSE
@@ -394,7 +396,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
 def _groups(
     segments: list[Segment], losses: SequenceLosses, rate: Fraction, contest: Contest
 ) -> ClassGroups:
-    """The sequences whose loss lies in a segment, a group for each segment."""
+    """Return the sequences whose loss lies in a segment, a group for each segment."""
 
     def exact(index: int) -> tuple[Fraction, int]:
         low, high = segments[index].low.at, segments[index].high.at

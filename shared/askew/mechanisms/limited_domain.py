@@ -75,8 +75,8 @@ class ExponentialClasses:
             self._logs[key] = -inf
 
     def table(self, depth: float) -> WeightTable:
-        """The candidates within depth + ln(candidates) of the heaviest; the others weigh below
-        exp(-depth) of it.
+        """Return the candidates within depth + ln(candidates) of the heaviest; the others weigh
+        below exp(-depth) of it.
         """
         top = float(self._logs.max())
         near = np.flatnonzero(self._logs > top - depth - log(len(self._logs)))
@@ -133,7 +133,9 @@ class Selection(tuple[int, ...]):
 
     @property
     def outputs(self) -> int:
-        """How many symbols were released, the stop among them: what pay-what-you-get charges."""
+        """Return how many symbols were released, the stop among them: what pay-what-you-get
+        charges.
+        """
         return len(self) + self.stopped
 
 

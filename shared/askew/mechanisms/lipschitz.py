@@ -281,7 +281,7 @@ class LaplaceCounts:
 
     @property
     def l1_sensitivity(self) -> int:
-        """How much one unit can change all counts together."""
+        """Return how much one unit can change all counts together."""
         return self.max_items_per_unit * (1 if one_way(self.neighbors) else 2)
 
     @property

@@ -100,7 +100,9 @@ class NoisyCounts(Parameters):
 
     @cached_property
     def noise(self) -> TwoSidedGeometric | DiscreteGaussian:
-        """The law of each draw: of the two that with the smaller `error_bound` of all k counts."""
+        """Return the law of each draw: of the two that with the smaller `error_bound` of all k
+        counts.
+        """
         geometric = _geometric(Fraction(self.epsilon) / self.sensitivity)
         if not self.delta:
             return geometric
@@ -136,7 +138,7 @@ class NoisyCounts(Parameters):
 
 
 def _geometric(rate: Fraction) -> TwoSidedGeometric:
-    """The law of r = q / (q + 1) for about the least q, in 2**-16, with -ln r <= rate."""
+    """Return the law of r = q / (q + 1) for about the least q, in 2**-16, with -ln r <= rate."""
     if rate * _WIDEST < 1:
         raise ParameterError("epsilon", rate, _TOO_WIDE)
     parts = max(1, int(_PARTS / expm1(min(float(rate), 64.0))))
@@ -153,7 +155,7 @@ def _gaussian(sensitivity: int, epsilon: Fraction, delta: Fraction) -> DiscreteG
 
 
 def _bound(law: TwoSidedGeometric | DiscreteGaussian, miss: float, draws: int) -> int:
-    """The least M that some of so many draws pass with probability at most `miss`."""
+    """Return the least M that some of so many draws pass with probability at most `miss`."""
 
     def passed(most: int) -> float:
         return -expm1(draws * log1p(-min(_beyond(law, most) * _ROOM, 1 - 2**-53)))

@@ -267,7 +267,7 @@ class Bounded(Protocol):
 
     @property
     def k(self) -> int:
-        """How many items it selects."""
+        """Return how many items it selects."""
 
     @property
     def shortfall(self) -> Shortfall | None:
@@ -275,8 +275,8 @@ class Bounded(Protocol):
 
 
 def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
-    """The least M such that, for every count vector, with at least this chance no selected item is
-    more than M below the k-th highest count. Arguments and errors: `chance_of_miss`.
+    """Return the least M such that, for every count vector, with at least this chance no selected
+    item is more than M below the k-th highest count. Arguments and errors: `chance_of_miss`.
     """
     check_probability("chance", chance)
     miss = _bound_of(mechanism, n_items)

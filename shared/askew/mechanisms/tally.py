@@ -62,17 +62,17 @@ class Tally:
 
     @property
     def values(self) -> Integers:
-        """The distinct values."""
+        """Return the distinct values."""
         return self.down_to(self.lowest).values
 
     @property
     def sizes(self) -> Integers:
-        """How many items have each."""
+        """Return how many items have each."""
         return self.down_to(self.lowest).sizes
 
     @property
     def ends(self) -> Integers:
-        """How many items have at least each."""
+        """Return how many items have at least each."""
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
@@ -205,7 +205,7 @@ def _kinds(name: str, counts: object) -> set[type]:
 
 
 def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
-    """The groups of counts in [low, high]; without a sort where that is cheaper."""
+    """Return the groups of counts in [low, high]; without a sort where that is cheaper."""
     if high - low <= len(counts) // 4 + 1024:
         if high - low < _FEW:
             narrow, values = counts.astype(np.uint8), range(high, low - 1, -1)

@@ -130,7 +130,7 @@ class DiscreteGaussian(Parameters):
         return np.array(surely_below, np.uint64), np.array(surely_from, np.uint64)
 
     def _high_of(self, word: int, bits: RandomBits) -> int:
-        """The h of a uniform real whose first 63 bits did not tell."""
+        """Return the h of a uniform real whose first 63 bits did not tell."""
         for precision in count(_FIRST_BITS + 64, 64):
             word = (word << 64) | int.from_bytes(bits.read(8))
             for h, (low, high) in enumerate(self._ends(precision)):
@@ -159,7 +159,9 @@ class DiscreteGaussian(Parameters):
     def _stays(
         self, high: Integers, magnitude: Integers, words: Words, bits: RandomBits
     ) -> NDArray[np.bool_]:
-        """Whether uniform reals with these first 64 bits are below exp(-l (2 h 2**s + l) / 2v)."""
+        """Return True if uniform reals with these first 64 bits are below exp(-l (2 h 2**s + l) /
+        2v).
+        """
         start = high << self.low_bits
         # l (2 start + l), each factor exact: 3 roundings, 4 ulp of exp and 1 of the word's
         area = (magnitude - start).astype(np.float64) * (magnitude + start).astype(np.float64)

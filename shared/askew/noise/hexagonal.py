@@ -104,7 +104,7 @@ class HexagonalLattice(Parameters):
 
     @property
     def grain(self) -> int:
-        """The power of two of steps nearest 1 / (2 epsilon): what outputs are rounded to."""
+        """Return the power of two of steps nearest 1 / (2 epsilon): what outputs are rounded to."""
         target = self.inverse_rate / (2 * GAUGE)  # 1 / (2 epsilon s)
         grain = 1
         while target - grain > 2 * grain - target:
@@ -181,12 +181,12 @@ class HexagonalLattice(Parameters):
 
 
 def _to_grain(coordinate: int, grain: int) -> int:
-    """The nearest multiple of the grain, ties upward: post-processing."""
+    """Return the nearest multiple of the grain, ties upward: post-processing."""
     return (coordinate + grain // 2) // grain * grain
 
 
 def _mean_along(start: tuple[float, float], end: tuple[float, float]) -> float:
-    """The mean distance from (0, 0) of a point on a straight line that does not meet it."""
+    """Return the mean distance from (0, 0) of a point on a straight line that does not meet it."""
     length = dist(start, end)
     height = abs(start[0] * end[1] - start[1] * end[0]) / length  # of the line over (0, 0)
     near, far = (

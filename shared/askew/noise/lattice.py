@@ -224,13 +224,13 @@ class LatticeLaplace(Parameters):
 
     @cached_property
     def noise(self) -> TwoSidedGeometric:
-        """The law of the noise, in lattice steps."""
+        """Return the law of the noise, in lattice steps."""
         return TwoSidedGeometric.with_constant_work(self.inverse_rate)
 
     @property
     def charge(self) -> SignalCharge:
-        """What one fresh signal of a taste costs, where one rating moves a point by at most 1: the
-        rate, whatever else a server says of its space.
+        """Return what one fresh signal of a taste costs, where one rating moves a point by at most
+        1: the rate, whatever else a server says of its space.
         """
         return SignalCharge(self.epsilon)
 

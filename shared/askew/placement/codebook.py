@@ -168,7 +168,7 @@ def _medians(
     weights: NDArray[np.float32],
     order: NDArray[np.int64],
 ) -> Points:
-    """The weighted median of each coordinate in each cell.
+    """Return the weighted median of each coordinate in each cell.
 
     `order` sorts each coordinate once and for all; a stable sort of 16-bit labels is then a radix
     sort, which makes a round linear in the number of samples.

@@ -163,18 +163,18 @@ def _library() -> Mapping[int, Codebook]:
 
 
 def _corners() -> Array:
-    """The six neighbors of zero, in units of a step; (6, 2)."""
+    """Return the six neighbors of zero, in units of a step; (6, 2)."""
     lattice = np.array(NEIGHBORS, dtype=np.float64)
     return np.column_stack([lattice[:, 0] - lattice[:, 1] / 2, float(RISE) * lattice[:, 1]])
 
 
 def _corner() -> float:
-    """The hexagon's largest radius: along it the tail of the distance is the heaviest."""
+    """Return the hexagon's largest radius: along it the tail of the distance is the heaviest."""
     return float(np.hypot(*_corners().T).max())
 
 
 def _mean_length(a: Array, b: Array) -> float:
-    """The mean of |w| along the segment from a to b, which does not run through zero."""
+    """Return the mean of |w| along the segment from a to b, which does not run through zero."""
     along = (b - a) / np.hypot(*(b - a))
     off = abs(float(a[0] * along[1] - a[1] * along[0]))
     ends = np.array([a @ along, b @ along])

@@ -180,8 +180,8 @@ def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _convex_root(
     function: Callable[[float], tuple[float, float]], target: float
 ) -> tuple[float, float]:
-    """The x <= target at which a convex function >= x, given with its derivative, meets target;
-    and what is left there.
+    """Return the x <= target at which a convex function >= x, given with its derivative, meets
+    target; and what is left there.
     """
     x = target
     best = math.inf
@@ -254,7 +254,7 @@ class CallableSteps(Recurrence):
     def _root(
         self, panel: int, left: float, right: float, cost: float
     ) -> tuple[float, float, float]:
-        """The s in [left, right] where G meets the cost (Illinois), with h(s) and G(s)."""
+        """Return the s in [left, right] where G meets the cost (Illinois), with h(s) and G(s)."""
         low, high = self._reached[panel] - cost, self._reached[min(panel + 1, self._last)] - cost
         side = 0
         s, value, reached = right, *self._at(panel, left, right)
@@ -401,8 +401,8 @@ def _by_recurrence(
 
 
 def _residual(taken: list[Step], outward: Array) -> float:
-    """The largest derivative of the cost in one offset: what is left of G(sigma) = D, weighed with
-    the density at the offset.
+    """Return the largest derivative of the cost in one offset: what is left of G(sigma) = D,
+    weighed with the density at the offset.
     """
     rest = np.array([abs(step.residual) for step in reversed(taken)])
     return float(np.max(rest * np.exp(-outward) / 2, initial=0.0))

@@ -186,8 +186,8 @@ def _options(
 
 @lru_cache(maxsize=_KEPT)
 def _stand_ins(law: Law, h: Disutility) -> tuple[Placement, ...]:
-    """What can be had without a codebook of its own: measured in a second or two, then kept, since
-    it is the same for every epsilon.
+    """Return what can be had without a codebook of its own: measured in a second or two, then kept,
+    since it is the same for every epsilon.
     """
     return tuple(_measured_stand_ins(law, h))
 
@@ -226,7 +226,7 @@ def _uncertified(points: Array, cost: float, method: str, error: float = 0.0) ->
 
 
 def _ball(norm: Norm, d: int) -> float:
-    """The logarithm of the volume of a unit ball."""
+    """Return the logarithm of the volume of a unit ball."""
     if norm == "l1":
         return d * math.log(2) - math.lgamma(d + 1)
     return d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)

@@ -41,12 +41,12 @@ class TopK:
 
     @property
     def loss(self) -> str:
-        """What all of it costs, and each part, in words."""
+        """Return what all of it costs, and each part, in words."""
         return loss_in_words(self.items_loss, self.counts_loss)
 
     @property
     def error(self) -> str:
-        """How far the noisy counts may be from the true ones, in words; empty without them."""
+        """Say how far the noisy counts may be from the true ones; empty without them."""
         if self.counts is None:
             return ""
         return f"each within {self.each_within}, all within {self.all_within}, at {_percent()}"

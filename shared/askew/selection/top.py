@@ -242,12 +242,12 @@ class _Plan:
 
     @property
     def kind(self) -> Kind:
-        """What has to be known of the mechanism."""
+        """Return what has to be known of the mechanism."""
         return _KINDS[self.name]
 
     @property
     def name(self) -> str:
-        """The mechanism that was asked for, or else that of the table of docs/selection.md."""
+        """Return the mechanism that was asked for, or that of the table of docs/selection.md."""
         if self.mechanism_name is not None:
             return self.mechanism_name
         if self.n_names is None:
@@ -263,7 +263,7 @@ class _Plan:
 
     @cached_property
     def noise(self) -> NoisyCounts | None:
-        """The noise of the counts, if any: what the mechanism leaves of epsilon and delta."""
+        """Return the noise of the counts, if any, by what is left of epsilon and delta."""
         if not self.share:
             return None
         return NoisyCounts(
@@ -276,19 +276,21 @@ class _Plan:
 
     @property
     def counts_loss(self) -> ApproximateDP | None:
-        """What the counts cost; of a law that needs no delta, none."""
+        """Return what the counts cost; of a law that needs no delta, none."""
         return None if self.noise is None else basic([self.noise.privacy_loss()])
 
     @property
     def items_loss(self) -> ApproximateDP:
-        """What the names cost: the rest of epsilon, and of delta where the mechanism needs one."""
+        """Return what the names cost: the rest of epsilon, and of delta where the mechanism needs
+        one.
+        """
         spent = Fraction(0) if self.counts_loss is None else self.counts_loss.delta
         delta = self.delta - spent if self.kind.needs_delta else Fraction(0)
         return ApproximateDP(self.epsilon * (1 - self.share), delta, self.neighbors)
 
     @cached_property
     def mechanism(self) -> _Mechanism:
-        """The mechanism, of the total that `items_loss` says, also where it counts by round."""
+        """Return the mechanism, of the total that `items_loss` says, even if it counts by round."""
         epsilon, delta = self.items_loss.epsilon, self.items_loss.delta
         mechanism: _Mechanism = self.kind.build(
             self.k, epsilon, delta, self.neighbors, self.max_items_per_person
@@ -318,7 +320,7 @@ def _share(with_counts: object) -> Fraction:
 
 
 def _threshold(limited: LimitedDomain | LaplaceLimitedDomain) -> float:
-    """How many people above the count behind the last candidate a name needs to be likely."""
+    """Return how many people above the count behind the last candidate make a name likely."""
     if isinstance(limited, LaplaceLimitedDomain):
         return 1 + float(limited.threshold / limited.rate)
     return 1 + ln(limited.spread / limited.delta) / float(limited.epsilon)

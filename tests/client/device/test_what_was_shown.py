@@ -150,6 +150,36 @@ def test_a_loss_is_compared_in_every_unit() -> None:
         replace(apart, diameter=Fraction(6)).check(apart)
 
 
+ONE_RATING = SignalCharge(Fraction(4, 5))
+A_VALUE = LatticeLaplace.for_epsilon(Fraction(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (Cost(Leaves.NOTHING), "nothing about you is sent, and nothing is drawn or charged"),
+        (
+            Cost(Leaves.FRESH, ONE_RATING, cap=Fraction(48)),
+            (
+                "epsilon 0.8 a rating, at most 1.6 where a title is replaced; "
+                "all ratings together: 0 of 48 spent"
+            ),
+        ),
+        (
+            Cost(Leaves.FRESH, ONE_RATING, account="axes", cap=Fraction(48), noise=A_VALUE),
+            (
+                "epsilon 0.5 per unit distance, at most 0.8 between any two values; "
+                "all values on axes together: 0 of 48 spent"
+            ),
+        ),
+    ],
+    ids=["nothing", "ratings", "axes"],
+)
+def test_the_words_of_a_cost_are_those_of_its_own_account(cost: Cost, words: str) -> None:
+    """Planted bug: what is held, and a taste, are told as values on axes."""
+    assert "; ".join(cost.words) == words
+
+
 async def test_nothing_else_needs_to_be_shown_anew(tmp_path: Path) -> None:
     """Neither k, nor caps, the month, a date or what was spent."""
     device = DeviceWorld(tmp_path, "ask")

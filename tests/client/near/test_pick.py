@@ -326,6 +326,8 @@ def test_preferences_read_the_same_on_lines_and_between_commas() -> None:
         "secret <= ten",
         "secret = ",
         "secret < 3 < 4",
+        "secret >= 3",
+        "secret > 3",
         "=",
         "secret: 3",
         "secret: a b",

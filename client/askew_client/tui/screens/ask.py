@@ -249,7 +249,7 @@ def _left_out(answer: Answer) -> str:
 
 
 def heat_map_caption(connection: Connection) -> str:
-    """What the map around a signal shows."""
+    """Return what the map around a signal shows."""
     return f"the brighter the map around ◆, the likelier you ● are there{axes_words(connection)}"
 
 
@@ -271,7 +271,7 @@ def flow_picture(k: int) -> Content:
 
 
 def flow_picture_here(k: int) -> Content:
-    """The same where nothing is sent."""
+    """Return the same where nothing is sent."""
     warm = "$primary"
     return Content.assemble(
         ("● you\n│\n│", warm),
@@ -341,7 +341,7 @@ def _append_loss(text: Text, cost: Cost) -> None:
 
 
 def pick_text(answer: Answer) -> Text:
-    """The pick and why."""
+    """Return the pick and why."""
     best = answer.pick
     text = Text()
     if not answer.used:

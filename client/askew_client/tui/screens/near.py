@@ -349,7 +349,7 @@ class NearScreen(FrameScreen):
     # What it shows
 
     def _region(self) -> Scene:
-        """The towns of the region of the settings; without one, of the Earth."""
+        """Return the towns of the region of the settings; without one, of the Earth."""
         device = self.desk.device
         name = "" if device is None else device.settings.region
         return Scene(area=corners_of(name), towns=named_towns())
@@ -421,7 +421,7 @@ class NearScreen(FrameScreen):
         return str(level), int(self.query_one("#size", Slider).value)
 
     def _preferences(self) -> Preferences | None:
-        """What was typed, or None after saying what is wrong with it."""
+        """Return what was typed, or None after saying what is wrong with it."""
         try:
             return preferences_of(self.query_one("#preferences", Input).value)
         except AskewError as error:
@@ -445,7 +445,7 @@ def answered_words(answer: NearAnswer) -> str:
 
 
 def pick_words(answer: NearAnswer) -> Text:
-    """The pick, or that there is none."""
+    """Return the pick, or that there is none."""
     best, text = answer.pick, Text()
     if best is None or answer.none_passes:
         return text.append(NONE_PASSES)

@@ -69,7 +69,7 @@ class PlacePrices:
     allowance: str
 
     def in_region(self, text: str) -> Cost:
-        """The price. Raises ParameterError for what is no region."""
+        """Return the price. Raises ParameterError for what is no region."""
         noise = MapNoise.in_region(self.epsilon_per_km, region_of(text))
         return Cost.of_place(noise, self.spent, self.cap, fresh=True)
 
@@ -84,15 +84,15 @@ class Ranked:
 
 
 def places_on_map(device: Device) -> tuple[PlaceView, ...]:
-    """The named places that are on a map, and have their noisy position. Raises AskewError."""
+    """Return the named places on a map that have their noisy position. Raises AskewError."""
     return tuple(each for each in device.places.list() if each.sent)
 
 
 def outlook_of(
     device: Device, name: str, level: str, k: int, *, what_if: bool
 ) -> tuple[Scene, str]:
-    """What is known before a question: a picture of a named place, and in words what asking from it
-    means and what a level and k would give there. Nothing is sent or charged.
+    """Return what is known before a question: a picture of a named place, and in words what asking
+    from it means and what a level and k would give there. Nothing is sent or charged.
 
     what_if: show where a fresh one might land, and not the one that the place has.
     Raises AskewError.
@@ -113,7 +113,7 @@ def outlook_of(
 
 
 def prices_now(device: Device) -> PlacePrices:
-    """What a position that is drawn now would cost. Raises AskewError."""
+    """Return what a position that is drawn now would cost. Raises AskewError."""
     from askew_client.near.places import allowance
 
     spent, settings = device.budget().account.spent_per_km, device.settings
@@ -175,7 +175,7 @@ def _ranked(device: Device, answer: NearAnswer) -> Ranked:
 def ranked_again(
     device: Device, answers: Sequence[NearAnswer], preferences: Preferences
 ) -> tuple[Ranked, ...]:
-    """The same answers by other preferences: nothing is sent. Raises AskewError."""
+    """Return the same answers by other preferences: nothing is sent. Raises AskewError."""
     nearby, ratings = device.nearby, device.profile.ratings()
     again = [nearby.by_other_preferences(each, preferences, ratings) for each in answers]
     return ranked_answers(device, again)
@@ -198,14 +198,14 @@ _LEAST_SHARE = 0.005  # of a guess that is named: less is 0 %
 
 
 def place_words(view: PlaceView) -> str:
-    """What asking from a place tells, and costs."""
+    """Return what asking from a place tells, and costs."""
     if view.cost is None:
         return "Asking sends this place's one noisy position again, for nothing."
     return _sentences(view.cost)
 
 
 def price_words(cost: Cost, allowance: str) -> str:
-    """What drawing one more position costs."""
+    """Return what drawing one more position costs."""
     return f"A position is drawn once and charged. {_sentences(cost)} {allowance}"
 
 
@@ -214,7 +214,7 @@ def _sentences(cost: Cost) -> str:
 
 
 def forecast_words(forecast: PlaceForecast, level: str) -> str:
-    """What a level and k would give, before anything is sent."""
+    """Return what a level and k would give, before anything is sent."""
     mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
     return (
         f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
+from operator import itemgetter
 from typing import Final
 
 from rich.text import Text
@@ -167,9 +168,9 @@ class PrivacyScreen(FrameScreen):
             return
         rows = [(Text("in all"), Text("what has left means"), account_text(self._budget))]
         entries = self._budget.lines
-        dated = [(past.when.isoformat(), *_answer_row(past)) for past in self._past]
-        dated += [(entry.month, *_entry_row(entry, words)) for entry, words in reversed(entries)]
-        rows += [row for _, *row in sorted(dated, key=lambda each: each[0], reverse=True)]  # type: ignore[misc]
+        dated = [(past.when.isoformat(), _answer_row(past)) for past in self._past]
+        dated += [(entry.month, _entry_row(entry, words)) for entry, words in reversed(entries)]
+        rows += [row for _, row in sorted(dated, key=itemgetter(0), reverse=True)]
         self._pages = [page for *_, page in rows]
         for when, what, _ in rows:
             table.add_row(when, what)

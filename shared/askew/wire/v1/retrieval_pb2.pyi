@@ -489,7 +489,7 @@ class Collection(google.protobuf.message.Message):
     item_bytes: builtins.int
     """How many bytes an item takes in a reply, on average."""
     mode: builtins.str
-    """What the server proposes, one of: local, cached, query."""
+    """What the server proposes, one of: held, ask."""
     number: builtins.int
     """What questions call it: a number of the operator's, 0 to 255, never given to another collection."""
     @property
