@@ -7,8 +7,11 @@ import os
 import socket
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises OSError, which says why not and what to do."""
+def bound_socket(host: str, port: int, note: str = "") -> socket.socket:
+    """Return a socket that listens. note: said of a port that nobody typed.
+
+    Raises OSError, which says why not and what to do.
+    """
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -22,7 +25,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
             bound.close()
             raise
     except (OSError, UnicodeError) as error:
-        raise OSError(f"cannot listen on {host}:{port}: {why_not(error)}") from None
+        raise OSError(f"cannot listen on {host}:{port}: {why_not(error)}{note}") from None
     return bound
 
 

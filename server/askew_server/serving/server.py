@@ -26,6 +26,7 @@ from askew_server.serving.ports import bound_socket
 from askew_server.serving.settings import ServerConfig, second_ports
 
 _EVERY = 5.0  # seconds between two looks at files
+_OF_HTTP = " (HTTP has the port after that of gRPC)"
 _WITH_PARENT = "ASKEW_WITH_PARENT"  # set, the server stops when its standard input closes
 
 Beside = Callable[[asyncio.Event], Coroutine[None, None, None]]
@@ -143,8 +144,10 @@ def _listening(
     for number in second_ports(config.port):
         bound = None
         try:
+            if config.port:  # the port that was typed is named first
+                bound_socket(config.host, config.port).close()
             if config.http is not None:
-                bound = bound_socket(config.host, number)
+                bound = bound_socket(config.host, number, _OF_HTTP if config.port else "")
             port = config.port if bound is None else bound.getsockname()[1] - 1
             address = f"[{config.host}]:{port}" if ":" in config.host else f"{config.host}:{port}"
             with suppress(RuntimeError):

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -313,6 +314,20 @@ def test_a_taken_port_is_one_line_and_exit_code_1(
         f"askew-server: cannot listen on 127.0.0.1:{port}: the port is taken by another program; "
         "--port names another\n"
     )
+
+
+def test_a_port_of_http_that_is_taken_is_said_to_be_that_of_http(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    """Nobody typed it. Planted bug: a number without a word about whose it is."""
+    with ExitStack() as taken:
+        while True:
+            port = taken.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            with suppress(OSError), socket.create_server(("127.0.0.1", port - 1)):
+                break
+        _, err = start("--port", port - 1).communicate(timeout=PATIENCE)
+    assert f":{port}: the port is taken" in err
+    assert "(HTTP has the port after that of gRPC)" in err
 
 
 @pytest.mark.slow
