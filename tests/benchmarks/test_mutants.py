@@ -14,7 +14,7 @@ from benchmarks.mutants import ROOT, TABLE, Bug, bugs, copies, main, seen_by
 from guarantees.audit import report
 
 BUGS = bugs()
-SOME = ("a quote may be used twice", "private work overlaps a connection")
+SOME = ("who was shown one server asks another", "private work overlaps a connection")
 
 
 def test_there_are_as_many_as_were_promised_and_each_has_words_of_its_own() -> None:

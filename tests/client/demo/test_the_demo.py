@@ -117,7 +117,7 @@ async def test_a_process_that_ends_is_told_by_its_last_words(question: Query) ->
 async def test_answers_come_in_the_order_of_the_questions(question: Query) -> None:
     card = places_model().card
     other = Query(question.signal, 2, 1)
-    async with server_process("rehearse") as process:
+    async with server_process("askew_server.cli.rehearse") as process:
         found = await Rehearsal(process).answers([("nearest", question), ("served", other)], card)
     assert [len(slate.listings) for slate in found] == [3, 2]
     assert all("Pharmacy" in each.title for each in found[1].listings)

@@ -20,7 +20,7 @@ def threads():
     return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
 before = threads()
-ModelReader(None).model(demo_model())
+ModelReader(None, print).model(demo_model())
 print(json.dumps([before, threads()]))
 """
 
