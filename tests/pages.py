@@ -332,29 +332,46 @@ def _moved(text: str, shift: int, first: int = 7570) -> str:
 
 # How lines begin by which `near` and `ask` say that a signal was sent, or what was done instead.
 SENT: Final = r"\((?:sent: |this month's signal: )"
-LEFT: Final = rf"(?:{SENT}|\((?:held: |ask: |a fresh signal was |.*nothing is sent))"
+NOTHING_LEFT: Final = r".*(?:nothing is sent|sends nothing about you)"
+LEFT: Final = rf"(?:{SENT}|\((?:held: |ask: |a fresh signal was |{NOTHING_LEFT}))"
 
 
 def differs(expected: list[str], shown: str, by_chance: bool = False) -> str:
-    """How what is printed differs from what a page says, or "". A page may say nothing of it,
-    unless it says what left the device.
+    """Return how what is printed differs from what a page says, or "". A page may say nothing of
+    it, unless it says what left the device.
+
+    by_chance: lines with numbers are not compared. Takes a step for each pair of lines.
     """
-    wanted, found = (
-        [" ".join(line.split()) for line in lines if line.strip()]
-        for lines in (expected, shown.splitlines())
+    wanted, lines = (
+        [" ".join(line.split()) for line in text if line.strip()]
+        for text in (expected, shown.splitlines())
     )
-    free = rf"(?:(?!{LEFT}).*\d.*\n)*?" if by_chance else ""  # lines that are not compared
     if by_chance:
-        wanted, found = ([_without_numbers(line) for line in lines] for lines in (wanted, found))
+        wanted, lines = ([_without_numbers(line) for line in text] for text in (wanted, lines))
         wanted = [line for line in wanted if not re.search(r"\d", line)]
-    hidden = rf"(?:(?!{LEFT}).*\n)*?"
-    pattern = free + "".join(
-        (hidden if line == "..." else _pattern(line) + "\n") + free
-        for line in wanted or ([] if expected else ["..."])
-    )
-    if re.fullmatch(pattern, "".join(f"{line}\n" for line in found)):
+    hides = [not re.match(LEFT, line) for line in lines]
+    free = [
+        by_chance and hides[at] and bool(re.search(r"\d", lines[at])) for at in range(len(lines))
+    ]
+    reached = _further({0}, free)  # how many lines may be accounted for by now
+    for line in wanted or ([] if expected else ["..."]):
+        if line == "...":
+            reached = _further(reached, hides)
+        else:
+            same = re.compile(_pattern(line))
+            reached = {at + 1 for at in reached if at < len(lines) and same.fullmatch(lines[at])}
+        reached = _further(reached, free)
+    if len(lines) in reached:
         return ""
-    return "the page says\n{}\nand it printed\n{}".format(*map("\n".join, (wanted, found)))
+    return "the page says\n{}\nand it printed\n{}".format(*map("\n".join, (wanted, lines)))
+
+
+def _further(reached: set[int], may_pass: list[bool]) -> set[int]:
+    further = set(reached)
+    for at, passes in enumerate(may_pass):
+        if passes and at in further:
+            further.add(at + 1)
+    return further
 
 
 def _pattern(line: str) -> str:
