@@ -19,7 +19,10 @@ export function missing({ executablePath }) {
 
 /** A server on free ports, and the origin of its door. */
 export async function serving(...words) {
-  const server = spawn(SERVER, ["serve", "--port", "0", ...words], { stdio: ["ignore", "pipe", "ignore"] });
+  const server = spawn(SERVER, ["serve", "--port", "0", ...words], {
+    env: { ...process.env, ASKEW_WITH_PARENT: "1" }, // it says where it listens, and ends with this process
+    stdio: ["pipe", "pipe", "ignore"],
+  });
   const line = await new Promise((done, fail) => {
     server.stdout.once("data", (data) => done(String(data)));
     server.once("exit", () => fail(new Error("askew-server did not start")));

@@ -2,7 +2,6 @@
 // askew-server; ASKEW_BROWSERS=require lets it not be left out.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -10,6 +9,7 @@ import { createFileRegistry, fromJson } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { ended, serving } from "./browsers.mjs";
 
 const SERVER = fileURLToPath(new URL("../../../.venv/bin/askew-server", import.meta.url));
 const RELEASED = new URL("../../../proto/released.json", import.meta.url);
@@ -28,26 +28,15 @@ describe("@connectrpc/connect-web", { skip }, () => {
   let [server, client] = [];
 
   before(async () => {
-    server = spawn(SERVER, ["serve", "--demo", "--port", "0"], {
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    const line = await new Promise((done, fail) => {
-      server.stdout.once("data", (data) => done(String(data)));
-      server.once("exit", () => fail(new Error("askew-server did not start")));
-    });
-    const [baseUrl] = line.match(/http:\/\/[^:]+:\d+/);
+    let baseUrl;
+    [server, baseUrl] = await serving("--demo");
     const described = JSON.parse(readFileSync(RELEASED, "utf8"));
     const files = fromJson(FileDescriptorSetSchema, described, { ignoreUnknownFields: true });
     const service = createFileRegistry(files).getService("askew.wire.v1.Retrieval");
     client = createClient(service, createConnectTransport({ baseUrl, useBinaryFormat: true }));
   });
 
-  after(async () => {
-    if (server && server.exitCode === null) {
-      server.kill();
-      await new Promise((done) => server.once("exit", done));
-    }
-  });
+  after(() => ended(server));
 
   test("reads the card", async () => {
     const card = await client.getModelCard({});
