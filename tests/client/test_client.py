@@ -185,9 +185,11 @@ def test_numbers_of_other_kinds_are_ratings(network: LocalTransport, tmp_path: P
 def test_a_collection_that_is_no_text_is_refused(
     network: LocalTransport, tmp_path: Path, call: str
 ) -> None:
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        with pytest.raises(ParameterError, match="collection"):
-            getattr(client, call)(3, place="home")
+    with (
+        BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client,
+        pytest.raises(ParameterError, match="collection"),
+    ):
+        getattr(client, call)(3, place="home")
 
 
 @pytest.mark.parametrize("answer", [None, "Film 9 (1969)"])
