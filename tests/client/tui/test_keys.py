@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import DeviceWorld
+from client.tui.test_near_screen import Town
 from textual._xterm_parser import XTermParser
 from textual.events import Key
 from textual.widgets import Button, DataTable, Footer, Input, OptionList, Select
@@ -17,7 +18,9 @@ from askew_client.tui.widgets.header import BentHeader
 from askew_client.tui.widgets.title_list import TitleList
 
 if TYPE_CHECKING:
-    from client.conftest import Askew
+    from client.conftest import Askew, Pair
+
+    from askew_client.transport.in_process import LocalPlaces
 
 
 def stars(device: DeviceWorld) -> dict[str, float | None]:
@@ -188,8 +191,11 @@ def test_a_key_of_a_name_that_does_not_exist_is_refused_before_the_screen(
 
 
 @pytest.mark.slow
-async def test_tab_alone_reaches_every_part_of_every_screen(rated: DeviceWorld) -> None:
+async def test_tab_alone_reaches_every_part_of_every_screen(
+    rated: DeviceWorld, pair: Pair, simulated: LocalPlaces
+) -> None:
     """Planted bug: a part that takes the mouse but no focus."""
+    rated.network = Town(pair.card, pair.catalog, simulated)
     parts = (Button, Input, DataTable, OptionList, Select, TitleList)
     async with rated.opened(size=(120, 40)) as person:
         for mode in MODES:

@@ -41,7 +41,7 @@ class FrameScreen(Screen[None]):
     MODE: ClassVar[str]
     PURPOSE: ClassVar[str]
     KEYS: ClassVar[tuple[tuple[str, str], ...]]
-    AUTO_FOCUS = None
+    AUTO_FOCUS = ""  # nothing, so that the keys of the screen work
 
     @property
     def desk(self) -> Desk:

@@ -126,7 +126,7 @@ class SettingsScreen(FrameScreen):
             return
         names = {"epsilon_per_rating": "epsilon", "k": "k", "rating_lifetime_cap": "cap"}
         typed = {name: str(chosen_number(self, at)) for name, at in names.items()}
-        typed["mode"] = str(chosen_name(self, "mode"))
+        typed["mode"] = chosen_name(self, "mode")
         file = self.desk.file
         raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
         if isinstance(raised, Problem):
