@@ -87,33 +87,6 @@ async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(
     assert first == again
 
 
-async def test_results_arrive_in_an_order_that_says_nothing_and_are_ranked_then(
-    rated: DeviceWorld,
-) -> None:
-    async with rated.opened() as person:
-        await person.press("f4", "a")
-        shown = results(person)
-        shown.shown = 2
-        await person.settled()
-        arriving = sorted(result.title for result in shown.results)
-        person.reads(f"◇ {arriving[0]}", f"◇ {arriving[1]}")
-        assert not person.shows("◀ your pick")
-        shown.shown = len(arriving) + 1
-        await person.settled()
-        person.reads("◀ your pick")
-
-
-async def test_with_animation_the_results_come_one_after_the_other(rated: DeviceWorld) -> None:
-    async with rated.opened() as person:
-        person.app.animation_level = "full"
-        await person.press("f4", "a")
-        seen = set()
-        while not results(person).ranked:
-            seen.add(results(person).shown)
-            await person.pilot.pause()
-        assert max(seen) == 4
-
-
 async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: DeviceWorld) -> None:
     """Planted bug: an app that falls silent, by which a server learns that nothing is rated."""
     async with device.opened() as person:

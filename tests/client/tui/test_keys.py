@@ -139,7 +139,7 @@ async def test_every_screen_has_a_key_a_help_and_a_place_in_the_header_under_whi
             assert names[left : right + 1].split() == [tab.key, tab.title]
             assert len(line) == 80
             await person.press("f1")
-            person.reads(tab.title, "On this screen", *(key for key, _ in screen.KEYS))
+            person.reads(tab.title, "On this screen", *(key.tooltip for key in screen.explained()))
             await person.press("end")
             person.reads("warm", "stays on this device")
             await person.press("escape")
@@ -246,9 +246,9 @@ async def test_every_screen_adds_its_own_commands_to_the_palette(device: DeviceW
     everywhere = set.intersection(*offered.values())
     assert {"Help", "Light or dark", "Quit", "Connect again", "Go to Ask"} <= everywhere
     assert {mode: titles - everywhere for mode, titles in offered.items()} == {
-        "profile": {"Search the catalog", "Undo", "Only rated", "Forget for good"},
+        "profile": {"Search", "Like", "Unrate", "Undo", "Rated", "Forget for good"},
         "ask": {"Ask", "Stop asking"},
-        "privacy": {"Use these settings", "Back to your settings", "Forget all answers"},
-        "settings": {"Forget my profile"},
-        "near": {"Ask nearby", "Add a place", "Move the place", "Forget the place"},
+        "privacy": {"Use these settings", "Back to yours", "Forget all"},
+        "settings": set(),
+        "near": {"Ask", "Stop", "New place", "Move", "Forget", "Prefer", "Use these"},
     }

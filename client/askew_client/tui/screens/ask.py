@@ -5,19 +5,17 @@ Titles are rich Text here: never markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
-from textual.binding import Binding
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.frame import FrameScreen, key
 from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
 from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
@@ -53,13 +51,9 @@ class AskScreen(FrameScreen):
         "Neither the ranking nor the pick is ever sent. The signal is drawn and paid for once a "
         "month; asking again in the same month sends the same one, at no further cost."
     )
-    KEYS = (
-        ("a, Enter", "ask"),
-        ("Esc", "stop waiting"),
-    )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a", id="ask.ask"),
-        Binding("escape", "stop", "Stop asking", id="ask.stop"),
+        key("ask.ask", "a,enter", "ask", "Ask", "ask", key_display="a"),
+        key("ask.stop", "escape", "stop", "Stop asking", "stop waiting"),
     ]
 
     _shown: Cost | None = None  # what stands on the screen, until it is used
@@ -203,8 +197,7 @@ class AskScreen(FrameScreen):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
-        at_once = self.app.animation_level == "none"
-        self.query_one(ResultList).show(answer.results, at_once=at_once)
+        self.query_one(ResultList).results = answer.results
         self.query_one("#flow").display = False
         pick = self.query_one("#pick", Static)
         pick.update(pick_text(answer))
@@ -223,10 +216,6 @@ class AskScreen(FrameScreen):
 
     def _say(self, text: str) -> None:
         self.query_one("#state", Static).update(text)
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Ask", "Send this month's signal, pick in private", self.action_ask)
-        yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
 
 
 def _is_not_shown(outcome: Answer | Problem) -> bool:

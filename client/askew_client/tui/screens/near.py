@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
-from textual.binding import Binding
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Select, Static
 
@@ -22,7 +21,7 @@ from askew_client.settings.gazetteer import named_towns
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.frame import FrameScreen, key
 from askew_client.tui.screens.near_work import (
     Ranked,
     forget_place,
@@ -70,30 +69,20 @@ class NearScreen(FrameScreen):
     MODE = "near"
     TITLE = "Near"
     PURPOSE = (
-        "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
-        "charged once, and every server gets that one. The map shows you ●, the noisy position "
-        "◆ and what a server can know from it: the brighter the map, the likelier you are there. "
+        "What is near a place of yours. To add one draws and charges one noisy position, and every "
+        "server gets that one. The map shows you ●, the noisy position ◆ and what a server can "
+        "know from it: the brighter the map, the likelier you are there. "
         "This device ranks the results by distance and by your preferences; neither your place nor "
         "your preferences are ever sent. Level and k are what-if until you use them."
     )
-    KEYS = (
-        ("a, Enter", "ask"),
-        ("Esc", "stop waiting"),
-        ("n", "add a place"),
-        ("m", "move it: a new noisy position, and a new charge"),
-        ("f", "forget it: refunds nothing"),
-        ("/", "preferences: they rank anew, and are never sent"),
-        ("w", "use this level and k from now on"),
-        ("Tab, Enter", "another place, collection, level or k"),
-    )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a", id="near.ask"),
-        Binding("escape", "stop", "Stop asking", show=False, id="near.stop"),
-        Binding("n", "add", "New place", id="near.add"),
-        Binding("m", "relocate", "Move", id="near.move"),
-        Binding("f", "forget", "Forget", id="near.forget"),
-        Binding("slash", "prefer", "Prefer", key_display="/", id="near.prefer"),
-        Binding("w", "apply", "Use these", id="near.use"),
+        key("near.ask", "a,enter", "ask", "Ask", "ask", key_display="a"),
+        key("near.stop", "escape", "stop", "Stop", "stop waiting", key_display="Esc", show=False),
+        key("near.add", "n", "add", "New place", "add a place"),
+        key("near.move", "m", "relocate", "Move", "a new noisy position, and a new charge"),
+        key("near.forget", "f", "forget", "Forget", "forget it: refunds nothing"),
+        key("near.prefer", "slash", "prefer", "Prefer", "rank anew; never sent", key_display="/"),
+        key("near.use", "w", "apply", "Use these", "use this level and k from now on"),
     ]
 
     def __init__(self) -> None:
@@ -395,7 +384,7 @@ class NearScreen(FrameScreen):
         self.say(said + answered_words(ranked.answer) + (others if len(self.found) > 1 else ""))
 
     def _show_answer(self, ranked: Ranked | None) -> None:
-        self.query_one(NearList).show(None if ranked is None else ranked.answer)
+        self.query_one(NearList).answer = None if ranked is None else ranked.answer
         pick = self.query_one("#pick", Static)
         pick.display = ranked is not None
         pick.update(Text() if ranked is None else pick_words(ranked.answer))
@@ -437,14 +426,6 @@ class NearScreen(FrameScreen):
         except AskewError as error:
             self.desk.refuse(problem_of(error))
             return None
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Ask nearby", "Send the place's noisy position", self.action_ask)
-        yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
-        yield SystemCommand(
-            "Move the place", "A new noisy position, a new charge", self.action_relocate
-        )
-        yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)
 
 
 def answered_words(answer: NearAnswer) -> str:

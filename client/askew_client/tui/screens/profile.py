@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.events import Key
@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from askew_client.tui.desk import ProfileView
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, typed
+from askew_client.tui.screens.frame import FrameScreen, key, typed
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.header import ScrollPart
 from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
@@ -135,31 +135,25 @@ class ProfileScreen(FrameScreen):
         "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
         "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
     )
-    KEYS = (
-        ("/", "search; Enter or ↓ goes to the titles"),
-        ("1 to 5", "rate with stars; a click on a star does the same"),
+    MORE_KEYS = (
         ("← →", "half a star less or more"),
-        ("l", "like, without a number"),
-        ("x", "take a rating back; undo keeps it"),
-        ("X", "forget a title for good"),
-        ("u", "undo the last edit"),
-        ("o", "list only what is rated, or everything"),
         ("Alt+key", "the same while you type a search"),
     )
     BINDINGS = [
-        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5")),
+        key("profile.search", "slash", "search", "Search", "search the titles", key_display="/"),
+        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5", tooltip="rate with stars")),
         *(
             each
             for n in range(2, STARS + 1)
             for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False))
         ),
-        *typed(Binding("l", "like", "Like", id="profile.like")),
-        *typed(Binding("x", "unrate", "Unrate", id="profile.unrate")),
-        Binding("X,alt+shift+x", "forget", "Forget for good", show=False, id="profile.forget"),
-        Binding("slash", "search", "Search", key_display="/", id="profile.search"),
-        Binding("o", "flip_rated", "Rated", id="profile.rated"),
-        Binding("alt+o", "flip_rated", "Rated", show=False),
-        *typed(Binding("u", "undo", "Undo", id="profile.undo")),
+        *typed(key("profile.like", "l", "like", "Like", "like, without a number")),
+        *typed(key("profile.unrate", "x", "unrate", "Unrate", "take back; undo keeps it")),
+        key("profile.forget", "X", "forget", "Forget for good", "past undo", show=False),
+        Binding("alt+shift+x", "forget", show=False),
+        key("profile.rated", "o", "flip_rated", "Rated", "list only the rated, or all"),
+        Binding("alt+o", "flip_rated", show=False),
+        *typed(key("profile.undo", "u", "undo", "Undo", "undo the last edit")),
         Binding("ctrl+z", "undo", "Undo", show=False),
         Binding("escape", "titles", "To the titles", show=False),
     ]
@@ -288,9 +282,3 @@ class ProfileScreen(FrameScreen):
     def action_undo(self) -> None:
         self._removed = None
         self.desk.edit(undo_edit)
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Search the catalog", "Type part of a title", self.action_search)
-        yield SystemCommand("Forget for good", "The marked title, past undo", self.action_forget)
-        yield SystemCommand("Undo", "Take the last edit of the profile back", self.action_undo)
-        yield SystemCommand("Only rated", "List only what you rated", self.action_flip_rated)
