@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from askew_client.views.cost import Cost
 
 
+_NEAR = 15.0  # kilometers from a town's middle, within which a place is in or near it
 _take = click.option(
     "--take/--anew",
     default=None,
@@ -170,10 +171,18 @@ def _typed(
 ) -> tuple[Spot, Cost | None]:
     # The price is said before anything is drawn; of a place that is there already, its name is
     # said.
-    from askew_client.settings.regions import region_words
+    from askew.spaces.map import Position
+    from askew_client.settings.gazetteer import nearest_town
+    from askew_client.settings.regions import country_called, region_words
 
     plane = options.load(context, region=region).settings.region
     spot = options.typed_place(plane, town)
+    if isinstance(spot, Position):
+        town, km = nearest_town(spot)
+        country = country_called(town.country)
+        where = f"{town.name}, {country.name if country else town.country}"
+        # On a terminal alone: a file of messages must not learn it.
+        options.note(f"this is in or near {where}" if km < _NEAR else f"{km:.0f} km from {where}")
     name = desk.named_at(spot)
     if name is not None and take is not False:
         tell(f"{name} is at this very position")

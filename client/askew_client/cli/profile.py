@@ -119,8 +119,11 @@ def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> No
 @click.pass_context
 def undo(context: click.Context, data: Path | None) -> None:
     """Take the last edit back; an import is one edit."""
-    changed = _desk(context, data).undo()
-    tell(f"{_count(changed, 'rating')} as before")
+    desk = _desk(context, data)
+    changed = desk.undo()
+    undone = f"undone: the last edit, of {_count(changed, 'title')}"
+    rated = f"rated now: {_count(len(desk.ratings()), 'title')}"
+    tell(f"{undone if changed else 'there is nothing to undo'}; {rated}")
 
 
 @profile.command("import")

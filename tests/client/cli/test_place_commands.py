@@ -147,7 +147,8 @@ def test_the_country_of_a_town_is_proposed_as_the_region(
         return default
 
     monkeypatch.setattr("askew_client.cli.options.click.prompt", typed)
-    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    here = SimpleNamespace(isatty=lambda: True)
+    terminal = SimpleNamespace(stdin=here, stderr=here)
     monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     assert askew("place", "add", "home", "Wien", "--data", data).code == 0
     assert proposed == ["AT"]
@@ -158,12 +159,20 @@ def test_a_terminal_lists_towns_and_asks_again(
 ) -> None:
     answers = ["Neustadt", "Neustadt in Holstein"]
     monkeypatch.setattr("askew_client.cli.options.click.prompt", lambda *_, **__: answers.pop(0))
-    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    here = SimpleNamespace(isatty=lambda: True)
+    terminal = SimpleNamespace(stdin=here, stderr=here)
     monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     found = place("add", "home", "Frankfurt", "--region", "DE")
     assert found.code == 0
     for line in ("Frankfurt am Main, Hesse: ", "Neustadt in Holstein, Schleswig-Holstein: "):
         assert f"  {line}" in found.err
+    assert "this is in or near Neustadt in Holstein, Germany\n" in found.err
+    answers.append("54.2, 13.9")
+    assert "35 km from Universitäts- und Hansestadt Greifswald, Germany\n" in place("add", "boat").err
+    quiet = SimpleNamespace(isatty=lambda: False)  # such as a file of messages
+    monkeypatch.setattr("askew_client.cli.options.sys.stderr", quiet)
+    answers.append("54.2, 13.8")
+    assert "Greifswald" not in place("add", "ship").err
     assert json.loads(place("list", "--json").out)[0]["true"] == [54.11, 10.81]
 
 
@@ -212,7 +221,8 @@ def test_the_region_is_asked_for_before_the_position(
         return "DE" if text.startswith("Region") else "Berlin"
 
     monkeypatch.setattr("askew_client.cli.options.click.prompt", typed)
-    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    here = SimpleNamespace(isatty=lambda: True)
+    terminal = SimpleNamespace(stdin=here, stderr=here)
     monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     for name in ("home", "work"):
         assert askew("place", "add", name, "--anew", "--data", data).code == 0
