@@ -55,7 +55,6 @@ _SHOWN = 20
     options.near_k,
     options.region,
     options.level,
-    options.epsilon_per_axis_unit,
     options.data,
     options.as_json,
 )
@@ -170,20 +169,17 @@ def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> No
     """Raises UsageError for an option of the noise that has no say in the signal of this place."""
     from askew.spaces.map import Position
 
-    unused: tuple[str, ...] = ("level", "region")
-    if not isinstance(spot, Position):
-        reason = "it is of a position, and this place is a value on axes"
-    elif named:
+    if isinstance(spot, Position) and not named:
+        return
+    reason = "it is of a position, and this place is a value on axes"
+    if isinstance(spot, Position):
         reason = (
             "the signal of this place was drawn when it was named, and is sent as it is; "
             "`askew place move` draws another, for a new charge"
         )
-        unused = ("level", "region", "epsilon_per_axis_unit")
-    else:
-        reason, unused = "the noise of a position is set by --level", ("epsilon_per_axis_unit",)
-    for option in unused:
+    for option in ("level", "region"):
         if given[option] is not None:
-            raise click.UsageError(f"--{option.replace('_', '-')} changes nothing here: {reason}")
+            raise click.UsageError(f"--{option} changes nothing here: {reason}")
 
 
 async def _card(config: Config) -> MetricCard:

@@ -138,13 +138,12 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 
 @place.command("forget")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
 @options.data
 @click.pass_context
-def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
+def forget(context: click.Context, name: str, data: Path | None) -> None:
     """Erase a place from this device. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
-    if not yes and name in {view.name for view in desk.list()}:
+    if name in {view.name for view in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
     tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")

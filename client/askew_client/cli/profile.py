@@ -173,17 +173,15 @@ def export(context: click.Context, data: Path | None) -> None:
 
 
 @profile.command("wipe")
-@click.option("--yes", is_flag=True, help="Do not ask.")
 @_data
 @click.pass_context
-def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
+def wipe(context: click.Context, data: Path | None) -> None:
     """Forget ratings, past answers and named places. The ledger stays: it counts what has left.
 
     The file is overwritten and removed. Copies that the disk, the file system or a backup made
     are out of reach.
     """
-    if not yes:
-        click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
+    click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
     _desk(context, data).wipe()
     tell("the profile is gone; copies made by backups or by the disk itself are out of reach")
 

@@ -225,7 +225,7 @@ def test_the_help_says_the_defaults_of_the_settings(name: str) -> None:
     settings = ClientSettings()
     options = [each for each in command.params if isinstance(each, click.Option)]
     told = {each.name: re.search(r"\[default: ([\w.]+)\]", each.help or "") for each in options}
-    numbers = {"k", "epsilon_per_rating", "epsilon_per_axis_unit", "mode", "level"}
+    numbers = {"k", "epsilon_per_rating", "mode", "level"}
     said = {option: found[1] for option, found in told.items() if found and option in numbers}
     assert said
     for option, default in said.items():

@@ -106,7 +106,7 @@ def test_a_place_is_added_listed_moved_and_forgotten(place: Place) -> None:
     assert one["true"] == [48.1, 11.6]
     assert 0.069 < one["epsilon_per_km"] <= 0.0693
 
-    assert place("forget", "home", "--yes").code == 0
+    assert place("forget", "home", stdin=b"y\n").code == 0
     assert place("list").out == ""
     unknown = place("forget", "home")
     assert unknown.code == 1
@@ -168,7 +168,9 @@ def test_a_terminal_lists_towns_and_asks_again(
         assert f"  {line}" in found.err
     assert "this is in or near Neustadt in Holstein, Germany\n" in found.err
     answers.append("54.2, 13.9")
-    assert "35 km from Universitäts- und Hansestadt Greifswald, Germany\n" in place("add", "boat").err
+    assert (
+        "35 km from Universitäts- und Hansestadt Greifswald, Germany\n" in place("add", "boat").err
+    )
     quiet = SimpleNamespace(isatty=lambda: False)  # such as a file of messages
     monkeypatch.setattr("askew_client.cli.options.sys.stderr", quiet)
     answers.append("54.2, 13.8")
@@ -297,7 +299,7 @@ def test_a_result_says_where_it_is_and_in_which_currency(
     assert value["units"] == {"price": "EUR"}
 
 
-@pytest.mark.parametrize("option", ["--level=county", "--epsilon-per-axis-unit=1", "--region=DE"])
+@pytest.mark.parametrize("option", ["--level=county", "--region=DE"])
 @pytest.mark.usefixtures("impatient")
 def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
     askew: Askew, place: Place, data: Path, option: str
@@ -309,15 +311,10 @@ def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
     assert "was drawn when it was named" in found.err
 
 
-@pytest.mark.parametrize(
-    ("option", "stdin"), [("--epsilon-per-axis-unit=1", HOME), ("--level=town", b"hour = 8.5")]
-)
 @pytest.mark.usefixtures("impatient")
-def test_an_option_of_the_other_noise_is_refused(
-    askew: Askew, data: Path, option: str, stdin: bytes
-) -> None:
-    command = ("near", "places", "--unnamed", option, "--server", "127.0.0.1:1", "--data", data)
-    found = askew(*command, stdin=stdin)
+def test_the_noise_of_a_position_is_not_set_for_a_value_on_axes(askew: Askew, data: Path) -> None:
+    command = ("near", "places", "--unnamed", "--level=town", "--server", "127.0.0.1:1")
+    found = askew(*command, "--data", data, stdin=b"hour = 8.5")
     assert (found.code, "changes nothing here" in found.err) == (2, True)
 
 
@@ -327,7 +324,7 @@ def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
     """Planted bug: as many identical lines as there are places."""
     for name in ("home", "work"):
         place("add", name, "--anew", "--region", "DE", stdin=HOME)
-    place("forget", "work", "--yes")
+    place("forget", "work", stdin=b"y\n")
     found = askew("budget", "--data", data).out
     position = "one noisy position, epsilon 0.277 per km: the odds between two places 10 km"
     first, second = found.splitlines()[:2]
@@ -396,7 +393,7 @@ def test_values_on_axes_are_asked_from_and_charged_between_any_two(
     added = place("add", "morning", stdin=b"hour = 8.5\n")
     assert "drawn, and charged, when a server is asked" in added.err
     near = ("near", "places", "--place", "morning", "--server", address_of_hours, "--data", data)
-    found = askew(*near, "--epsilon-per-axis-unit", "1/2")
+    found = askew(*near)
     assert found.code == 0
     assert "epsilon 0.5 per unit distance, at most 1.5 between any two values" in found.err
     assert "units of distance" in found.out
@@ -520,7 +517,6 @@ def test_no_option_and_no_variable_takes_a_coordinate_or_a_wish() -> None:
     """Planted bugs: --latitude, --open-now, --like."""
     names = {each.name or "" for each in parameters(cli.cli)}
     private = ("lat", "lon", "position", "where", "open", "like", "price", "filter", "radius")
-    allowed = {"epsilon_per_rating", "epsilon_per_axis_unit"}
-    assert {n for n in names - allowed for word in private if n.startswith(word)} == set()
+    assert {name for name in names for word in private if name.startswith(word)} == set()
     with_variables = {each.name for each in parameters(cli.cli) if each.envvar}
     assert with_variables == {"config_file"}
