@@ -177,9 +177,9 @@ def _typed(
     plane = options.load(context, region=region).settings.region
     spot = options.typed_place(plane, town)
     if isinstance(spot, Position):
-        town, km = nearest_town(spot)
-        country = country_called(town.country)
-        where = f"{town.name}, {country.name if country else town.country}"
+        nearest, km = nearest_town(spot)
+        country = country_called(nearest.country)
+        where = f"{nearest.name}, {country.name if country else nearest.country}"
         # On a terminal alone: a file of messages must not learn it.
         options.note(f"this is in or near {where}" if km < _NEAR else f"{km:.0f} km from {where}")
     name = desk.named_at(spot)

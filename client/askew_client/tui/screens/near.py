@@ -221,7 +221,7 @@ class NearScreen(FrameScreen):
                 name=None if moved is None else moved.name,
                 start=None if moved is None else Position(*moved.true),
                 region=device.settings.region,
-                named={Position(*each.true): each.name for each in self.places},
+                named={Position(*place.true): place.name for place in self.places or ()},
                 prices=prices,
                 towns=named_towns(),
             )

@@ -43,7 +43,8 @@ def offer(
         select.set_options(texts or _NONE_YET)
         if chosen in options:
             select.value = chosen
-        select.mutate_reactive(Select.value)  # its words may be others for the same value
+        # Its words may be others for the same value.
+        select.mutate_reactive(Select.value)  # type: ignore[misc]  # a reactive, not a value
 
 
 def chosen_name(screen: Widget, name: str) -> str:

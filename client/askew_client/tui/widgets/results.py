@@ -50,7 +50,9 @@ class NearList(Inked):
         rows.add_column(width=1)
         rows.add_column(ratio=1)
         rows.add_column(justify="right", no_wrap=True)
-        for result in () if self.answer is None else self.answer.results:
+        if self.answer is None:
+            return rows
+        for result in self.answer.results:
             kind = "picked" if result.picked else "result" if result.passes else "failing"
             sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
             details = known(result.values, self.answer.units)
