@@ -6,12 +6,11 @@ import datetime
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import SETTINGS, DeviceWorld, Person
-from textual.widgets import Select, Static
+from textual.widgets import Static
 
 from askew.errors import (
     AskewError,
@@ -22,7 +21,6 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew_client.settings.config import read_file
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.widgets.bars import NumberLines
 from askew_client.tui.widgets.header import Notice
@@ -74,17 +72,6 @@ async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Dev
     signal = rated.network.asked[0].signal
     assert departure.point == tuple(signal.point().tolist())
     assert departure.values == signal.values
-
-
-async def test_asking_again_sends_the_same_signal_and_costs_nothing_more(
-    rated: DeviceWorld,
-) -> None:
-    async with rated.opened() as person:
-        await person.press("f4", "enter")
-        await person.press("a")
-        person.reads("Sent again, free: it is the signal of 2026-11.", "Spent 2 of 12")
-    first, again = rated.network.asked
-    assert first == again
 
 
 async def test_who_rated_nothing_asks_like_anybody_else_and_is_told_so(device: DeviceWorld) -> None:
@@ -222,18 +209,6 @@ async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_month(
     assert len(rated.network.asked) == 1
 
 
-async def test_without_a_server_the_profile_is_still_there_to_be_seen(rated: DeviceWorld) -> None:
-    rated.network.unreachable = Unreachable("no connection to the server")
-    async with rated.opened() as person:
-        person.reads("The server cannot be reached", "3 titles rated", "these are your")
-        person.reads("Film 2")
-        rated.network.unreachable = None
-        person.app.connect()
-        await person.settled()
-        person.reads("12 found")
-        assert not person.shows("cannot be reached")
-
-
 async def test_a_question_that_finds_the_server_back_brings_the_catalog_too(
     rated: DeviceWorld,
 ) -> None:
@@ -314,17 +289,6 @@ async def test_an_answer_that_comes_too_late_is_not_shown(rated: DeviceWorld) ->
         assert results(person).results == shown
 
 
-async def test_on_a_cold_start_the_person_reads_which_release_the_list_is_from(
-    pair: Pair, tmp_path: Path
-) -> None:
-    """Planted bug: a line of one row, which ends before the release."""
-    source = "well-known films with SIMULATED ratings; newcomers see release 1 of clicks first"
-    device = DeviceWorld(replace(pair.card, source=source), pair.catalog, tmp_path)
-    async with device.opened() as person:
-        await person.press("f4", "a")
-        person.reads(source, "You have rated nothing")
-
-
 @pytest.fixture
 def whole(device: DeviceWorld) -> DeviceWorld:
     """It goes by itself, and holds everything."""
@@ -336,7 +300,7 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
     """Planted bug: a price, or words of a signal, where none is sent."""
     async with whole.opened() as person:
         await person.press("f4")
-        person.reads("Nothing leaves this device when you ask.", "made here, nothing sent")
+        person.reads("Nothing leaves this device when you ask.")
         person.reads("held: all 12 items")
         assert not person.shows("costs")
         await person.press("a")
@@ -345,16 +309,3 @@ async def test_a_device_that_holds_everything_says_that_nothing_leaves(whole: De
         person.reads("all 12 items")
     assert whole.network.asked == []
     assert whole.signals.entries() == ()
-
-
-async def test_the_way_is_chosen_in_the_settings_and_kept(whole: DeviceWorld) -> None:
-    async with whole.opened() as person:
-        await person.press("f6")
-        mode = person.app.screen.query_one("#mode", Select)
-        assert mode.value == "auto"
-        mode.value = "ask"
-        await person.click("#use")
-        await person.press("f4", "a")
-        person.reads("Spent 2 of 12")
-    assert read_file(whole.file.path)["mode"] == "ask"
-    assert len(whole.network.asked) == 1

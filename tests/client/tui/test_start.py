@@ -27,7 +27,6 @@ from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import LedgerError, NotReady, Unreachable
 from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
-from askew_client.device.nearby import Nearby
 from askew_client.device.titles import Titles
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
@@ -178,29 +177,6 @@ async def test_files_that_cannot_be_opened_end_the_app_with_their_error(
     assert app.return_value is error
 
 
-@pytest.mark.slow
-async def test_what_questions_need_is_loaded_in_a_thread(
-    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: the first question imports numpy on the loop, where keys wait for it."""
-    made_on: list[threading.Thread] = []
-
-    def watched(service: type[Titles | Nearby]) -> None:
-        made = service.__init__
-
-        def init(self: object, *parts: object, **named: object) -> None:
-            made_on.append(threading.current_thread())
-            made(self, *parts, **named)  # type: ignore[arg-type]  # it hands all on
-
-        monkeypatch.setattr(service, "__init__", init)
-
-    watched(Titles)
-    watched(Nearby)
-    async with device.opened():
-        assert len(made_on) == 2
-        assert threading.current_thread() not in made_on
-
-
 async def test_the_app_asks_and_works_in_private_one_after_the_other(device: DeviceWorld) -> None:
     """Planted bugs: an edit that begins between a question and its moment; a question beside an
     edit, which the guard refuses: both are connections that a server hears missing.
@@ -326,18 +302,6 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
     async with device.opened():
         async with asyncio.timeout(20):
             await looked.wait()
-
-
-async def test_nothing_that_a_person_does_looks(
-    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refresh(_: Titles) -> Refreshed:
-        pytest.fail("a key looked for what is held")
-
-    monkeypatch.setattr(Titles, "refresh", refresh)
-    async with rated.opened() as person:
-        for key in ("2", "3", "4", "1"):
-            await person.press(key)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.widgets import Button, Static
 
 from askew_client.tui.screens.dialogs import ConfirmScreen
@@ -71,7 +70,6 @@ class AskScreen(FrameScreen):
                 yield Static("", id="caption", markup=False)
             with Vertical(id="arriving"):
                 yield Static("What comes back", classes="heading")
-                yield Static("", id="flow", markup=False)
                 with ScrollPart(id="results-window"):
                     yield Static("", id="mode", markup=False)
                     yield ResultList()
@@ -81,8 +79,6 @@ class AskScreen(FrameScreen):
             yield Static(BEFORE_ASKING, id="state", markup=False)
 
     def on_mount(self) -> None:
-        device = self.desk.device
-        self.query_one("#flow", Static).update(flow_picture(device.settings.k if device else 8))
         self.query_one("#pick").display = False
         self.query_one(Button).focus()
 
@@ -180,17 +176,12 @@ class AskScreen(FrameScreen):
         """Show the cost before anything is sent, or that nothing would be. Only one that can be
         seen is one that was shown.
         """
-        device = self.desk.device
         price = self.query_one("#price", Static)
         price.update(cost_text(cost))
         if price.display and not self.has_class("-waiting"):
             self._shown, self._sends = cost, cost.sends
         self.query_one("#mode", Static).update(mode_text(cost))
-        if device is not None:
-            asks, k = cost.sends, device.settings.k
-            self.query_one("#before", Static).update(WHAT_LEAVES if asks else NOTHING_LEAVES)
-            flow = flow_picture(k) if asks else flow_picture_here(k)
-            self.query_one("#flow", Static).update(flow)
+        self.query_one("#before", Static).update(WHAT_LEAVES if cost.sends else NOTHING_LEAVES)
 
     def _show_answer(self, answer: Answer) -> None:
         for words in ("#before", "#price", "#mode"):
@@ -198,7 +189,6 @@ class AskScreen(FrameScreen):
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
         self.query_one(ResultList).results = answer.results
-        self.query_one("#flow").display = False
         pick = self.query_one("#pick", Static)
         pick.update(pick_text(answer))
         pick.display = True
@@ -240,35 +230,6 @@ def _left_out(answer: Answer) -> str:
 def heat_map_caption(connection: Connection) -> str:
     """Return what the map around a signal shows."""
     return f"the brighter the map around ◆, the likelier you ● are there{axes_words(connection)}"
-
-
-def flow_picture(k: int) -> Content:
-    """A question and its answer, before there is one: warm stays, cool leaves."""
-    warm, bend, cool = "$primary", "bold $accent", "$secondary"
-    return Content.assemble(
-        ("● you\n│\n", warm),
-        ("╰─╮", bend),
-        ("  noise, drawn on this device\n", "$soft"),
-        ("  ╲\n", bend),
-        ("   ◆ the signal ─────────╮\n", cool),
-        ("                      server\n", cool),
-        (f"   ◇ {k:>2} results ◀───────╯\n", cool),
-        ("  ╱\n", bend),
-        ("● your pick", warm),
-        ("  made here, never sent", "$soft"),
-    )
-
-
-def flow_picture_here(k: int) -> Content:
-    """Return the same where nothing is sent."""
-    warm = "$primary"
-    return Content.assemble(
-        ("● you\n│\n│", warm),
-        ("  items that everybody holds alike\n", "$soft"),
-        (f"│  the best {k} of them\n│\n", warm),
-        ("● your pick", warm),
-        ("  made here, nothing sent", "$soft"),
-    )
 
 
 def mode_text(cost: Cost) -> Text:

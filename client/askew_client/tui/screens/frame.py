@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Final, cast
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.widgets import Footer
 
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.dialogs import HelpScreen
-from askew_client.tui.widgets.header import BentHeader, Notice, StillFooter, Tab
+from askew_client.tui.widgets.header import BentHeader, Notice, Tab
 from askew_client.views.answers import Connection
 from askew_client.views.problems import Problem
 
@@ -26,7 +27,7 @@ TABS: Final = (
 )
 
 
-_AGAIN: Final = " r tries again, Alt+R while you type."
+_AGAIN: Final = " r tries again."
 
 
 def key(id: str, keys: str, action: str, name: str, says: str, **more: Any) -> Binding:
@@ -34,15 +35,6 @@ def key(id: str, keys: str, action: str, name: str, says: str, **more: Any) -> B
     palette say of them. id: by which the file of settings gives other keys.
     """
     return Binding(keys, action, name, tooltip=says, id=id, **more)
-
-
-def typed(binding: Binding) -> tuple[Binding, Binding]:
-    """Return a key that is text in a field, and the same key with Alt, which never is."""
-    shown = binding.key_display or binding.key
-    alt = replace(
-        binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}", id=None, tooltip=""
-    )
-    return replace(binding, key_display=shown), alt
 
 
 class FrameScreen(Screen[None]):
@@ -64,7 +56,7 @@ class FrameScreen(Screen[None]):
         yield BentHeader(tabs, self.MODE, self.desk.note)
         yield Notice(id="notice")
         yield from self.body()
-        yield StillFooter()
+        yield Footer()
 
     def body(self) -> ComposeResult:
         """Compose what this screen is made of."""

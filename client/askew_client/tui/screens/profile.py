@@ -15,10 +15,10 @@ from textual.widgets import Input, Static
 
 from askew_client.tui.desk import ProfileView
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key, typed
+from askew_client.tui.screens.frame import FrameScreen, key
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.header import ScrollPart
-from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
+from askew_client.tui.widgets.title_list import STARS, Stars, TitleList
 from askew_client.views.answers import Connection, Match
 from askew_client.views.problems import Problem
 
@@ -135,25 +135,16 @@ class ProfileScreen(FrameScreen):
         "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
         "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
     )
-    MORE_KEYS = (
-        ("← →", "half a star less or more"),
-        ("Alt+key", "the same while you type a search"),
-    )
+    MORE_KEYS = (("← →", "half a star less or more"),)
     BINDINGS = [
         key("profile.search", "slash", "search", "Search", "search the titles", key_display="/"),
-        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5", tooltip="rate with stars")),
-        *(
-            each
-            for n in range(2, STARS + 1)
-            for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False))
-        ),
-        *typed(key("profile.like", "l", "like", "Like", "like, without a number")),
-        *typed(key("profile.unrate", "x", "unrate", "Unrate", "take back; undo keeps it")),
+        Binding("1", "rate(1)", "Rate", key_display="1-5", tooltip="rate with stars"),
+        *(Binding(str(n), f"rate({n})", show=False) for n in range(2, STARS + 1)),
+        key("profile.like", "l", "like", "Like", "like, without a number"),
+        key("profile.unrate", "x", "unrate", "Unrate", "take back; undo keeps it"),
         key("profile.forget", "X", "forget", "Forget for good", "past undo", show=False),
-        Binding("alt+shift+x", "forget", show=False),
         key("profile.rated", "o", "flip_rated", "Rated", "list only the rated, or all"),
-        Binding("alt+o", "flip_rated", show=False),
-        *typed(key("profile.undo", "u", "undo", "Undo", "undo the last edit")),
+        key("profile.undo", "u", "undo", "Undo", "undo the last edit"),
         Binding("ctrl+z", "undo", "Undo", show=False),
         Binding("escape", "titles", "To the titles", show=False),
     ]
@@ -166,9 +157,7 @@ class ProfileScreen(FrameScreen):
     def body(self) -> ComposeResult:
         with Horizontal(id="profile"):
             with Vertical(id="catalog"):
-                yield SearchField(
-                    placeholder="search the catalog", id="search", select_on_focus=False
-                )
+                yield Input(placeholder="search the catalog", id="search", select_on_focus=False)
                 yield Static("", id="listed", markup=False)
                 yield TitleList(id="titles")
             with ScrollPart(id="person"):
