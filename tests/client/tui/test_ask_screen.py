@@ -43,7 +43,7 @@ def waiting(person: Person) -> bool:
 async def test_one_key_asks_and_everything_that_happened_can_be_seen(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f4")
-        person.reads("Nothing has left yet", "your pick", "never sent")
+        person.reads("Nothing has left yet", "Asking draws the signal of 2026-11")
         assert rated.network.asked == []
         await person.press("a")
         ranking = results(person).results

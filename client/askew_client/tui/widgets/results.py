@@ -39,7 +39,7 @@ FAILS = "not what you filter for"
 
 
 class NearList(Inked):
-    """A row a result: its title, what is known of it, and how far it is."""
+    """A row a result: its title, how far it is, and what is known of it."""
 
     COMPONENT_CLASSES = {"near--picked", "near--result", "near--failing", "near--detail"}
 
@@ -49,18 +49,17 @@ class NearList(Inked):
         rows = Table.grid(padding=(0, 1, 0, 0), expand=True)
         rows.add_column(width=1)
         rows.add_column(ratio=1)
-        rows.add_column(justify="right", no_wrap=True)
         if self.answer is None:
             return rows
         for result in self.answer.results:
             kind = "picked" if result.picked else "result" if result.passes else "failing"
             sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
             details = known(result.values, self.answer.units)
-            text = Text(result.title, self.ink(f"near--{kind}"))
+            ink, detail = self.ink(f"near--{kind}"), self.ink("near--detail")
+            far = f", {distance(result.distance)} {self.answer.unit}"
             said = details if result.passes else f"{FAILS} · {details}".removesuffix(" · ")
-            text.append(said and f"\n{said}", self.ink("near--detail"))
-            far = f"{distance(result.distance)} {self.answer.unit}"
-            rows.add_row(Text(sign, text.style), text, Text(far, text.style))
+            text = Text.assemble((result.title, ink), (far, ink), (said and f"\n{said}", detail))
+            rows.add_row(Text(sign, ink), text)
         return rows
 
 
