@@ -170,10 +170,6 @@ class PlaceHeatMap:
             points.append(self.position(reach * x, reach * y))
         return tuple(points)
 
-    def reach(self, depth: float) -> float:
-        """Return the kilometers from the signal straight east to this depth."""
-        return depth * _GAUGE / self.epsilon
-
     @property
     def _east(self) -> float:
         return float(KM_OF_LONGITUDE) * self.cosine / COSINE_PARTS

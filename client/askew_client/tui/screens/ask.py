@@ -94,7 +94,9 @@ class AskScreen(FrameScreen):
         outcome: Answer | Problem | None = None
         if shown is not None and not shown.is_second:
             outcome = await self._asked(shown)
-        while outcome is None or _is_not_shown(outcome):
+        while outcome is None or (
+            isinstance(outcome, Problem) and outcome.trouble is Trouble.COST  # nothing was asked
+        ):
             cost = await self.desk.on_network(lambda device: device.asker.show(device.titles))
             if isinstance(cost, Problem):
                 outcome = cost
@@ -118,7 +120,8 @@ class AskScreen(FrameScreen):
         self._sends = outcome.cost.sends
         self._show_answer(outcome)
         self._show_heat_map(noise, outcome.departure)
-        self._end(f"{outcome.source}; ranked here{_left_out(outcome)}")
+        unused = f"; this device does not know the titles of {outcome.unused} of your ratings"
+        self._end(f"{outcome.source}; ranked here{unused if outcome.unused else ''}")
 
     async def _asked(self, shown: Cost) -> Answer | Problem:
         return await self.desk.on_network(
@@ -198,38 +201,19 @@ class AskScreen(FrameScreen):
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
         connection = self.desk.connection
         if noise and departure and isinstance(connection, Connection):
-            heat_map.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
-            caption.update(heat_map_caption(connection))
+            # Where the person is within what the server can tell from the signal.
+            true, sent = departure.true_point, departure.point
+            away = tuple(true[axis] - sent[axis] for axis in connection.map_axes)
+            signal = Mark((0.0,) * len(away), SENT, "public")
+            heat_map.show(noise, (signal, Mark(away, TRUE, "private")))
+            words = "the brighter the map around ◆, the likelier you ● are there"
+            caption.update(f"{words}{axes_words(connection)}")
         else:
             heat_map.show(None, ())
             caption.update("")
 
     def _say(self, text: str) -> None:
         self.query_one("#state", Static).update(text)
-
-
-def _is_not_shown(outcome: Answer | Problem) -> bool:
-    """Return True if more would be asked now than was shown, and so nothing was."""
-    return isinstance(outcome, Problem) and outcome.trouble is Trouble.COST
-
-
-def _marks(
-    true: tuple[float, ...], sent: tuple[float, ...], axes: tuple[int, ...]
-) -> tuple[Mark, ...]:
-    """Where the person is within what the server can tell from the signal, on these axes."""
-    away = tuple(true[axis] - sent[axis] for axis in axes)
-    return (Mark((0.0,) * len(away), SENT, "public"), Mark(away, TRUE, "private"))
-
-
-def _left_out(answer: Answer) -> str:
-    if not answer.unused:
-        return ""
-    return f"; this device does not know the titles of {answer.unused} of your ratings"
-
-
-def heat_map_caption(connection: Connection) -> str:
-    """Return what the map around a signal shows."""
-    return f"the brighter the map around ◆, the likelier you ● are there{axes_words(connection)}"
 
 
 def mode_text(cost: Cost) -> Text:
@@ -264,15 +248,11 @@ def cost_question(cost: Cost, *, again: bool) -> str:
 
 def outcome_text(answer: Answer) -> Text:
     """Say what left, and what it cost."""
-    if answer.departure is None:
-        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(answer.cost))
-    return departure_text(answer.departure, answer.cost)
-
-
-def departure_text(left: Departure, cost: Cost) -> Text:
-    """A signal that left, and what it cost."""
-    text = Text()
-    text.append(f"\n{_integers(left.values)}", "bold")
+    left, cost = answer.departure, answer.cost
+    if left is None:
+        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(cost))
+    numbers = f"{', '.join(map(str, left.values[:8]))}{', ...' if len(left.values) > 8 else ''}"
+    text = Text.assemble((f"\n({numbers})", "bold"))
     text.append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.month}.\n" if left.fresh else f" it is the signal of {left.month}.\n")
@@ -300,8 +280,3 @@ def pick_text(answer: Answer) -> Text:
     text.append(f"{best.title}\n", "bold")
     text.append(best.why)
     return text
-
-
-def _integers(values: tuple[int, ...]) -> str:
-    shown = ", ".join(str(value) for value in values[:8])
-    return f"({shown}{', ...' if len(values) > 8 else ''})"

@@ -32,7 +32,6 @@ NONE_KNOWN: Final = "Nothing that you rated is in this catalog."
 RATE_A_FEW: Final = "Rate a few titles that you know. Ratings stay on this device."
 RATE_LATER: Final = "Rate a few titles once the catalog is here. Ratings stay on this device."
 LIMIT: Final = 500  # titles that a search lists
-_LATELY = 12  # ratings beside the bars, newest first
 
 
 def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
@@ -55,15 +54,6 @@ def summary_text(profile: ProfileView, *, connected: bool) -> Text:
         text.append("They are kept, and unused.\n")
     elif unknown:
         text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
-    return text
-
-
-def newest_text(profile: ProfileView, scale: Stars) -> Text:
-    """Return the newest ratings, a line each."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    for rated in profile.ratings[:_LATELY]:
-        stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
-        text.append(f"{stars} {rated.label}\n")
     return text
 
 
@@ -90,14 +80,6 @@ def listed_text(
     return f"{count}{more} found" if count else "No title has all these words."
 
 
-def forget_question(label: str) -> str:
-    """Return what forgetting one title means, as a question."""
-    return (
-        f"Forget {label} for good? No undo brings its rating back, and past answers that name it "
-        "are forgotten too."
-    )
-
-
 def forgotten_text(gone: Forgotten) -> str:
     """Return what was forgotten, without a title."""
     if not gone.titles and not gone.answers:
@@ -116,12 +98,6 @@ def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Mat
         for rated in device.profile.ratings()
         if all(word in rated.label.casefold() for word in words)
     )
-
-
-def undo_edit(device: Device) -> str:
-    """Take the last edit back, and say so."""
-    changed = device.profile.undo()
-    return "Undone." if changed else "There is nothing to undo."
 
 
 class ProfileScreen(FrameScreen):
@@ -164,7 +140,6 @@ class ProfileScreen(FrameScreen):
                 yield Static("Your profile", classes="heading")
                 yield ProfileBars()
                 yield Static("", id="summary", markup=False)
-                yield Static("", id="lately", markup=False)
 
     def on_mount(self) -> None:
         self.watch(self.app, "profile", self._show_profile)
@@ -225,9 +200,6 @@ class ProfileScreen(FrameScreen):
         connected = isinstance(self.desk.connection, Connection)
         self.query_one(ProfileBars).show(profile.bars, why_no_bars(profile, connected=connected))
         self.query_one("#summary", Static).update(summary_text(profile, connected=connected))
-        self.query_one("#lately", Static).update(
-            newest_text(profile, self.query_one(TitleList).stars)
-        )
         self._search_again()
 
     def _search_again(self) -> None:
@@ -253,7 +225,8 @@ class ProfileScreen(FrameScreen):
         label = self._removed or self.query_one(TitleList).chosen
         if label is None:
             return
-        question = ConfirmScreen(forget_question(label), "Forget")
+        words = f"Forget {label} for good? No undo brings its rating back, and past answers that "
+        question = ConfirmScreen(f"{words}name it are forgotten too.", "Forget")
         if await self.app.push_screen_wait(question):
             self._removed = None
             self.desk.edit(lambda device: forgotten_text(device.profile.forget([label])))
@@ -270,4 +243,6 @@ class ProfileScreen(FrameScreen):
 
     def action_undo(self) -> None:
         self._removed = None
-        self.desk.edit(undo_edit)
+        self.desk.edit(
+            lambda device: "Undone." if device.profile.undo() else "There is nothing to undo."
+        )
