@@ -140,20 +140,6 @@ async def test_tab_alone_reaches_every_part_of_every_screen(
             assert wanted <= set(person.app.screen.focus_chain), mode
 
 
-@pytest.mark.slow
-async def test_an_answer_and_its_cost_without_a_mouse(device: DeviceWorld) -> None:
-    async with device.opened() as person:
-        await person.write("film 4")
-        await person.press("enter", "5")
-        await person.press("f4")
-        await person.press("enter")
-        person.reads("◀ your pick")
-        await person.press("f5")
-        person.reads("spent 2")
-        await person.press("ctrl+q")
-    assert person.app.return_code == 0
-
-
 async def test_the_command_palette_goes_to_a_screen(device: DeviceWorld) -> None:
     async with device.opened() as person:
         await person.press("ctrl+p")

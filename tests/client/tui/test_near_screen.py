@@ -537,19 +537,6 @@ def test_what_is_private_does_not_show_when_it_is_printed(at_home: Near) -> None
         assert not [each for each in ("50.9", "6.96", "home", "guess") if each in repr(value)]
 
 
-def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_home: Near) -> None:
-    device = at_home.companion
-    (place,) = device.places.list()
-    stored, _ = outlook_of(device, "home", "town", 5, what_if=False)
-    assert stored.heat_map is not None
-    assert stored.heat_map.signal == Position(*place.sent)
-    assert len(stored.probes) == 5
-    other, _ = outlook_of(device, "home", "district", 5, what_if=True)
-    assert other.heat_map is not None
-    assert other.heat_map.signal == HOME
-    assert spent(at_home) == place.cost.epsilon  # type: ignore[union-attr]
-
-
 def test_an_outlook_is_of_the_place_that_was_chosen(at_home: Near) -> None:
     """Planted bug: of the first one."""
     device, work = at_home.companion, Position(52.5, 13.4)

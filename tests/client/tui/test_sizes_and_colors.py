@@ -186,15 +186,6 @@ async def test_every_screen_shows_hostile_titles_as_they_are(hostile: DeviceWorl
     assert person.app.return_code is None
 
 
-async def test_a_click_on_a_title_only_chooses_it(hostile: DeviceWorld) -> None:
-    async with hostile.opened() as person:
-        titles = person.app.screen.query_one(TitleList)
-        for row in range(len(HOSTILE)):
-            await person.click(TitleList, (4, row))
-            assert titles.cursor == row
-        assert person.app.is_running
-
-
 async def test_every_line_keeps_its_stars_in_their_column(hostile: DeviceWorld) -> None:
     """A wide or an endless title moves no stars, so that a click rates what it seems to rate."""
     async with hostile.opened() as person:

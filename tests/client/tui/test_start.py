@@ -9,8 +9,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,12 +29,10 @@ from askew_client.device.titles import Titles
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
-from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.calls import card_request
 from askew_client.tui import app
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_device, simulated_model
-from askew_client.tui.widgets.results import ResultList
 from askew_client.views.answers import Refreshed
 from askew_server.demo.simulation import demo_model
 
@@ -302,39 +298,3 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
     async with device.opened():
         async with asyncio.timeout(20):
             await looked.wait()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reachable", [True, False])
-async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_none(
-    demo_address: str, tmp_path: Path, reachable: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = demo_address if reachable else "127.0.0.1:1"
-    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.3)
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Device]:
-        settings = ClientSettings(mode="ask")
-        async with open_device(settings, server=address, directory=tmp_path) as companion:
-            yield companion
-
-    app = AskewApp(opened)
-    app.animation_level = "none"
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        person = Person(app, pilot, Network.__new__(Network))
-        person.network.silent = False
-        while app.connection is None:
-            await pilot.pause()
-        await person.settled()
-        if not reachable:
-            person.reads("The server cannot be reached.")
-            return
-        person.reads("417 found")
-        await person.write("chinatown")
-        await person.press("enter", "5")
-        await person.press("f4")
-        await person.press("a")
-        assert len(app.screen.query_one(ResultList).results) == 20
-        person.reads("◀ your pick", "well-known films with SIMULATED ratings", "Drawn just now")
-        await person.press("a")
-        person.reads("Sent again, free")
