@@ -16,8 +16,9 @@ import pytest
 
 from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.entries import Entry
+from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -114,6 +115,20 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     assert (len(answer["results"]), answer["simulated"]) == (20, True)
     assert answer["pick"] in answer["results"]
     assert answer["pick"] not in RATINGS
+
+
+def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
+    askew: Askew, demo_address: str, ratings: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKEW_SERVER", demo_address)
+    monkeypatch.setenv("ASKEW_K", "3")
+    found = askew("ask", "--ratings", ratings)
+    assert (found.code, len(found.out.splitlines())) == (0, 7)
+    (ledger,) = home.rglob("signals.sqlite")
+    (mark,) = home.rglob("signals.json")
+    assert ledger.is_relative_to(home / "data")
+    assert mark.is_relative_to(home / "state")
+    assert len(SignalStore(ledger, Caps(Fraction(48)), mark).entries()) == 1
 
 
 @pytest.mark.parametrize(
