@@ -189,6 +189,16 @@ async def test_until_places_and_collections_were_read_it_says_that_and_nothing_o
         person.reads("home", "food", "∘Köln", "● you", "Nothing is charged")
 
 
+async def test_without_a_server_it_says_what_is_not_loaded_and_shows_no_price(
+    at_home: Near,
+) -> None:
+    """Planted bug: a map of the places alone, with a price and a question that cannot be asked."""
+    at_home.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
+    async with at_home.opened() as person:
+        person.reads("The server cannot be reached", "not loaded yet")
+        assert not any(person.shows(part) for part in ("home", "∘", "Nothing is charged"))
+
+
 @pytest.mark.parametrize("key", ["enter", "escape"])
 async def test_after_the_preferences_the_next_key_is_of_the_screen(at_home: Near, key: str) -> None:
     """Planted bug: "a" lands in the preferences, and nothing is asked."""
