@@ -10,6 +10,7 @@ import click
 
 from askew.errors import ProfileError
 from askew_client.cli import options
+from askew_client.cli.options import tell
 
 if TYPE_CHECKING:
     from askew_client.profile.store import ProfileStore
@@ -75,7 +76,10 @@ def ask(
         for line in answer_lines(found):
             click.echo(line)
     if unmatched is not None:
-        _write(strangers, unmatched)
+        from askew_client.profile.files import as_csv
+        from askew_client.storage.private_files import replace_file
+
+        replace_file(unmatched, as_csv(strangers))  # for the person alone, to be corrected
 
 
 async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[Rated, ...]]:
@@ -90,18 +94,13 @@ async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[R
     )
     async with opened as device:
         cost = await device.asker.show(device.titles)
-        for line in cost_lines(cost):
-            click.echo(line, err=True)
+        if cost.fresh:  # one that is sent again needs no words
+            tell(f"this question costs {_in_words(cost)}")
+            month = f"{float(cost.spent_this_month):.4g} of {float(cost.monthly_cap or 0):g}"
+            life = f"{float(cost.spent):.4g} of {float(cost.cap):g} for life"
+            tell(f"spent before it: {life}, {month} in {cost.month}")
         answer = await device.asker.ask(device.titles, shown=options.agreed(cost))
     return answer, device.profile.unmatched()
-
-
-def _write(unmatched: tuple[Rated, ...], path: Path) -> None:
-    """As a csv for the person alone, to be corrected and imported; an empty one says so too."""
-    from askew_client.profile.files import as_csv
-    from askew_client.storage.private_files import replace_file
-
-    replace_file(path, as_csv(unmatched))
 
 
 def _passing(ratings: TextIO) -> ProfileStore:
@@ -131,16 +130,6 @@ def answer_lines(found: Answer) -> Iterator[str]:
     yield f"({found.source}; * is your pick, chosen on this device)"
     if not found.used:
         yield _NOTHING_RATED
-    yield from _mode_lines(found)
-    if found.unused:
-        yield (
-            f"(this device does not know the titles of {found.unused} of your ratings; "
-            "--unmatched lists them)"
-        )
-
-
-def _mode_lines(found: Answer) -> Iterator[str]:
-    """Say how it was answered, and what that cost."""
     cost = found.cost
     yield f"({cost.mode}: {cost.reason})"
     if cost.sends:
@@ -150,16 +139,10 @@ def _mode_lines(found: Answer) -> Iterator[str]:
             yield "(it was drawn earlier; the settings asked for now count from next month on)"
     if cost.fresh:
         yield "(a fresh signal was drawn and charged for this month)"
-
-
-def cost_lines(cost: Cost) -> Iterator[str]:
-    """Say what a fresh signal will cost; one that is sent again needs no words."""
-    if cost.fresh:
-        yield f"this question costs {_in_words(cost)}"
+    if found.unused:
         yield (
-            f"spent before it: {float(cost.spent):.4g} of {float(cost.cap):g} for life, "
-            f"{float(cost.spent_this_month):.4g} of {float(cost.monthly_cap or 0):g} "
-            f"in {cost.month}"
+            f"(this device does not know the titles of {found.unused} of your ratings; "
+            "--unmatched lists them)"
         )
 
 
@@ -176,6 +159,15 @@ def _in_words(cost: Cost) -> str:
 
 def answer_as_json(found: Answer) -> dict[str, object]:
     """Return the same for a program. came: those of the results that the answer brought."""
+    cost = found.cost
+    told = {
+        "epsilon_per_rating": cost.charge.epsilon_per_rating,
+        "epsilon_of_a_replaced_title": cost.replaced_title,
+        "epsilon_at_median_distance": cost.at_median,
+        "epsilon_between_any_two": cost.between_any_two,
+        "spent_per_rating": cost.spent,
+        "lifetime_cap_per_rating": cost.cap,
+    }
     return {
         "source": found.source,
         "simulated": found.simulated,
@@ -184,18 +176,7 @@ def answer_as_json(found: Answer) -> dict[str, object]:
         "came": [result.title for result in found.results if result.came],
         "used_ratings": found.used,
         "unused_ratings": found.unused,
-        "mode": {"name": found.cost.mode, "why": found.cost.reason},
-        "fresh": found.cost.fresh,
-        "cost": _cost_as_json(found.cost) if found.cost.sends else None,
-    }
-
-
-def _cost_as_json(cost: Cost) -> dict[str, object]:
-    return {
-        "epsilon_per_rating": cost.charge.epsilon_per_rating,
-        "epsilon_of_a_replaced_title": cost.replaced_title,
-        "epsilon_at_median_distance": cost.at_median,
-        "epsilon_between_any_two": cost.between_any_two,
-        "spent_per_rating": cost.spent,
-        "lifetime_cap_per_rating": cost.cap,
+        "mode": {"name": cost.mode, "why": cost.reason},
+        "fresh": cost.fresh,
+        "cost": told if cost.sends else None,
     }

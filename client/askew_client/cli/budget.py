@@ -24,14 +24,12 @@ _ACCEPT = (
 @click.command()
 @options.all_of(options.data, options.as_json)
 @click.option("--accept", is_flag=True, help="Continue with this ledger, after a question.")
-@click.option("--yes", is_flag=True, help="With --accept: do not ask.")
 @click.pass_context
 def budget(
     context: click.Context,
     data: Path | None,
     as_json: bool,
     accept: bool,
-    yes: bool,
 ) -> None:
     """Show what was spent: when, on which space, and what that means.
 
@@ -59,8 +57,7 @@ def budget(
     store = SignalStore(where.ledger, config.settings.caps, where.mark)
     today = datetime.date.today()
     if accept:
-        if not yes:
-            click.confirm(_ACCEPT, abort=True, err=True)
+        click.confirm(_ACCEPT, abort=True, err=True)
         store.accept(month_of(today))
     named: Mapping[str, NamedPlace] = {}
     with suppress(AskewError):  # sums want no profile that can be read

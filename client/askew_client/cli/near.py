@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
     from askew_client.views.answers import NearAnswer, NearResult
-    from askew_client.views.cost import Cost
 
 _NO_HOME = (
     "without --place a question is from home, and no place is called so; `askew place list` lists "
@@ -55,7 +54,6 @@ _SHOWN = 20
     options.near_k,
     options.region,
     options.level,
-    options.epsilon_per_axis_unit,
     options.data,
     options.as_json,
 )
@@ -99,7 +97,10 @@ def near(
         _list(options.run(_card(config)), as_json=as_json)
         return
     preferences = _preferences(preferences_file)
-    _check_place(name, unnamed=unnamed, again=again)
+    if unnamed and name is not None:
+        raise click.UsageError("--unnamed asks from a place without a name, not from --place")
+    if again and not unnamed:
+        raise click.UsageError("--again is of --unnamed: a named place is sent again by itself")
     profile = options.open_profile(config.data)
     spot: str | Spot = name or "home"
     if unnamed:
@@ -116,13 +117,6 @@ def near(
             click.echo(f"{each.collection}:")
         for line in _as_lines(each):
             click.echo(line)
-
-
-def _check_place(name: str | None, *, unnamed: bool, again: bool) -> None:
-    if unnamed and name is not None:
-        raise click.UsageError("--unnamed asks from a place without a name, not from --place")
-    if again and not unnamed:
-        raise click.UsageError("--again is of --unnamed: a named place is sent again by itself")
 
 
 def _position(spot: str | Spot, profile: ProfileStore, *, named: bool) -> Spot:
@@ -153,7 +147,8 @@ async def _asked(  # what is asked, and from where
     async with opened as device:
         question = device.nearby.question(collection, spot, preferences)
         cost = await device.asker.show(question, again=again)
-        for line in _cost_lines(cost):
+        # A kept signal costs nothing, and needs no words.
+        for line in ("this question draws a fresh signal:", *cost.words) if cost.fresh else ():
             click.echo(line, err=True)
         if cost.fresh and cost.account == "places":
             click.echo(device.places.allowance(), err=True)
@@ -170,20 +165,17 @@ def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> No
     """Raises UsageError for an option of the noise that has no say in the signal of this place."""
     from askew.spaces.map import Position
 
-    unused: tuple[str, ...] = ("level", "region")
-    if not isinstance(spot, Position):
-        reason = "it is of a position, and this place is a value on axes"
-    elif named:
+    if isinstance(spot, Position) and not named:
+        return
+    reason = "it is of a position, and this place is a value on axes"
+    if isinstance(spot, Position):
         reason = (
             "the signal of this place was drawn when it was named, and is sent as it is; "
             "`askew place move` draws another, for a new charge"
         )
-        unused = ("level", "region", "epsilon_per_axis_unit")
-    else:
-        reason, unused = "the noise of a position is set by --level", ("epsilon_per_axis_unit",)
-    for option in unused:
+    for option in ("level", "region"):
         if given[option] is not None:
-            raise click.UsageError(f"--{option.replace('_', '-')} changes nothing here: {reason}")
+            raise click.UsageError(f"--{option} changes nothing here: {reason}")
 
 
 async def _card(config: Config) -> MetricCard:
@@ -209,13 +201,6 @@ def _told(attribute: Attribute) -> str:
     live = ", as it is now" if attribute.live else ""
     words = f": {', '.join(attribute.words)}" if attribute.words else ""
     return f"{attribute.kind}{f' in {attribute.unit}' if attribute.unit else ''}{live}{words}"
-
-
-def _cost_lines(cost: Cost) -> Iterator[str]:
-    """Say what a fresh signal will cost; one that is sent again needs no words."""
-    if cost.fresh:
-        yield "this question draws a fresh signal:"
-        yield from cost.words
 
 
 def _as_lines(found: NearAnswer) -> Iterator[str]:

@@ -8,7 +8,7 @@ since many type it so; degrees may not.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,16 +17,20 @@ from askew_client.cli.options import tell
 
 if TYPE_CHECKING:
     from askew_client.near.places import PlaceService
-    from askew_client.profile.document import Spot
     from askew_client.views.answers import PlaceView
-    from askew_client.views.cost import Cost
 
 
+_NEAR = 15.0  # kilometers from a town's middle, within which a place is in or near it
 _take = click.option(
     "--take/--anew",
     default=None,
     help="Where a place is at this very position: take it, for nothing, or draw and charge another."
     "  [default: it is refused]",
+)
+_place = options.all_of(
+    click.argument("name"),
+    click.argument("town", nargs=-1),
+    *(_take, options.region, options.level, options.data),
 )
 
 
@@ -49,19 +53,9 @@ def place() -> None:
 
 
 @place.command("add")
-@click.argument("name")
-@click.argument("town", nargs=-1)
-@options.all_of(_take, options.region, options.level, options.data)
+@_place
 @click.pass_context
-def add(
-    context: click.Context,
-    name: str,
-    town: tuple[str, ...],
-    take: bool | None,
-    region: str | None,
-    level: str | None,
-    data: Path | None,
-) -> None:
+def add(context: click.Context, /, **typed: Any) -> None:
     """Name a place. Its noisy position is charged and drawn once, for good.
 
     Without TOWN, where it is comes from standard input or a prompt, and stays out of the shell's
@@ -78,40 +72,18 @@ def add(
       askew place add work Berlin
       askew place add work < work.txt
     """
-    called = _town(town)
-    region = options.region_first(context, region, called)
-    desk = _desk(context, data=data, region=region, level=level)
-    desk.check_name(name, known=False)
-    spot, cost = _typed(context, desk, region, called, take)
-    _say_drawn(desk.add(name, spot, cost, take=take), "is kept", taken=take is True)
-    options.keep_region(context, region)
+    _draw(context, moves=False, **typed)
 
 
 @place.command("move")
-@click.argument("name")
-@click.argument("town", nargs=-1)
-@options.all_of(_take, options.region, options.level, options.data)
+@_place
 @click.pass_context
-def move(
-    context: click.Context,
-    name: str,
-    town: tuple[str, ...],
-    take: bool | None,
-    region: str | None,
-    level: str | None,
-    data: Path | None,
-) -> None:
+def move(context: click.Context, /, **typed: Any) -> None:
     """The place is elsewhere now: a fresh noisy position, charged like the first.
 
     Without TOWN, where it is comes from standard input or a prompt, as for `askew place add`.
     """
-    called = _town(town)
-    region = options.region_first(context, region, called)
-    desk = _desk(context, data=data, region=region, level=level)
-    desk.check_name(name, known=True)
-    spot, cost = _typed(context, desk, region, called, take)
-    _say_drawn(desk.move(name, spot, cost, take=take), "has moved", taken=take is True)
-    options.keep_region(context, region)
+    _draw(context, moves=True, **typed)
 
 
 @place.command("list")
@@ -137,13 +109,12 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 
 @place.command("forget")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
 @options.data
 @click.pass_context
-def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
+def forget(context: click.Context, name: str, data: Path | None) -> None:
     """Erase a place from the profile. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
-    if not yes and name in {view.name for view in desk.list()}:
+    if name in {view.name for view in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)
     desk.forget(name)
     tell("forgotten here; servers keep the noisy position that they got, and its cost stays spent")
@@ -165,25 +136,54 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
     )
 
 
-def _typed(
-    context: click.Context, desk: PlaceService, region: str | None, town: str, take: bool | None
-) -> tuple[Spot, Cost | None]:
-    # The price is said before anything is drawn; of a place that is there already, its name is
-    # said.
-    from askew_client.settings.regions import region_words
+def _draw(  # as the two commands take it
+    context: click.Context,
+    *,
+    moves: bool,
+    name: str,
+    town: tuple[str, ...],
+    take: bool | None,
+    region: str | None,
+    level: str | None,
+    data: Path | None,
+) -> None:
+    """Draw and charge a place, and say before that what it costs; of a place that is there already
+    its name is said.
+    """
+    from askew.spaces.map import Position
+    from askew_client.settings.gazetteer import nearest_town
+    from askew_client.settings.regions import country_called, region_words
 
+    called = _town(town)
+    region = options.region_first(context, region, called)
+    desk = _desk(context, data=data, region=region, level=level)
+    desk.check_name(name, known=moves)
     plane = options.load(context, region=region).settings.region
-    spot = options.typed_place(plane, town)
-    name = desk.named_at(spot)
-    if name is not None and take is not False:
-        tell(f"{name} is at this very position")
-        return spot, None  # nothing will be drawn
-    for line in region_words(plane):
-        click.echo(line, err=True)
-    cost = desk.price_of(spot)
-    for line in () if cost is None else (*cost.words, desk.allowance()):
-        click.echo(line, err=True)
-    return spot, cost
+    spot = options.typed_place(plane, called)
+    if isinstance(spot, Position):
+        nearest, km = nearest_town(spot)
+        country = country_called(nearest.country)
+        where = f"{nearest.name}, {country.name if country else nearest.country}"
+        # On a terminal alone: a file of messages must not learn it.
+        options.note(f"this is in or near {where}" if km < _NEAR else f"{km:.0f} km from {where}")
+    there, cost = desk.named_at(spot), None
+    if there is not None and take is not False:
+        tell(f"{there} is at this very position")  # and nothing will be drawn
+    else:
+        cost = desk.price_of(spot)
+        price = () if cost is None else (*cost.words, desk.allowance())
+        for line in (*region_words(plane), *price):
+            tell(line)
+    view = (desk.move if moves else desk.add)(name, spot, cost, take=take)
+    done = f"{view.name} {'has moved' if moves else 'is kept'}"
+    if take:
+        tell(f"{done}: one more name of this place, and nothing is charged")
+    elif view.cost is None:
+        tell(f"{done}; a signal on axes is drawn, and charged, when a server is asked")
+    else:
+        tell(f"{done}, and its noisy position was drawn and charged")
+        tell(f"spent on places: {float(view.cost.spent):.4g} of {float(view.cost.cap):g} per km")
+    options.keep_region(context, region)
 
 
 def _town(words: tuple[str, ...]) -> str:
@@ -192,18 +192,6 @@ def _town(words: tuple[str, ...]) -> str:
     if town and ("=" in town or not any(letter.isalpha() for letter in town)):
         raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")
     return town
-
-
-def _say_drawn(view: PlaceView, done: str, *, taken: bool) -> None:
-    if taken:
-        tell(f"{view.name} {done}: one more name of this place, and nothing is charged")
-        return
-    if view.cost is None:
-        tell(f"{view.name} {done}; a signal on axes is drawn, and charged, when a server is asked")
-        return
-    cost = view.cost
-    tell(f"{view.name} {done}, and its noisy position was drawn and charged")
-    tell(f"spent on places: {float(cost.spent):.4g} of {float(cost.cap):g} per km")
 
 
 def _numbers(axes: tuple[str, ...], values: tuple[float, ...]) -> str:

@@ -118,8 +118,11 @@ def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> No
 @click.pass_context
 def undo(context: click.Context, data: Path | None) -> None:
     """Take the last edit back; an import is one edit."""
-    changed = _desk(context, data).undo()
-    tell(f"{_count(changed, 'rating')} as before")
+    desk = _desk(context, data)
+    changed = desk.undo()
+    undone = f"undone: the last edit, of {_count(changed, 'title')}"
+    rated = f"rated now: {_count(len(desk.ratings()), 'title')}"
+    tell(f"{undone if changed else 'there is nothing to undo'}; {rated}")
 
 
 @profile.command("import")
@@ -168,17 +171,15 @@ def export(context: click.Context, data: Path | None) -> None:
 
 
 @profile.command("wipe")
-@click.option("--yes", is_flag=True, help="Do not ask.")
 @_data
 @click.pass_context
-def wipe(context: click.Context, data: Path | None, yes: bool) -> None:
+def wipe(context: click.Context, data: Path | None) -> None:
     """Forget ratings, past answers and named places. The ledger stays: it counts what has left.
 
     The file is overwritten and removed. Copies that the disk, the file system or a backup made
     are out of reach.
     """
-    if not yes:
-        click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
+    click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
     _desk(context, data).wipe()
     tell("the profile is gone; copies made by backups or by the disk itself are out of reach")
 

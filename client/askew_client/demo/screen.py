@@ -144,7 +144,7 @@ class DemoScreen:
         self._say(
             "",
             "To ask such a server in a browser, with a map, at http://127.0.0.1:7572:",
-            "  .venv/bin/askew-server serve --demo places --web",
+            "  askew-server serve --demo places --web",
         )
 
     def _heading(self, text: str) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from askew.spaces.map import Position
 from askew_client.settings.regions import country_called, region_of
-from askew_client.views.place_map import Town
+from askew_client.views.place_map import Town, gap
 
 OF_A_COUNTRY: Final = 25  # so many towns of each country are named on a map,
 LARGE: Final = 300_000  # and all of so many people
@@ -88,6 +88,17 @@ def named_towns() -> tuple[Town, ...]:
         if int(people) >= LARGE or (seen[country] <= OF_A_COUNTRY and int(people)):
             towns.append(_parsed(line))
     return tuple(sorted(towns, key=lambda town: -town.population))
+
+
+def nearest_town(at: Position) -> tuple[Town, float]:
+    """Return the town that is nearest to a position, and its distance in kilometers."""
+
+    def far(line: str) -> float:
+        latitude, longitude = line.split("\t")[3:5]
+        return gap(Position(float(latitude), float(longitude)), at)
+
+    line = min(_text().splitlines(), key=far)
+    return _parsed(line), far(line)
 
 
 @cache

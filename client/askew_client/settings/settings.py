@@ -137,10 +137,7 @@ class ClientSettings:
         _COST, Fraction(21, 5), "What the noisy positions of all places may ever cost."
     )
     epsilon_per_axis_unit: ExactNumber = setting(
-        _RATE,
-        Fraction(1, 2),
-        "Privacy loss of a value on axes, per unit of distance.",
-        "--epsilon-per-axis-unit",
+        _RATE, Fraction(1, 2), "Privacy loss of a value on axes, per unit of distance."
     )
     axis_monthly_cap: ExactNumber = setting(
         _COST, Fraction(32), "What the values on axes of one month may cost, as epsilon of one."

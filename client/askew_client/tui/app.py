@@ -21,13 +21,12 @@ from textual.screen import Screen
 from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
-from askew_client.tui.screens.frame import TABS, FrameScreen, typed
+from askew_client.tui.screens.frame import TABS, FrameScreen
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.screens.settings import SettingsScreen
 from askew_client.tui.widgets.header import BentHeader
-from askew_client.tui.widgets.title_list import read_alt_and_digits
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class AskewApp(Desk):
         Binding("left_square_bracket", "step(-1)", "Previous", show=False, id="previous"),
         Binding("right_square_bracket", "step(1)", "Next", show=False, id="next"),
         Binding("ctrl+t", "flip_theme", "Light or dark", show=False, id="theme"),
-        *typed(Binding("r", "retry", "Connect again", show=False, id="again")),
+        Binding("r", "retry", "Connect again", show=False, id="again"),
     ]
 
     @classmethod
@@ -77,7 +76,6 @@ class AskewApp(Desk):
         )
 
     def on_mount(self) -> None:
-        read_alt_and_digits()
         self.set_keymap(self.keys)
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
         # End on these as a key would, so that the terminal is restored.

@@ -122,11 +122,8 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
     }
     cards = (
         _card("food", "SIMULATED places to eat around real towns", items["food"], _FOOD),
-        replace(
-            _card(
-                "pharmacies", "SIMULATED pharmacies around real towns", items["pharmacies"], _DUTY
-            ),
-            number=1,
+        _card(
+            "pharmacies", "SIMULATED pharmacies around real towns", items["pharmacies"], _DUTY, 1
         ),
     )
     rule = MetricRuleKind.CODEBOOK

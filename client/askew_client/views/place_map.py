@@ -101,7 +101,8 @@ class Frame:
         return f"├{'─' * (cells - 2)}┤ {words}"
 
 
-def _gap(a: Position, b: Position) -> float:
+def gap(a: Position, b: Position) -> float:
+    """Return the kilometers between two positions that are near one another."""
     east = ((a.longitude - b.longitude + 180) % 360 - 180) * _cosine(b)
     return hypot(east, a.latitude - b.latitude) * KM_A_DEGREE
 
@@ -168,10 +169,6 @@ class PlaceHeatMap:
             reach = depth * _GAUGE / self.epsilon / max(abs(x + t / 2), abs(t), abs(x - t / 2))
             points.append(self.position(reach * x, reach * y))
         return tuple(points)
-
-    def reach(self, depth: float) -> float:
-        """Return the kilometers from the signal straight east to this depth."""
-        return depth * _GAUGE / self.epsilon
 
     @property
     def _east(self) -> float:
@@ -275,8 +272,8 @@ class Scene:
         if self.heat_map is not None:
             marks += [self.heat_map.signal, *self.heat_map.outline(HALF)]
         if (you := self.you) is not None and self.towns:
-            town = min(self.towns, key=lambda town: _gap(town.at, you))
-            marks += [town.at] if _gap(town.at, you) <= _TOWN_WITHIN else []
+            town = min(self.towns, key=lambda town: gap(town.at, you))
+            marks += [town.at] if gap(town.at, you) <= _TOWN_WITHIN else []
         marks += self.area
         return Frame.around(marks or [town.at for town in self.towns], width, height)
 

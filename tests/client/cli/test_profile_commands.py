@@ -70,10 +70,13 @@ def test_titles_are_removed_and_an_undo_brings_them_back(askew: Askew) -> None:
 def test_an_undo_takes_a_whole_import_back(askew: Askew, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_bytes(RATINGS)
+    askew("profile", "add", stdin=b"Heat (1995),5\n")
     askew("profile", "import", path)
-    assert "3 ratings" in askew("profile", "undo").err
-    assert listed(askew) == []
-    assert "0 ratings" in askew("profile", "undo").err
+    undone = askew("profile", "undo").err
+    assert undone == "undone: the last edit, of 3 titles; rated now: 1 title\n"
+    assert listed(askew) == ["    5  Heat (1995)"]
+    askew("profile", "undo")
+    assert askew("profile", "undo").err == "there is nothing to undo; rated now: 0 titles\n"
 
 
 def test_an_edit_that_changes_nothing_offers_no_undo_of_the_one_before(askew: Askew) -> None:

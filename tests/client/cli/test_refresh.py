@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from static_host import serving as static_host
 
 from askew.catalog.catalog_file import catalog_date_of
-from askew.wire.catalog_file import catalog_files
 from askew_client.catalog.source import date_of
-from askew_client.tui.simulation import simulated_model
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -59,6 +56,7 @@ def test_what_is_held_answers_without_a_call(
     monkeypatch.setenv("ASKEW_DATA", str(tmp_path))
     titles = askew("catalog", "--server", demo_address).out
     assert titles.count("\n") > 100
+    assert "Alien (1979)\tHorror, Science Fiction" in titles.splitlines()
 
     def unreachable(*_: object) -> None:
         pytest.fail("something was sent")
@@ -66,35 +64,3 @@ def test_what_is_held_answers_without_a_call(
     monkeypatch.setattr("askew_client.transport.grpc.GrpcTransport.call", unreachable)
     assert askew("catalog", "--server", demo_address).out == titles
     assert not (tmp_path / "signals.sqlite").exists()
-
-
-def test_a_static_host_needs_no_server_at_all(
-    askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = catalog_files(*simulated_model())
-    names = {f"/{monday()}.{part}": file for part, file in files.items()}
-    with static_host(names, secret=False) as host:
-        monkeypatch.setenv("ASKEW_HELD_FROM", host.base)
-        found = askew("refresh", "--server", "127.0.0.1:1", "--data", tmp_path)
-    assert (found.code, found.err) == (0, "")
-    assert f"held       {monday()}, whole" in found.out
-
-
-def test_a_budget_that_is_too_small_for_all_says_what_it_takes(
-    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASKEW_BYTE_BUDGET", "100")
-    found = askew("refresh", "--server", demo_address, "--data", tmp_path)
-    assert found.code == 1
-    assert "byte_budget must be at least" in found.err
-    assert not [*tmp_path.rglob("*.part")]
-
-
-@pytest.mark.parametrize("base", ["http://files.example.org", "https://me@files.example.org"])
-def test_an_address_that_is_not_secret_or_could_carry_a_mark_is_refused(
-    askew: Askew, base: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASKEW_HELD_FROM", base)
-    found = askew("refresh")
-    assert found.code == 2
-    assert "held_from (ASKEW_HELD_FROM) must be" in found.err

@@ -81,22 +81,3 @@ def test_nothing_is_looked_for_or_written_before_the_connection_is_closed(
     where = ("--server", demo_address, "--data", tmp_path / "data")
     askew("ask", "--ratings", "-", *where, "--unmatched", file, stdin=RATINGS)
     assert [each for each in order if each != "signals.json"] == ["closed", "unmatched.csv"]
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_question_that_fails_lists_nothing(askew: Askew, tmp_path: Path, file: Path) -> None:
-    """No catalog, so nothing is known of it; the exit code is the one of any profile."""
-    where = ("--server", "127.0.0.1:1", "--data", tmp_path / "data")
-    found = askew("ask", "--ratings", "-", *where, "--unmatched", file, stdin=RATINGS)
-    assert (found.code, file.exists()) == (4, False)
-
-
-def test_a_file_that_cannot_be_written_costs_no_answer(
-    askew: Askew, demo_address: str, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    where = ("--server", demo_address, "--data", tmp_path / "data")
-    below = tmp_path / "file" / "unmatched.csv"
-    found = askew("ask", "--ratings", "-", *where, "--unmatched", below, stdin=RATINGS)
-    assert (found.code, "* is your pick" in found.out) == (1, True)
-    assert len(found.err.splitlines()) == 3

@@ -199,7 +199,7 @@ def test_a_program_that_begins_to_read_in_between_is_noticed(
 def test_a_command_does_not_say_that_it_is_gone(askew: Askew) -> None:
     askew("profile", "add", stdin=b"Alien (1979),4.5\n")
     with another_program(places(None).profile):
-        found = askew("profile", "wipe", "--yes")
+        found = askew("profile", "wipe", stdin=b"y\n")
     assert (found.code, found.out) == (1, "")
     assert "another program is reading the profile" in found.err
     assert "gone" not in found.err
@@ -261,7 +261,7 @@ def test_a_wipe_leaves_the_ledger_and_its_mark_as_they_are(askew: Askew, tmp_pat
         askew("profile", "add", *flags, stdin=b"Alien (1979),4.5\n")
         spent(where)
         before = (where.ledger.read_bytes(), where.mark.read_bytes())
-        assert askew("profile", "wipe", "--yes", *flags).code == 0
+        assert askew("profile", "wipe", *flags, stdin=b"y\n").code == 0
         assert not where.profile.exists()
         assert before == (where.ledger.read_bytes(), where.mark.read_bytes())
         account = SignalStore(where.ledger, Caps(Fraction(10)), where.mark).account()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from client.tui.person import SETTINGS, DeviceWorld, Network, Person
 from mechanisms.streams import ShakeBits
-from textual.widgets import Button, Input
+from textual.widgets import Button, Input, Select
 
 from askew.catalog.catalog import Catalog
 from askew.errors import Overloaded, PlaceError, Unreachable
@@ -30,7 +30,7 @@ from askew_client.tui.app import AskewApp
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
 from askew_client.tui.screens.place import position_typed, words_of
-from askew_client.tui.widgets.controls import NameChoice, Slider
+from askew_client.tui.widgets.choices import chosen_name, chosen_number
 from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
 from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
@@ -165,11 +165,57 @@ async def test_who_has_chosen_a_screen_is_taken_to_no_other(
         person.reads("no collections of places")
 
 
+async def test_until_places_and_collections_were_read_it_says_that_and_nothing_of_them(
+    at_home: Near, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a map and a price before there is anything to ask."""
+    network, says = at_home.network, asyncio.Event()
+    metric_card = network.metric_card
+
+    async def late() -> MetricCard:
+        await says.wait()
+        return await metric_card()
+
+    monkeypatch.setattr(network, "metric_card", late)
+    network.silent = True
+    async with at_home.opened() as person:
+        person.reads("not loaded yet: the places of this device, and the server's collections")
+        for part in ("none yet", "Add a place", "you", "∘", "level", "Nothing is charged"):
+            assert not person.shows(part), part
+        network.silent = False
+        says.set()
+        await person.settled()
+        assert not person.shows("not loaded yet")
+        person.reads("home", "food", "∘Köln", "● you", "Nothing is charged")
+
+
+async def test_without_a_server_it_says_what_is_not_loaded_and_shows_no_price(
+    at_home: Near,
+) -> None:
+    """Planted bug: a map of the places alone, with a price and a question that cannot be asked."""
+    at_home.network.unreachable = Unreachable("nobody answers at 127.0.0.1:7571")
+    async with at_home.opened() as person:
+        person.reads("The server cannot be reached", "not loaded yet")
+        assert not any(person.shows(part) for part in ("home", "∘", "Nothing is charged"))
+
+
+@pytest.mark.parametrize("key", ["enter", "escape"])
+async def test_after_the_preferences_the_next_key_is_of_the_screen(at_home: Near, key: str) -> None:
+    """Planted bug: "a" lands in the preferences, and nothing is asked."""
+    async with at_home.opened() as person:
+        await person.press("slash")
+        await person.write("price <= 12")
+        await person.press(key, "a")
+        assert person.app.screen.query_one("#preferences", Input).value == "price <= 12"
+        person.reads("SIMULATED places to eat")
+    assert len(at_home.network.asked) == 1
+
+
 async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_home: Near) -> None:
     before = spent(at_home)
     async with at_home.opened() as person:
         person.reads(
-            "home", "◂ food ▸", "10 km apart: odds change at most 16 times", "Nothing is charged"
+            "home", "food", "10 km apart: odds change at most 16 times", "Nothing is charged"
         )
         person.reads("a server's guess: Köln", "● you", "◆ the noisy position", "◇ query points")
         assert at_home.network.asked == []
@@ -184,8 +230,8 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
         assert [(each.latitude, each.longitude) for each in scene.results] == [
             result.coordinates for result in answer.results
         ]
-        person.app.screen.query_one("#level", NameChoice).focus()
-        await person.press("right")
+        person.app.screen.query_one("#level", Select).focus()
+        await person.press("enter", "down", "enter")
         assert person.app.screen.query_one(NearList).answer is None  # the map is another one
     (query,) = at_home.network.asked
     (place,) = at_home.companion.places.list()
@@ -208,10 +254,12 @@ async def test_other_preferences_rank_anew_and_nothing_is_sent_for_them(at_home:
         assert answer_of(person).results[0].values["kind"] == kind
         assert {result.title for result in answer_of(person).results} >= {last.title}
         person.reads("nothing was sent for this")
+        await person.press("slash")
         person.app.screen.query_one("#preferences", Input).value = "kind = nowhere"
         await person.press("enter")
         person.reads("No result passes your preferences. Nothing is asked again")
         assert answer_of(person).pick is None
+        await person.press("slash")
         person.app.screen.query_one("#preferences", Input).value = "fly me to the moon"
         await person.press("enter")
         person.reads("the preferences cannot be read", "this is no preference", "nothing was sent")
@@ -225,12 +273,12 @@ async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_oth
 ) -> None:
     """Planted bugs: a question for each collection; another when one turns to the next."""
     async with at_home.opened() as person:
-        await person.press("tab", "left")
-        person.reads("◂ all at once ▸")
+        await person.press("tab", "tab", "enter", "end", "enter")
+        person.reads("all at once")
         await person.press("a")
-        person.reads("◂ food ▸", "Your pick, never sent", "2 collections answered")
+        person.reads("food", "Your pick, never sent", "2 collections answered")
         assert answer_of(person).collection == "food"
-        await person.press("right")
+        await person.press("enter", "down", "enter")
         person.reads("SIMULATED pharmacies", "nothing was sent for this")
         assert answer_of(person).collection == "pharmacies"
         await person.press("slash")
@@ -247,22 +295,21 @@ async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_oth
 
 @pytest.mark.slow
 async def test_results_by_bytes_are_called_that_and_stay_so(at_home: Near) -> None:
-    """Planted bug: a slider at 40, which is a number of the person's as soon as it is used."""
+    """Planted bug: a choice of 40, which is a number of the person's as soon as it is used."""
     at_home.device.settings = replace(at_home.device.settings, near_k=0)
     async with at_home.opened() as person:
-        slider = person.app.screen.query_one("#size", Slider)
-        assert slider.value == 0
+        assert chosen_number(person.app.screen, "size") == 0
         device = person.app.device
         assert device is not None
         usual = device.nearby.usual_k("food")
-        person.reads("◆", f"({usual})")
+        person.reads("◆", f"{usual}, by bytes")
         person.reads(f"With k = {usual} the nearest query point")
         await person.press("w")
         person.reads(f"k = {usual}, as about 4 kB hold")
         assert person.app.device is not None
         assert person.app.device.settings.near_k == 0
-        slider.focus()
-        await person.press("end", "w")
+        person.app.screen.query_one("#size").focus()
+        await person.press("enter", "end", "enter", "w")
         assert person.app.device.settings.near_k == 64
 
 
@@ -295,14 +342,14 @@ async def test_who_stops_a_question_while_its_signal_is_looked_up_can_ask_again(
 
 @pytest.mark.slow
 async def test_a_level_and_a_k_are_played_here_before_anything_is_sent(at_home: Near) -> None:
-    """Planted bug: a slider that changes the settings, or draws a signal."""
+    """Planted bug: a choice that changes the settings, or draws a signal."""
     before = spent(at_home)
     async with at_home.opened() as person:
-        await person.press("tab", "tab", "right")
+        await person.press("tab", "tab", "tab", "enter", "down", "enter")
         scene = person.app.screen.query_one(PlaceMap).scene
         assert not scene.drawn
         person.reads("at level county lands", "20.0 km apart, odds change at most 4 times")
-        await person.press("tab", "end")
+        await person.press("tab", "enter", "end", "enter")
         person.reads("With k = 64 the nearest query point")
         assert at_home.network.asked == []
         assert spent(at_home) == before
@@ -406,7 +453,7 @@ async def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(
                 person.reads("At this very position is home", "Take that place, for nothing")
         assert spent(at_home) == once
         await person.click(button)
-        assert person.app.screen.query_one("#place", NameChoice).name_chosen == "flat"
+        assert chosen_name(person.app.screen, "place") == "flat"
     home, flat = at_home.companion.places.list()
     assert (home.sent == flat.sent) or button == "#keep"
     assert spent(at_home) == charges * once
@@ -439,7 +486,7 @@ async def test_who_is_not_there_is_said_and_a_question_under_way_stops(at_home: 
         person.reads("no collection to ask yet")
         at_home.network.unreachable = None
         await person.press("r")
-        person.reads("◂ food ▸")
+        person.reads("food")
         assert not person.shows("cannot be reached")
         at_home.network.silent = True
         await person.ask_in_vain()
@@ -498,19 +545,6 @@ def test_what_is_private_does_not_show_when_it_is_printed(at_home: Near) -> None
     draft = PlaceDraft("home", HOME, "DE", at_home.companion.places.price())
     for value in (scene, Ranked(answer, scene, words), draft, PlacePicker.Moved(HOME), answer):
         assert not [each for each in ("50.9", "6.96", "home", "guess") if each in repr(value)]
-
-
-def test_an_outlook_is_a_picture_of_the_stored_signal_unless_it_is_what_if(at_home: Near) -> None:
-    device = at_home.companion
-    (place,) = device.places.list()
-    stored, _ = outlook_of(device, "home", "town", 5, what_if=False)
-    assert stored.heat_map is not None
-    assert stored.heat_map.signal == Position(*place.sent)
-    assert len(stored.probes) == 5
-    other, _ = outlook_of(device, "home", "district", 5, what_if=True)
-    assert other.heat_map is not None
-    assert other.heat_map.signal == HOME
-    assert spent(at_home) == place.cost.epsilon  # type: ignore[union-attr]
 
 
 def test_an_outlook_is_of_the_place_that_was_chosen(at_home: Near) -> None:
@@ -588,7 +622,7 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         screen.query_one("#position", Input).value = "48.1, 11.6"
         await person.settled()
         await person.click("#keep")
-        assert person.app.screen.query_one("#place", NameChoice).name_chosen == "second"
+        assert chosen_name(person.app.screen, "place") == "second"
 
 
 @pytest.mark.slow

@@ -5,21 +5,17 @@ from __future__ import annotations
 import datetime
 import threading
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from client.tui.person import DeviceWorld, Person
-from textual.screen import Screen
-from textual.strip import Strip
 from textual.widgets import DataTable, Input
 
 from askew.catalog.item import Item
 from askew.errors import Unreachable
 from askew_client.profile.document import PastAnswer
 from askew_client.profile.editor import ProfileService
-from askew_client.profile.title_search import Matches
 from askew_client.tui.widgets.bars import ProfileBars
-from askew_client.tui.widgets.title_list import SearchField, Stars, TitleList
+from askew_client.tui.widgets.title_list import Stars, TitleList
 
 
 def bars(person: Person) -> list[float]:
@@ -53,55 +49,6 @@ async def test_titles_are_found_as_the_words_are_typed(device: DeviceWorld) -> N
         assert not person.shows("Film 9")
         await person.write(" nonsense")
         person.reads("No title has all these words.")
-
-
-async def test_a_key_lays_out_the_field_alone_and_long_text_scrolls_as_elsewhere(
-    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: the whole screen laid out again with every letter."""
-    async with device.opened(size=(60, 24)) as person:
-        field, laid_out = person.app.screen.query_one(SearchField), list[Screen[object]]()
-        await person.press("f")
-        lay_out = Screen._refresh_layout
-
-        def counted(screen: Screen[object], *given: Any, **options: Any) -> None:
-            laid_out.append(screen)
-            lay_out(screen, *given, **options)
-
-        monkeypatch.setattr(Screen, "_refresh_layout", counted)
-        await person.press("i", "l")
-        assert (field.value, laid_out) == ("fil", [])
-        person.reads("12 found")
-        await person.write("m" * field.size.width + "zz")
-        person.reads("mmzz")
-        assert field.scroll_x > 0
-        await person.press("home")
-        person.reads("film")
-        assert field.scroll_x == 0
-
-
-async def test_titles_that_are_not_shown_are_not_compared_while_the_first_is_marked(
-    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: all that is listed made twice with every key press that finds the same."""
-    looked_at: list[int] = []
-    async with device.opened() as person:
-        await person.press("f")
-        look = Matches.__getitem__
-
-        def counted(matches: Matches, at: Any) -> Any:
-            looked_at.append(at)
-            return look(matches, at)
-
-        titles = person.app.screen.query_one(TitleList)
-        monkeypatch.setattr(TitleList, "render_line", lambda _, __: Strip.blank(1))
-        monkeypatch.setattr(Matches, "__getitem__", counted)
-        await person.press("i")
-        assert (len(titles.matches), looked_at) == (12, [])
-        await person.press("down", "down", "slash", "l")
-        assert titles.cursor > 0  # the same are listed
-        await person.press("m", "space", "1", "2")
-        assert titles.cursor == 0
 
 
 async def test_digits_in_the_search_are_text_and_rate_nothing(device: DeviceWorld) -> None:
@@ -182,23 +129,6 @@ async def test_fast_keys_are_edits_in_the_order_of_the_keys(
         await person.settled()
     assert order == [1, 2, 3]
     assert list(stars(device).values()) == [3]
-
-
-async def test_ratings_are_there_again_tomorrow(device: DeviceWorld) -> None:
-    async with device.opened() as person:
-        await person.press("enter", "5")
-    async with device.opened() as person:
-        person.reads("1 title rated", "★★★★★")
-        assert len(bars(person)) == 2
-
-
-@pytest.mark.slow
-async def test_rating_and_searching_send_nothing(device: DeviceWorld) -> None:
-    async with device.opened() as person:
-        await person.write("film")
-        await person.press("down", "5", "down", "1", "u")
-    assert device.network.asked == []
-    assert device.signals.entries() == ()
 
 
 async def test_every_way_from_the_search_to_the_titles(device: DeviceWorld) -> None:
@@ -319,16 +249,6 @@ async def test_an_offline_profile_does_not_say_that_nothing_is_rated(rated: Devi
         await person.write("nonsense")
         person.reads("No rating of yours has all these words.")
         assert not person.shows("these are your ratings")
-
-
-async def test_an_offline_profile_without_ratings_asks_for_none_that_it_cannot_take(
-    device: DeviceWorld,
-) -> None:
-    device.network.unreachable = nobody()
-    async with device.opened() as person:
-        person.reads("Nothing is rated yet.", "once the catalog is here")
-        assert not person.shows("your ratings.")
-        assert not person.shows("titles that you know")
 
 
 async def test_ratings_that_this_catalog_lacks_are_ratings_all_the_same(rated: DeviceWorld) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.tui.person import TODAY, DeviceWorld, Person
+from client.tui.person import DeviceWorld, Person
 from client.tui.test_pictures import SteadyBits, demonstrated
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,9 +19,8 @@ from textual.theme import Theme
 from textual.widgets import DataTable
 
 from askew.catalog.item import Item
-from askew.errors import OutOfRange, Unreachable
+from askew.errors import Unreachable
 from askew.limits import MAX_MARKS, MAX_TEXT
-from askew_client.profile.document import PastAnswer, ProfileDocument
 from askew_client.tui.screens.frame import TABS
 from askew_client.tui.themes import DARK, LIGHT
 from askew_client.tui.widgets.header import ScrollPart
@@ -50,7 +49,7 @@ async def test_what_matters_can_be_read_at_every_size(
         person.reads("search 12 titles", "12 found", "Your profile", "◂ Film", "▸")
         person.reads("3 titles rated", "★★★★★", "F6 Settings", "F1 Help")
         await person.press("f4")
-        person.reads("Ask", "or press a", "your pick made here, never sent")
+        person.reads("Ask", "or press a", "Nothing has left yet")
         await person.press("a")
         person.reads("● you, here", "◆ the signal, sent", "of 12.", "◀ your pick")
         person.reads("Your pick, never sent", "SIMULATED", "between any two.")
@@ -137,17 +136,6 @@ async def test_without_color_shades_are_characters_of_more_and_more_ink(
         assert steps[-1] >= 4
 
 
-async def test_without_color_the_truth_and_the_signal_differ_by_shape(
-    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with rated.opened() as person:
-        assert person.app.no_color
-        await person.press("f4")
-        await person.press("a")
-        person.reads("● you, here", "◆ the signal, sent")
-
-
 HOSTILE = (
     "[@click=app.quit]click me[/]",
     "[/]",
@@ -190,38 +178,12 @@ async def test_every_screen_shows_hostile_titles_as_they_are(hostile: DeviceWorl
         person.reads(*(fitted(label, 20)[:8].rstrip() for label in answer.labels))
         await person.press("f5")
         assert person.app.screen.query_one(DataTable).row_count == 3
-        person.reads(answer.picked[:12].rstrip())
+        person.app.screen.query_one(DataTable).focus()
+        await person.press("down")
+        person.reads(answer.picked[:12].rstrip(), "◀ your pick")
         await person.press("f6")
         await person.press("f3")
     assert person.app.return_code is None
-
-
-async def test_past_answers_with_hostile_titles_are_listed_and_looked_at(
-    hostile: DeviceWorld,
-) -> None:
-    def answered(document: ProfileDocument) -> ProfileDocument:
-        for title in HOSTILE:
-            document = document.answered(PastAnswer(TODAY, "2026-11", HOSTILE, title))
-        return document
-
-    hostile.profile.change(answered)
-    async with hostile.opened(size=(120, 40)) as person:
-        await person.press("f5")
-        person.app.screen.query_one(DataTable).focus()
-        await person.press("down")
-        person.reads("[/]", "[@click=app.quit]click me[/]", "[link=https://evil.example]see[/link]")
-        for _ in HOSTILE[1:]:
-            await person.press("down")
-        person.reads("1 [@click=app.quit]click me[/] ◀ your pick")
-
-
-async def test_a_click_on_a_title_only_chooses_it(hostile: DeviceWorld) -> None:
-    async with hostile.opened() as person:
-        titles = person.app.screen.query_one(TitleList)
-        for row in range(len(HOSTILE)):
-            await person.click(TitleList, (4, row))
-            assert titles.cursor == row
-        assert person.app.is_running
 
 
 async def test_every_line_keeps_its_stars_in_their_column(hostile: DeviceWorld) -> None:
@@ -235,25 +197,11 @@ async def test_every_line_keeps_its_stars_in_their_column(hostile: DeviceWorld) 
             assert line.crop(width - 7, width - 2).text in {"·····", "★★★★★", "★★★★·", "★····"}
 
 
-async def test_hostile_titles_can_be_searched_rated_and_undone(hostile: DeviceWorld) -> None:
-    async with hostile.opened() as person:
-        await person.press("down", "5", "down", "l", "down", "x", "u", "u", "u")
-        await person.press("slash", "left_square_bracket", "slash")
-        person.reads("4 found", "[/]")
-
-
 @pytest.mark.slow
 @given(st.text(max_size=80), st.integers(0, 60))
 def test_any_text_takes_exactly_its_cells(text: str, width: int) -> None:
     printable = "".join(letter for letter in text if letter.isprintable())
     assert cell_len(fitted(printable, width)) == width
-
-
-@pytest.mark.parametrize("text", ["\u202eevil", "a\nb", "\x1b[2J", "\u200d", "\u2066x"])
-def test_control_and_bidi_characters_never_become_a_title(text: str) -> None:
-    """The wire refuses them, so that no screen has to."""
-    with pytest.raises(OutOfRange):
-        Item(text)
 
 
 PHONE = (54, 50)  # cells in a browser of 390 x 844 pixels, with its letters of 12 pixels

@@ -9,8 +9,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,17 +25,14 @@ from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import LedgerError, NotReady, Unreachable
 from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
-from askew_client.device.nearby import Nearby
 from askew_client.device.titles import Titles
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
-from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.calls import card_request
 from askew_client.tui import app
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_device, simulated_model
-from askew_client.tui.widgets.results import ResultList
 from askew_client.views.answers import Refreshed
 from askew_server.demo.simulation import demo_model
 
@@ -178,29 +173,6 @@ async def test_files_that_cannot_be_opened_end_the_app_with_their_error(
     assert app.return_value is error
 
 
-@pytest.mark.slow
-async def test_what_questions_need_is_loaded_in_a_thread(
-    device: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: the first question imports numpy on the loop, where keys wait for it."""
-    made_on: list[threading.Thread] = []
-
-    def watched(service: type[Titles | Nearby]) -> None:
-        made = service.__init__
-
-        def init(self: object, *parts: object, **named: object) -> None:
-            made_on.append(threading.current_thread())
-            made(self, *parts, **named)  # type: ignore[arg-type]  # it hands all on
-
-        monkeypatch.setattr(service, "__init__", init)
-
-    watched(Titles)
-    watched(Nearby)
-    async with device.opened():
-        assert len(made_on) == 2
-        assert threading.current_thread() not in made_on
-
-
 async def test_the_app_asks_and_works_in_private_one_after_the_other(device: DeviceWorld) -> None:
     """Planted bugs: an edit that begins between a question and its moment; a question beside an
     edit, which the guard refuses: both are connections that a server hears missing.
@@ -326,51 +298,3 @@ async def test_a_timer_looks_and_a_failure_is_tried_the_next_time(
     async with device.opened():
         async with asyncio.timeout(20):
             await looked.wait()
-
-
-async def test_nothing_that_a_person_does_looks(
-    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refresh(_: Titles) -> Refreshed:
-        pytest.fail("a key looked for what is held")
-
-    monkeypatch.setattr(Titles, "refresh", refresh)
-    async with rated.opened() as person:
-        for key in ("2", "3", "4", "1"):
-            await person.press(key)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reachable", [True, False])
-async def test_somebody_rates_and_asks_a_real_server_or_is_told_that_there_is_none(
-    demo_address: str, tmp_path: Path, reachable: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = demo_address if reachable else "127.0.0.1:1"
-    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.3)
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Device]:
-        settings = ClientSettings(mode="ask")
-        async with open_device(settings, server=address, directory=tmp_path) as companion:
-            yield companion
-
-    app = AskewApp(opened)
-    app.animation_level = "none"
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        person = Person(app, pilot, Network.__new__(Network))
-        person.network.silent = False
-        while app.connection is None:
-            await pilot.pause()
-        await person.settled()
-        if not reachable:
-            person.reads("The server cannot be reached.")
-            return
-        person.reads("417 found")
-        await person.write("chinatown")
-        await person.press("enter", "5")
-        await person.press("f4")
-        await person.press("a")
-        assert len(app.screen.query_one(ResultList).results) == 20
-        person.reads("◀ your pick", "well-known films with SIMULATED ratings", "Drawn just now")
-        await person.press("a")
-        person.reads("Sent again, free")

@@ -22,7 +22,6 @@ from askew_client.views.place_map import (
     likeliest,
     lines,
     people_within,
-    points_around,
     rank_sign,
     share_above,
 )
@@ -156,11 +155,6 @@ def test_the_scale_is_as_long_as_it_says(km_a_row: float, says: str) -> None:
     assert (len(bar) - 1) * km_a_row / 2 == pytest.approx(kilometers, abs=km_a_row / 2)
 
 
-def test_probes_stand_as_far_from_the_signal_as_their_offsets() -> None:
-    for (x, y), probe in zip([(3.0, -4.0)], points_around(HEAT_MAP, [(3.0, -4.0)]), strict=True):
-        assert HEAT_MAP.kilometers(probe) == pytest.approx((x, y))
-
-
 TOWNS = (
     Town("Kassel", at(24, 34), 200_000),
     Town("Göttingen", at(6, 10), 116_000),
@@ -199,10 +193,6 @@ def test_a_frame_has_the_nearest_town_an_area_or_all_towns() -> None:
     assert all(frame.cell(each) is not None for each in corners)
     everything = Scene(towns=TOWNS).frame(*SIZE)
     assert all(everything.cell(town.at) is not None for town in TOWNS)
-
-
-def test_every_sign_differs_from_the_others() -> None:
-    assert len({ink.value for ink in Ink}) == len(Ink)
 
 
 def test_the_legend_names_what_is_on_the_map_and_no_more() -> None:

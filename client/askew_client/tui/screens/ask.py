@@ -5,19 +5,16 @@ Titles are rich Text here: never markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
-from textual.binding import Binding
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.widgets import Button, Static
 
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.frame import FrameScreen, key
 from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
 from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
@@ -53,13 +50,9 @@ class AskScreen(FrameScreen):
         "Neither the ranking nor the pick is ever sent. The signal is drawn and paid for once a "
         "month; asking again in the same month sends the same one, at no further cost."
     )
-    KEYS = (
-        ("a, Enter", "ask"),
-        ("Esc", "stop waiting"),
-    )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a", id="ask.ask"),
-        Binding("escape", "stop", "Stop asking", id="ask.stop"),
+        key("ask.ask", "a,enter", "ask", "Ask", "ask", key_display="a"),
+        key("ask.stop", "escape", "stop", "Stop asking", "stop waiting"),
     ]
 
     _shown: Cost | None = None  # what stands on the screen, until it is used
@@ -77,7 +70,6 @@ class AskScreen(FrameScreen):
                 yield Static("", id="caption", markup=False)
             with Vertical(id="arriving"):
                 yield Static("What comes back", classes="heading")
-                yield Static("", id="flow", markup=False)
                 with ScrollPart(id="results-window"):
                     yield Static("", id="mode", markup=False)
                     yield ResultList()
@@ -87,8 +79,6 @@ class AskScreen(FrameScreen):
             yield Static(BEFORE_ASKING, id="state", markup=False)
 
     def on_mount(self) -> None:
-        device = self.desk.device
-        self.query_one("#flow", Static).update(flow_picture(device.settings.k if device else 8))
         self.query_one("#pick").display = False
         self.query_one(Button).focus()
 
@@ -104,7 +94,9 @@ class AskScreen(FrameScreen):
         outcome: Answer | Problem | None = None
         if shown is not None and not shown.is_second:
             outcome = await self._asked(shown)
-        while outcome is None or _is_not_shown(outcome):
+        while outcome is None or (
+            isinstance(outcome, Problem) and outcome.trouble is Trouble.COST  # nothing was asked
+        ):
             cost = await self.desk.on_network(lambda device: device.asker.show(device.titles))
             if isinstance(cost, Problem):
                 outcome = cost
@@ -128,7 +120,8 @@ class AskScreen(FrameScreen):
         self._sends = outcome.cost.sends
         self._show_answer(outcome)
         self._show_heat_map(noise, outcome.departure)
-        self._end(f"{outcome.source}; ranked here{_left_out(outcome)}")
+        unused = f"; this device does not know the titles of {outcome.unused} of your ratings"
+        self._end(f"{outcome.source}; ranked here{unused if outcome.unused else ''}")
 
     async def _asked(self, shown: Cost) -> Answer | Problem:
         return await self.desk.on_network(
@@ -186,26 +179,19 @@ class AskScreen(FrameScreen):
         """Show the cost before anything is sent, or that nothing would be. Only one that can be
         seen is one that was shown.
         """
-        device = self.desk.device
         price = self.query_one("#price", Static)
         price.update(cost_text(cost))
         if price.display and not self.has_class("-waiting"):
             self._shown, self._sends = cost, cost.sends
         self.query_one("#mode", Static).update(mode_text(cost))
-        if device is not None:
-            asks, k = cost.sends, device.settings.k
-            self.query_one("#before", Static).update(WHAT_LEAVES if asks else NOTHING_LEAVES)
-            flow = flow_picture(k) if asks else flow_picture_here(k)
-            self.query_one("#flow", Static).update(flow)
+        self.query_one("#before", Static).update(WHAT_LEAVES if cost.sends else NOTHING_LEAVES)
 
     def _show_answer(self, answer: Answer) -> None:
         for words in ("#before", "#price", "#mode"):
             self.query_one(words).display = False
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
-        at_once = self.app.animation_level == "none"
-        self.query_one(ResultList).show(answer.results, at_once=at_once)
-        self.query_one("#flow").display = False
+        self.query_one(ResultList).results = answer.results
         pick = self.query_one("#pick", Static)
         pick.update(pick_text(answer))
         pick.display = True
@@ -215,71 +201,19 @@ class AskScreen(FrameScreen):
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
         connection = self.desk.connection
         if noise and departure and isinstance(connection, Connection):
-            heat_map.show(noise, _marks(departure.true_point, departure.point, connection.map_axes))
-            caption.update(heat_map_caption(connection))
+            # Where the person is within what the server can tell from the signal.
+            true, sent = departure.true_point, departure.point
+            away = tuple(true[axis] - sent[axis] for axis in connection.map_axes)
+            signal = Mark((0.0,) * len(away), SENT, "public")
+            heat_map.show(noise, (signal, Mark(away, TRUE, "private")))
+            words = "the brighter the map around ◆, the likelier you ● are there"
+            caption.update(f"{words}{axes_words(connection)}")
         else:
             heat_map.show(None, ())
             caption.update("")
 
     def _say(self, text: str) -> None:
         self.query_one("#state", Static).update(text)
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Ask", "Send this month's signal, pick in private", self.action_ask)
-        yield SystemCommand("Stop asking", "Stop waiting for the server", self.action_stop)
-
-
-def _is_not_shown(outcome: Answer | Problem) -> bool:
-    """Return True if more would be asked now than was shown, and so nothing was."""
-    return isinstance(outcome, Problem) and outcome.trouble is Trouble.COST
-
-
-def _marks(
-    true: tuple[float, ...], sent: tuple[float, ...], axes: tuple[int, ...]
-) -> tuple[Mark, ...]:
-    """Where the person is within what the server can tell from the signal, on these axes."""
-    away = tuple(true[axis] - sent[axis] for axis in axes)
-    return (Mark((0.0,) * len(away), SENT, "public"), Mark(away, TRUE, "private"))
-
-
-def _left_out(answer: Answer) -> str:
-    if not answer.unused:
-        return ""
-    return f"; this device does not know the titles of {answer.unused} of your ratings"
-
-
-def heat_map_caption(connection: Connection) -> str:
-    """Return what the map around a signal shows."""
-    return f"the brighter the map around ◆, the likelier you ● are there{axes_words(connection)}"
-
-
-def flow_picture(k: int) -> Content:
-    """A question and its answer, before there is one: warm stays, cool leaves."""
-    warm, bend, cool = "$primary", "bold $accent", "$secondary"
-    return Content.assemble(
-        ("● you\n│\n", warm),
-        ("╰─╮", bend),
-        ("  noise, drawn on this device\n", "$soft"),
-        ("  ╲\n", bend),
-        ("   ◆ the signal ─────────╮\n", cool),
-        ("                      server\n", cool),
-        (f"   ◇ {k:>2} results ◀───────╯\n", cool),
-        ("  ╱\n", bend),
-        ("● your pick", warm),
-        ("  made here, never sent", "$soft"),
-    )
-
-
-def flow_picture_here(k: int) -> Content:
-    """Return the same where nothing is sent."""
-    warm = "$primary"
-    return Content.assemble(
-        ("● you\n│\n│", warm),
-        ("  items that everybody holds alike\n", "$soft"),
-        (f"│  the best {k} of them\n│\n", warm),
-        ("● your pick", warm),
-        ("  made here, nothing sent", "$soft"),
-    )
 
 
 def mode_text(cost: Cost) -> Text:
@@ -314,15 +248,11 @@ def cost_question(cost: Cost, *, again: bool) -> str:
 
 def outcome_text(answer: Answer) -> Text:
     """Say what left, and what it cost."""
-    if answer.departure is None:
-        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(answer.cost))
-    return departure_text(answer.departure, answer.cost)
-
-
-def departure_text(left: Departure, cost: Cost) -> Text:
-    """A signal that left, and what it cost."""
-    text = Text()
-    text.append(f"\n{_integers(left.values)}", "bold")
+    left, cost = answer.departure, answer.cost
+    if left is None:
+        return Text.assemble(("Nothing has left.\n", "bold"), mode_text(cost))
+    numbers = f"{', '.join(map(str, left.values[:8]))}{', ...' if len(left.values) > 8 else ''}"
+    text = Text.assemble((f"\n({numbers})", "bold"))
     text.append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.month}.\n" if left.fresh else f" it is the signal of {left.month}.\n")
@@ -350,8 +280,3 @@ def pick_text(answer: Answer) -> Text:
     text.append(f"{best.title}\n", "bold")
     text.append(best.why)
     return text
-
-
-def _integers(values: tuple[int, ...]) -> str:
-    shown = ", ".join(str(value) for value in values[:8])
-    return f"({shown}{', ...' if len(values) > 8 else ''})"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import ClassVar, Final, cast
+from functools import partial
+from typing import Any, ClassVar, Final, cast
 
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.widgets import Footer
 
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.dialogs import HelpScreen
-from askew_client.tui.widgets.header import BentHeader, Notice, StillFooter, Tab
+from askew_client.tui.widgets.header import BentHeader, Notice, Tab
 from askew_client.views.answers import Connection
 from askew_client.views.problems import Problem
 
@@ -25,23 +27,23 @@ TABS: Final = (
 )
 
 
-_AGAIN: Final = " r tries again, Alt+R while you type."
+_AGAIN: Final = " r tries again."
 
 
-def typed(binding: Binding) -> tuple[Binding, Binding]:
-    """Return a key that is text in a field, and the same key with Alt, which never is."""
-    shown = binding.key_display or binding.key
-    alt = replace(binding, key=f"alt+{binding.key}", key_display=f"alt+{shown}", id=None)
-    return replace(binding, key_display=shown), alt
+def key(id: str, keys: str, action: str, name: str, says: str, **more: Any) -> Binding:
+    """Return keys of a screen with their name in the footer, and what the help and the command
+    palette say of them. id: by which the file of settings gives other keys.
+    """
+    return Binding(keys, action, name, tooltip=says, id=id, **more)
 
 
 class FrameScreen(Screen[None]):
-    """One of the five screens."""
+    """One of the five screens. MORE_KEYS: those of its widgets, for the help."""
 
     MODE: ClassVar[str]
     PURPOSE: ClassVar[str]
-    KEYS: ClassVar[tuple[tuple[str, str], ...]]
-    AUTO_FOCUS = None
+    MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    AUTO_FOCUS = ""  # nothing, so that the keys of the screen work
 
     @property
     def desk(self) -> Desk:
@@ -54,7 +56,7 @@ class FrameScreen(Screen[None]):
         yield BentHeader(tabs, self.MODE, self.desk.note)
         yield Notice(id="notice")
         yield from self.body()
-        yield StillFooter()
+        yield Footer()
 
     def body(self) -> ComposeResult:
         """Compose what this screen is made of."""
@@ -63,14 +65,23 @@ class FrameScreen(Screen[None]):
     def leave(self) -> None:
         """Prepare for another screen, which shows next."""
 
+    @classmethod
+    def explained(cls) -> tuple[Binding, ...]:
+        """Return the keys of this screen that say what they do."""
+        return tuple(own for own in cls.BINDINGS if isinstance(own, Binding) and own.tooltip)
+
     def commands(self) -> Iterable[SystemCommand]:
-        """Return what the command palette offers on this screen."""
-        return ()
+        """Return what the command palette offers on this screen: its keys, but those of stars."""
+        for own in self.explained():
+            if "(" not in own.action:
+                act = partial(self.run_action, own.action)
+                yield SystemCommand(own.description, own.tooltip, act)
 
     def explain(self) -> None:
         """Open the help."""
-        own = tuple((key, name) for name, key in self.desk.keys.items())
-        page = HelpScreen(self.title or self.MODE, self.PURPOSE, self.KEYS, own)
+        keys = [(own.key_display or own.key, own.tooltip) for own in self.explained()]
+        other = tuple((typed, name) for name, typed in self.desk.keys.items())
+        page = HelpScreen(self.title or self.MODE, self.PURPOSE, [*keys, *self.MORE_KEYS], other)
         self.app.push_screen(page)
 
     def on_mount(self) -> None:

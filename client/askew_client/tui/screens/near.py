@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
-from textual.binding import Binding
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Input, Select, Static
 
 from askew.errors import AskewError, NotShown, OtherKind
 from askew.protocol.metric_card import ALL
@@ -22,7 +21,7 @@ from askew_client.settings.gazetteer import named_towns
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.frame import FrameScreen, key
 from askew_client.tui.screens.near_work import (
     Ranked,
     forget_place,
@@ -35,7 +34,7 @@ from askew_client.tui.screens.near_work import (
     use_level,
 )
 from askew_client.tui.screens.place import PlaceScreen
-from askew_client.tui.widgets.controls import Choice, NameChoice, Slider
+from askew_client.tui.widgets.choices import choice, chosen_name, chosen_number, offer
 from askew_client.tui.widgets.header import Notice, ScrollPart
 from askew_client.tui.widgets.place_map import PlaceMap
 from askew_client.tui.widgets.results import NearList, distance
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from askew_client.device.device import Device
     from askew_client.near.preferences import Preferences
 
+NOT_LOADED: Final = "not loaded yet: the places of this device, and the server's collections"
 NO_PLACE: Final = (
     "Add a place with n. It gets one noisy position, drawn and charged once; every server, "
     "collection and month gets that one, and no other."
@@ -69,50 +69,41 @@ class NearScreen(FrameScreen):
     MODE = "near"
     TITLE = "Near"
     PURPOSE = (
-        "What is near a place of yours. A place gets one noisy position when you add it, drawn and "
-        "charged once, and every server gets that one. The map shows you ●, the noisy position "
-        "◆ and what a server can know from it: the brighter the map, the likelier you are there. "
-        "Results come whole, and this device ranks them by distance and by your preferences; "
-        "neither your place nor your preferences are ever sent. Level and k are what-if until you "
-        "use them; places that you have keep their noisy position."
-    )
-    KEYS = (
-        ("a, Enter", "ask"),
-        ("Esc", "stop waiting"),
-        ("n", "add a place"),
-        ("m", "move it: a new noisy position, and a new charge"),
-        ("f", "forget it: refunds nothing"),
-        ("/", "preferences: they rank anew, and are never sent"),
-        ("w", "use this level and k from now on"),
-        ("← →", "another place, collection (or all at once), level or k"),
+        "What is near a place of yours. To add one draws and charges one noisy position, and every "
+        "server gets that one. The map shows you ●, the noisy position ◆ and what a server can "
+        "know from it: the brighter the map, the likelier you are there. "
+        "This device ranks the results by distance and by your preferences; neither your place nor "
+        "your preferences are ever sent. Level and k are what-if until you use them."
     )
     BINDINGS = [
-        Binding("a,enter", "ask", "Ask", key_display="a", id="near.ask"),
-        Binding("escape", "stop", "Stop asking", show=False, id="near.stop"),
-        Binding("n", "add", "New place", id="near.add"),
-        Binding("m", "relocate", "Move", id="near.move"),
-        Binding("f", "forget", "Forget", id="near.forget"),
-        Binding("slash", "prefer", "Prefer", key_display="/", id="near.prefer"),
-        Binding("w", "apply", "Use these", id="near.use"),
+        key("near.ask", "a,enter", "ask", "Ask", "ask", key_display="a"),
+        key("near.stop", "escape", "stop", "Stop", "stop waiting", key_display="Esc", show=False),
+        key("near.add", "n", "add", "New place", "add a place"),
+        key("near.move", "m", "relocate", "Move", "a new noisy position, and a new charge"),
+        key("near.forget", "f", "forget", "Forget", "forget it: refunds nothing"),
+        key("near.prefer", "slash", "prefer", "Prefer", "rank anew; never sent", key_display="/"),
+        key("near.use", "w", "apply", "Use these", "use this level and k from now on"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.places: tuple[PlaceView, ...] = ()
+        self.places: tuple[PlaceView, ...] | None = None
+        """Those of this device, once they were read."""
         self.found: dict[str, Ranked] = {}
         """What came of the last question, by collection."""
         self._first = True  # nobody has chosen this screen yet: the app opens on it
 
     def body(self) -> ComposeResult:
+        yield Static(NOT_LOADED, id="loading", markup=False)
         with Horizontal(id="near"):
             with Vertical(id="ground"):
                 yield PlaceMap()
                 yield Static("", id="legend", markup=False)
             with ScrollPart(id="side"):
-                yield NameChoice("place       ", id="place")
-                yield NameChoice("collection  ", words={ALL: "all at once"}, id="collection")
-                yield NameChoice("level       ", tuple(LEVELS), id="level")
-                yield Slider("k ", SIZES, BY_BYTES, words={BY_BYTES: "-"}, id="size")
+                yield choice("place", "place")
+                yield choice("collection", "collection")
+                yield choice("level", "level")
+                yield choice("k, results", "size")
                 yield Input(placeholder=EXAMPLE, id="preferences")
                 yield Static("", id="pick", markup=False)
                 yield NearList()
@@ -122,14 +113,12 @@ class NearScreen(FrameScreen):
             yield Static("", id="state", markup=False)
 
     def on_mount(self) -> None:
-        self.show_scene(self._region(), "")
         self.query_one("#pick").display = False
-        self.query_one("#place").focus()
 
     @property
     def place(self) -> PlaceView | None:
-        name = self.query_one("#place", NameChoice).name_chosen
-        return next((each for each in self.places if each.name == name), None)
+        name = chosen_name(self, "place")
+        return next((place for place in self.places or () if place.name == name), None)
 
     @work(exclusive=True, group="places")
     async def read(self) -> None:
@@ -139,11 +128,8 @@ class NearScreen(FrameScreen):
             self.query_one(Notice).tell(places)
             return
         self.places = places
-        self.query_one("#place", NameChoice).offer([each.name for each in places])
-        if not places:
-            self.show_scene(self._region(), NO_PLACE)
-        elif not self.found:
-            self._look()
+        offer(self, "place", [place.name for place in places], chosen_name(self, "place"))
+        self._show_loaded()
 
     @work(exclusive=True, group="meet")
     async def meet(self) -> None:
@@ -158,6 +144,19 @@ class NearScreen(FrameScreen):
         else:
             self.query_one(Notice).hush()
             self._offer_collections(card)
+            self._show_loaded()
+
+    def _show_loaded(self) -> None:
+        """Show what is there before a question, once places and collections were read."""
+        device = self.desk.device
+        if self.places is None or device is None or device.nearby.card is None:
+            return
+        self.set_class(True, "-loaded")
+        if not self.places:
+            area = corners_of(device.settings.region)
+            self.show_scene(Scene(area=area, towns=named_towns()), NO_PLACE)
+        elif not self.found:
+            self._look()
 
     @work(exclusive=True, group="look")
     async def look(self, name: str, level: str, k: int, collection: str, *, what_if: bool) -> None:
@@ -222,7 +221,7 @@ class NearScreen(FrameScreen):
                 name=None if moved is None else moved.name,
                 start=None if moved is None else Position(*moved.true),
                 region=device.settings.region,
-                named={Position(*each.true): each.name for each in self.places},
+                named={Position(*place.true): place.name for place in self.places or ()},
                 prices=prices,
                 towns=named_towns(),
             )
@@ -257,7 +256,7 @@ class NearScreen(FrameScreen):
             self.notify(outcome, markup=False)
             self.show_answers(())
             if name:
-                self.query_one("#place", NameChoice).offer([name], name)
+                offer(self, "place", [name])
         self.catch_up()
         self.desk.read_budget()
 
@@ -271,8 +270,8 @@ class NearScreen(FrameScreen):
         device = self.desk.device
         if device is None or not self.is_current:
             return
-        self.query_one("#level", NameChoice).offer(tuple(LEVELS), device.settings.level)
-        self.query_one("#size", Slider).offer(SIZES, Fraction(device.settings.near_k))
+        offer(self, "level", tuple(LEVELS), device.settings.level)
+        offer(self, "size", SIZES, Fraction(device.settings.near_k))
         if device.nearby.card is None:
             self.meet()  # before anything private
         else:
@@ -288,24 +287,26 @@ class NearScreen(FrameScreen):
         self.catch_up()
 
     def _offer_collections(self, card: MetricCard) -> None:
-        names = [each.name for each in card.collections]
+        names = [collection.name for collection in card.collections]
         every = [ALL] if len(names) > 1 else []
-        self.query_one("#collection", NameChoice).offer([*names, *every])
+        chosen = chosen_name(self, "collection")
+        offer(self, "collection", [*names, *every], chosen, {ALL: "all at once"})
         self._show_k()
 
-    def on_choice_moved(self, message: Choice.Moved) -> None:
+    def on_select_changed(self, event: Select.Changed) -> None:
         """Another place, level or k is looked at, and what is there of another collection; one of
         which nothing is there waits for a question.
         """
-        if message.choice.id == "collection":
-            self._show_k()
-        if message.choice.id != "collection":
-            self._look(what_if=message.choice.id == "level")
-        elif (name := self.query_one("#collection", NameChoice).name_chosen) in self.found:
-            self._show_found(str(name), "nothing was sent for this; ")
+        if event.select.id != "collection":
+            self._look(what_if=event.select.id == "level")
+            return
+        self._show_k()
+        if event.value in self.found:
+            self._show_found(str(event.value), "nothing was sent for this; ")
 
     def on_input_submitted(self) -> None:
         """New preferences rank what is there anew; without results they wait."""
+        self.set_focus(None)  # the next key is of the screen
         preferences = self._preferences()
         if preferences is not None and self.found:
             self.order_again(preferences)
@@ -316,10 +317,10 @@ class NearScreen(FrameScreen):
     def action_ask(self) -> None:
         """Ask from the chosen place, for the settings' number of results."""
         device, preferences = self.desk.device, self._preferences()
-        place = self.place
-        collection = self.query_one("#collection", NameChoice).name_chosen
-        if device is None or place is None or collection is None or preferences is None:
-            self.say("add a place first: n" if place is None else "no collection to ask yet")
+        place, collection = self.place, chosen_name(self, "collection")
+        if device is None or place is None or not collection or preferences is None:
+            no_place = self.places is not None and place is None
+            self.say("add a place first: n" if no_place else "no collection to ask yet")
             return
         self.query_one(Notice).hush()
         self.say("asking ...  Esc stops")
@@ -327,6 +328,9 @@ class NearScreen(FrameScreen):
         self.ask(collection, place.name, preferences)
 
     def action_stop(self) -> None:
+        """Stop waiting; and leave the preferences, if they are being typed."""
+        if isinstance(self.focused, Input):
+            self.set_focus(None)
         if self.has_class("-waiting"):
             self.workers.cancel_group(self, "ask")
             self.set_class(False, "-waiting")
@@ -348,12 +352,6 @@ class NearScreen(FrameScreen):
 
     # What it shows
 
-    def _region(self) -> Scene:
-        """Return the towns of the region of the settings; without one, of the Earth."""
-        device = self.desk.device
-        name = "" if device is None else device.settings.region
-        return Scene(area=corners_of(name), towns=named_towns())
-
     def show_answers(self, ranked: Sequence[Ranked]) -> None:
         """These and no others: of each collection that was asked."""
         self.found = {each.answer.collection: each for each in ranked}
@@ -369,10 +367,12 @@ class NearScreen(FrameScreen):
             self.say("no answer this time")
         else:
             self.show_answers(ranked)
-            choice = self.query_one("#collection", NameChoice)
-            if choice.name_chosen not in self.found:
-                choice.offer(choice.names, ranked[0].answer.collection)
-            self._show_found(str(choice.name_chosen), said)
+            if chosen_name(self, "collection") not in self.found:
+                first = ranked[0].answer.collection
+                with self.prevent(Select.Changed):
+                    self.query_one("#collection", Select).value = first
+                self._show_k()
+            self._show_found(chosen_name(self, "collection"), said)
         self.desk.read_budget()
 
     def _show_found(self, collection: str, said: str) -> None:
@@ -384,7 +384,7 @@ class NearScreen(FrameScreen):
         self.say(said + answered_words(ranked.answer) + (others if len(self.found) > 1 else ""))
 
     def _show_answer(self, ranked: Ranked | None) -> None:
-        self.query_one(NearList).show(None if ranked is None else ranked.answer)
+        self.query_one(NearList).answer = None if ranked is None else ranked.answer
         pick = self.query_one("#pick", Static)
         pick.display = ranked is not None
         pick.update(Text() if ranked is None else pick_words(ranked.answer))
@@ -405,7 +405,7 @@ class NearScreen(FrameScreen):
             self.look(self.place.name, level, k, self._collection(), what_if=what_if)
 
     def _collection(self) -> str:
-        return self.query_one("#collection", NameChoice).name_chosen or ALL
+        return chosen_name(self, "collection") or ALL
 
     def _show_k(self) -> None:
         """How many results a question of the chosen collection asks for, where the person named no
@@ -413,12 +413,11 @@ class NearScreen(FrameScreen):
         """
         device = self.desk.device
         if device is not None and device.nearby.card is not None:
-            usual = f"({device.nearby.usual_k(self._collection())})"
-            self.query_one("#size", Slider).say({BY_BYTES: usual})
+            usual = f"{device.nearby.usual_k(self._collection())}, by bytes"
+            offer(self, "size", SIZES, chosen_number(self, "size"), {BY_BYTES: usual})
 
     def _chosen(self) -> tuple[str, int]:
-        level = self.query_one("#level", NameChoice).name_chosen
-        return str(level), int(self.query_one("#size", Slider).value)
+        return chosen_name(self, "level"), int(chosen_number(self, "size"))
 
     def _preferences(self) -> Preferences | None:
         """Return what was typed, or None after saying what is wrong with it."""
@@ -427,14 +426,6 @@ class NearScreen(FrameScreen):
         except AskewError as error:
             self.desk.refuse(problem_of(error))
             return None
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Ask nearby", "Send the place's noisy position", self.action_ask)
-        yield SystemCommand("Add a place", "Draw one noisy position, for good", self.action_add)
-        yield SystemCommand(
-            "Move the place", "A new noisy position, a new charge", self.action_relocate
-        )
-        yield SystemCommand("Forget the place", "Refunds nothing", self.action_forget)
 
 
 def answered_words(answer: NearAnswer) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
 from operator import itemgetter
@@ -10,8 +9,7 @@ from typing import Final
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
-from textual.binding import Binding
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable, ProgressBar, Static
 
@@ -20,7 +18,7 @@ from askew_client.profile.document import PastAnswer
 from askew_client.signals.entries import Entry
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.screens.frame import FrameScreen, key
 from askew_client.tui.widgets.bars import short_number
 from askew_client.tui.widgets.choices import choice, chosen_number, offer
 from askew_client.tui.widgets.header import Notice, ScrollPart
@@ -48,17 +46,11 @@ class PrivacyScreen(FrameScreen):
         "how many results come back. The map shows the noise, and where around the signal the "
         "server looks for results."
     )
-    KEYS = (
-        ("↑ ↓", "another signal or answer; another value of a choice"),
-        ("Tab", "the next part"),
-        ("w", "use these settings from now on"),
-        ("b", "back to the settings in force"),
-        ("f", "forget all past answers"),
-    )
+    MORE_KEYS = (("↑ ↓", "another signal or answer; another value of a choice"),)
     BINDINGS = [
-        Binding("w", "apply", "Use these settings", id="privacy.use"),
-        Binding("b", "back", "Back to yours", id="privacy.back"),
-        Binding("f", "forget", "Forget all", id="privacy.forget"),
+        key("privacy.use", "w", "apply", "Use these settings", "use them from now on"),
+        key("privacy.back", "b", "back", "Back to yours", "back to the settings in force"),
+        key("privacy.forget", "f", "forget", "Forget all", "forget all past answers"),
     ]
 
     def __init__(self) -> None:
@@ -210,11 +202,6 @@ class PrivacyScreen(FrameScreen):
                 lambda device: device.profile.forget_history(), "Past answers are forgotten."
             )
             self.read_answers()
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Use these settings", "epsilon and k as chosen", self.action_apply)
-        yield SystemCommand("Back to your settings", "Choose those in force", self.action_back)
-        yield SystemCommand("Forget all answers", "Empty the history", self.action_forget)
 
 
 def _entry_row(entry: Entry, words: str) -> tuple[Text, Text, Text]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.events import Key
@@ -15,10 +15,10 @@ from textual.widgets import Input, Static
 
 from askew_client.tui.desk import ProfileView
 from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, typed
+from askew_client.tui.screens.frame import FrameScreen, key
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.header import ScrollPart
-from askew_client.tui.widgets.title_list import STARS, SearchField, Stars, TitleList
+from askew_client.tui.widgets.title_list import STARS, Stars, TitleList
 from askew_client.views.answers import Connection, Match
 from askew_client.views.problems import Problem
 
@@ -32,7 +32,6 @@ NONE_KNOWN: Final = "Nothing that you rated is in this catalog."
 RATE_A_FEW: Final = "Rate a few titles that you know. Ratings stay on this device."
 RATE_LATER: Final = "Rate a few titles once the catalog is here. Ratings stay on this device."
 LIMIT: Final = 500  # titles that a search lists
-_LATELY = 12  # ratings beside the bars, newest first
 
 
 def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
@@ -55,15 +54,6 @@ def summary_text(profile: ProfileView, *, connected: bool) -> Text:
         text.append("They are kept, and unused.\n")
     elif unknown:
         text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
-    return text
-
-
-def newest_text(profile: ProfileView, scale: Stars) -> Text:
-    """Return the newest ratings, a line each."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    for rated in profile.ratings[:_LATELY]:
-        stars = "♥".ljust(STARS) if rated.rating is None else scale.text(rated.rating)
-        text.append(f"{stars} {rated.label}\n")
     return text
 
 
@@ -90,14 +80,6 @@ def listed_text(
     return f"{count}{more} found" if count else "No title has all these words."
 
 
-def forget_question(label: str) -> str:
-    """Return what forgetting one title means, as a question."""
-    return (
-        f"Forget {label} for good? No undo brings its rating back, and past answers that name it "
-        "are forgotten too."
-    )
-
-
 def forgotten_text(gone: Forgotten) -> str:
     """Return what was forgotten, without a title."""
     if not gone.titles and not gone.answers:
@@ -118,12 +100,6 @@ def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Mat
     )
 
 
-def undo_edit(device: Device) -> str:
-    """Take the last edit back, and say so."""
-    changed = device.profile.undo()
-    return "Undone." if changed else "There is nothing to undo."
-
-
 class ProfileScreen(FrameScreen):
     """Search, rate, and watch the profile move."""
 
@@ -135,31 +111,16 @@ class ProfileScreen(FrameScreen):
         "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
         "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
     )
-    KEYS = (
-        ("/", "search; Enter or ↓ goes to the titles"),
-        ("1 to 5", "rate with stars; a click on a star does the same"),
-        ("← →", "half a star less or more"),
-        ("l", "like, without a number"),
-        ("x", "take a rating back; undo keeps it"),
-        ("X", "forget a title for good"),
-        ("u", "undo the last edit"),
-        ("o", "list only what is rated, or everything"),
-        ("Alt+key", "the same while you type a search"),
-    )
+    MORE_KEYS = (("← →", "half a star less or more"),)
     BINDINGS = [
-        *typed(Binding("1", "rate(1)", "Rate", key_display="1-5")),
-        *(
-            each
-            for n in range(2, STARS + 1)
-            for each in typed(Binding(str(n), f"rate({n})", "Rate", show=False))
-        ),
-        *typed(Binding("l", "like", "Like", id="profile.like")),
-        *typed(Binding("x", "unrate", "Unrate", id="profile.unrate")),
-        Binding("X,alt+shift+x", "forget", "Forget for good", show=False, id="profile.forget"),
-        Binding("slash", "search", "Search", key_display="/", id="profile.search"),
-        Binding("o", "flip_rated", "Rated", id="profile.rated"),
-        Binding("alt+o", "flip_rated", "Rated", show=False),
-        *typed(Binding("u", "undo", "Undo", id="profile.undo")),
+        key("profile.search", "slash", "search", "Search", "search the titles", key_display="/"),
+        Binding("1", "rate(1)", "Rate", key_display="1-5", tooltip="rate with stars"),
+        *(Binding(str(n), f"rate({n})", show=False) for n in range(2, STARS + 1)),
+        key("profile.like", "l", "like", "Like", "like, without a number"),
+        key("profile.unrate", "x", "unrate", "Unrate", "take back; undo keeps it"),
+        key("profile.forget", "X", "forget", "Forget for good", "past undo", show=False),
+        key("profile.rated", "o", "flip_rated", "Rated", "list only the rated, or all"),
+        key("profile.undo", "u", "undo", "Undo", "undo the last edit"),
         Binding("ctrl+z", "undo", "Undo", show=False),
         Binding("escape", "titles", "To the titles", show=False),
     ]
@@ -172,16 +133,13 @@ class ProfileScreen(FrameScreen):
     def body(self) -> ComposeResult:
         with Horizontal(id="profile"):
             with Vertical(id="catalog"):
-                yield SearchField(
-                    placeholder="search the catalog", id="search", select_on_focus=False
-                )
+                yield Input(placeholder="search the catalog", id="search", select_on_focus=False)
                 yield Static("", id="listed", markup=False)
                 yield TitleList(id="titles")
             with ScrollPart(id="person"):
                 yield Static("Your profile", classes="heading")
                 yield ProfileBars()
                 yield Static("", id="summary", markup=False)
-                yield Static("", id="lately", markup=False)
 
     def on_mount(self) -> None:
         self.watch(self.app, "profile", self._show_profile)
@@ -242,9 +200,6 @@ class ProfileScreen(FrameScreen):
         connected = isinstance(self.desk.connection, Connection)
         self.query_one(ProfileBars).show(profile.bars, why_no_bars(profile, connected=connected))
         self.query_one("#summary", Static).update(summary_text(profile, connected=connected))
-        self.query_one("#lately", Static).update(
-            newest_text(profile, self.query_one(TitleList).stars)
-        )
         self._search_again()
 
     def _search_again(self) -> None:
@@ -270,7 +225,8 @@ class ProfileScreen(FrameScreen):
         label = self._removed or self.query_one(TitleList).chosen
         if label is None:
             return
-        question = ConfirmScreen(forget_question(label), "Forget")
+        words = f"Forget {label} for good? No undo brings its rating back, and past answers that "
+        question = ConfirmScreen(f"{words}name it are forgotten too.", "Forget")
         if await self.app.push_screen_wait(question):
             self._removed = None
             self.desk.edit(lambda device: forgotten_text(device.profile.forget([label])))
@@ -287,10 +243,6 @@ class ProfileScreen(FrameScreen):
 
     def action_undo(self) -> None:
         self._removed = None
-        self.desk.edit(undo_edit)
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Search the catalog", "Type part of a title", self.action_search)
-        yield SystemCommand("Forget for good", "The marked title, past undo", self.action_forget)
-        yield SystemCommand("Undo", "Take the last edit of the profile back", self.action_undo)
-        yield SystemCommand("Only rated", "List only what you rated", self.action_flip_rated)
+        self.desk.edit(
+            lambda device: "Undone." if device.profile.undo() else "There is nothing to undo."
+        )

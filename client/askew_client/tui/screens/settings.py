@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult, SystemCommand
+from textual.app import ComposeResult
 from textual.containers import Grid, Horizontal, VerticalGroup
 from textual.widget import Widget
 from textual.widgets import Button, Static
@@ -47,11 +47,7 @@ class SettingsScreen(FrameScreen):
         "keys of your own. What you use here is kept in the file of settings, but in "
         "the demo; a lifetime cap is raised only when you say so twice."
     )
-    KEYS = (
-        ("Tab", "the next field or button"),
-        ("Enter, ↑ ↓", "another value of a choice"),
-        ("Enter", "press a button"),
-    )
+    MORE_KEYS = (("Enter, ↑ ↓", "another value of a choice"),)
 
     def body(self) -> ComposeResult:
         with ScrollPart(id="form"), Grid(id="parts"):
@@ -126,7 +122,7 @@ class SettingsScreen(FrameScreen):
             return
         names = {"epsilon_per_rating": "epsilon", "k": "k", "rating_lifetime_cap": "cap"}
         typed = {name: str(chosen_number(self, at)) for name, at in names.items()}
-        typed["mode"] = str(chosen_name(self, "mode"))
+        typed["mode"] = chosen_name(self, "mode")
         file = self.desk.file
         raised = await self.desk.on_device(partial(raised_cap, file, typed=typed))
         if isinstance(raised, Problem):
@@ -150,9 +146,6 @@ class SettingsScreen(FrameScreen):
     def _accept(self) -> None:
         self.desk.edit(lambda device: device.accept(), "You continue here.")
         self.desk.read_budget()
-
-    def commands(self) -> Iterable[SystemCommand]:
-        yield SystemCommand("Forget my profile", "Ratings and past answers", self.wipe)
 
 
 def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:

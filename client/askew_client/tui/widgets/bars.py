@@ -8,29 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rich.cells import cell_len
+from rich.console import Group
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 
-from askew_client.tui.widgets.plain_text import Inked, fitted, wrapped
+from askew_client.tui.widgets.plain_text import Inked
 from askew_client.views.answers import Bar, Departure
-
-
-def growing(share: float, width: int) -> str:
-    """Return a bar from the left, `share` of it full, padded to `width` cells."""
-    halves = round(min(max(share, 0.0), 1.0) * width * 2)
-    return ("━" * (halves // 2) + "╸" * (halves % 2)).ljust(width)
-
-
-def diverging(value: float, reach: float, side: int) -> tuple[str, str]:
-    """Return a bar from the middle towards `value`: what stands left of the middle, and right of
-    it.
-
-    `reach` is the end of either side, which has `side` cells.
-    """
-    bar = growing(abs(value) / reach, side)
-    return (" " * side, bar) if value >= 0 else (bar[::-1].replace("╸", "╺"), " " * side)
 
 
 def place_on(value: float, lowest: float, highest: float, width: int) -> int:
@@ -92,13 +76,8 @@ def _put(line: Text, at: int, mark: str, style: Style) -> Text:
     return Text.assemble(line[:at], (mark, style), line[at + 1 :], no_wrap=True, end="")
 
 
-_LOW, _HIGH = "◂ ", " ▸"
-_GAP = 3  # cells between two titles on one row
-_ROWS = 2  # of one title
-
-
 class ProfileBars(Inked):
-    """Each number of the profile as a bar, named by the titles at its two ends."""
+    """Each number of the profile as a bar, between the titles at its two ends."""
 
     COMPONENT_CLASSES = {"bars--bar", "bars--name", "bars--middle"}
 
@@ -108,42 +87,28 @@ class ProfileBars(Inked):
     def show(self, bars: Sequence[Bar], why_none: str) -> None:
         self.bars, self.why_none = tuple(bars), why_none
 
-    def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        return max(1, len(self._rows(width)))
-
-    def render(self) -> Text:
-        return Text("\n").join(self._rows(self.size.width))
-
-    def _rows(self, width: int) -> list[Text]:
+    def render(self) -> Group:
+        name = self.ink("bars--name")
         if not self.bars:
-            rows = wrapped(self.why_none, max(8, width), 9)
-            return [Text(row, self.ink("bars--name"), no_wrap=True, end="") for row in rows]
-        return [row for number in range(len(self.bars)) for row in self._bar_rows(number, width)]
+            return Group(Text(self.why_none, name))
+        rows: list[Text] = []
+        for number, bar in enumerate(self.bars, 1):
+            # The maps of a space with more than two directions name those that they show by number.
+            label = f"{number} " if len(self.bars) > 2 else ""
+            rows += [
+                Text(f"◂ {bar.toward_lowest}", name),
+                Text.assemble((label, name), *self._bar(bar, len(label)), no_wrap=True),
+                Text(f"{bar.toward_highest} ▸", name, justify="right"),
+            ]
+        return Group(*rows)
 
-    def _bar_rows(self, number: int, width: int) -> list[Text]:
-        bar = self.bars[number]
-        low, high = bar.toward_lowest, bar.toward_highest
-        room = width - len(_LOW) - len(_HIGH)
-        if cell_len(low) + _GAP + cell_len(high) <= room:
-            between = fitted(low, room - cell_len(high))
-            return [self._end(f"{_LOW}{between}{high}{_HIGH}"), self._bar(number, width)]
-        inner = max(1, width - len(_LOW))
-        first, *more = wrapped(low, inner, _ROWS)
-        above = [_LOW + first, *(" " * len(_LOW) + row for row in more)]
-        *most, last = (" " * (inner - cell_len(row)) + row for row in wrapped(high, inner, _ROWS))
-        below = [*most, last + _HIGH]
-        return [*map(self._end, above), self._bar(number, width), *map(self._end, below)]
-
-    def _end(self, text: str) -> Text:
-        return Text(text, self.ink("bars--name"), no_wrap=True, end="")
-
-    def _bar(self, number: int, width: int) -> Text:
-        bar = self.bars[number]
+    def _bar(self, bar: Bar, used: int) -> tuple[tuple[str, Style], ...]:
+        # From the middle towards the value, with half a cell's precision.
+        side = max(1, (self.size.width - 2 * used - 1) // 2)
         middle, reach = (bar.highest + bar.lowest) / 2, (bar.highest - bar.lowest) / 2
-        # The maps of a space with more than two directions name those that they show by number.
-        label = f"{number + 1} " if len(self.bars) > 2 else ""
-        left, right = diverging(bar.value - middle, reach, (width - 2 * len(label) - 1) // 2)
-        text = Text(label, self.ink("bars--name"), no_wrap=True, end="")
-        text.append(left, self.ink("bars--bar"))
-        text.append("│", self.ink("bars--middle"))
-        return text.append(right, self.ink("bars--bar"))
+        halves = round(min(abs(bar.value - middle) / reach, 1.0) * side * 2)
+        drawn = "━" * (halves // 2) + "╸" * (halves % 2)
+        line = (self.ink("bars--middle"), self.ink("bars--bar"))
+        if bar.value >= middle:
+            return (" " * side, line[0]), ("│", line[0]), (drawn, line[1])
+        return (drawn[::-1].replace("╸", "╺").rjust(side), line[1]), ("│", line[0])

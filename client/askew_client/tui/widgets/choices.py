@@ -12,13 +12,13 @@ from textual.widget import Widget
 from textual.widgets import Label, Select
 
 _Value = str | Fraction
+_NONE_YET = (("none yet", ""),)
 
 
 def choice(label: str, id: str) -> Horizontal:
     """Return a row of a label and a Select that has nothing to choose yet."""
-    return Horizontal(
-        Label(label), Select[str]((), prompt="none yet", id=id, compact=True), classes="field"
-    )
+    select = Select[_Value](_NONE_YET, allow_blank=False, id=id, compact=True)
+    return Horizontal(Label(label), select, classes="field")
 
 
 def offer(
@@ -39,17 +39,17 @@ def offer(
         options = sorted([*options, chosen], key=float)
     select = screen.query_one(f"#{name}", Select)
     with select.prevent(Select.Changed):
-        select.set_options(
-            (Text((words or {}).get(option, short(option))), option) for option in options
-        )
-        if options:
-            select.value = chosen if chosen in options else options[0]
+        texts = [(Text((words or {}).get(option, short(option))), option) for option in options]
+        select.set_options(texts or _NONE_YET)
+        if chosen in options:
+            select.value = chosen
+        # Its words may be others for the same value.
+        select.mutate_reactive(Select.value)  # type: ignore[misc]  # a reactive, not a value
 
 
-def chosen_name(screen: Widget, name: str) -> str | None:
-    """Return the chosen name, or None where there is none to choose."""
-    value = screen.query_one(f"#{name}", Select).value
-    return value if isinstance(value, str) else None
+def chosen_name(screen: Widget, name: str) -> str:
+    """Return the chosen name, or "" where there is none to choose."""
+    return cast("str", screen.query_one(f"#{name}", Select).value)
 
 
 def chosen_number(screen: Widget, name: str) -> Fraction:

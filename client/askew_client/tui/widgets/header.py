@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.events import Click
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from askew_client.views.problems import Problem, Trouble
 
@@ -139,21 +139,6 @@ def _capital(text: str) -> str:
 
 def _sentence(text: str) -> str:
     return _capital(text) if text.endswith((".", "!", "?")) else f"{_capital(text)}."
-
-
-class StillFooter(Footer):
-    """Textual's, but made anew only where it shows something else: a key, what it does, or whether
-    it does it now. What has the focus changes far more often.
-    """
-
-    _shown: Sequence[object] | None = None
-
-    async def recompose(self) -> None:
-        bindings = self.screen.active_bindings.values()
-        shown = [binding[1:] for binding in bindings if binding.binding.show]
-        if shown != self._shown:
-            self._shown = shown
-            await super().recompose()
 
 
 class ScrollPart(VerticalScroll):

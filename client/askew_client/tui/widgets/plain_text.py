@@ -15,18 +15,6 @@ class Inked(Widget):
         return self.get_component_rich_style(component, partial=True)
 
 
-def wrapped(text: str, width: int, rows: int) -> list[str]:
-    """Wrap text on at most `rows` rows of `width` cells, words whole; what is too long is cut."""
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and cell_len(longer) > width and len(lines) < rows:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return [fitted(line, width).rstrip() for line in lines]
-
-
 def fitted(text: str, width: int) -> str:
     """Pad text to `width` cells, or cut it with an ellipsis, wide characters whole."""
     if width <= 0:

@@ -1,129 +1,66 @@
-"""Results: as they arrive and in their private order, of a catalog and near a place."""
+"""Results in their private order, of a catalog and near a place. Titles are text from outside,
+never markup.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
-from rich.cells import cell_len
+from rich.table import Table
 from rich.text import Text
 from textual.reactive import reactive
 
 from askew.catalog.item import Value
-from askew_client.tui.widgets.plain_text import Inked, fitted, wrapped
+from askew_client.tui.widgets.plain_text import Inked
 from askew_client.views.answers import NearAnswer, Result
 from askew_client.views.place_map import Ink, rank_sign
 
-_PLACE = 5  # cells before a title
-_BEAT = 0.05  # seconds between two arrivals; the ranking takes three more beats
-
 
 class ResultList(Inked):
-    """A line a result, ◇ before what came with the answer. Titles are text from outside, never
-    markup.
-    """
+    """A row a result, ◇ before what came with the answer."""
 
     COMPONENT_CLASSES = {"results--arrived", "results--picked", "results--seen", "results--place"}
 
-    shown: reactive[int] = reactive(0)
+    results: reactive[tuple[Result, ...]] = reactive((), layout=True)
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.results: tuple[Result, ...] = ()
-
-    @property
-    def ranked(self) -> bool:
-        """Return True if everything has arrived and was ranked."""
-        return self.shown > len(self.results)
-
-    def show(self, results: Sequence[Result], *, at_once: bool) -> None:
-        self.results = tuple(results)
-        self.shown = len(self.results) + 1 if at_once else 0
-        self.refresh(layout=True)
-        if not at_once:
-            self.set_timer(_BEAT, self._beat)
-
-    def _beat(self) -> None:
-        self.shown += 1
-        if not self.ranked:
-            pause = _BEAT if self.shown < len(self.results) else 6 * _BEAT
-            self.set_timer(pause, self._beat)
-
-    def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        return sum(len(self._lines(result, width)) for result in self.results)
-
-    def render(self) -> Text:
-        if self.ranked:
-            return Text("\n").join(self._ranked_line(result) for result in self.results)
-        arriving = sorted(self.results, key=lambda result: result.title)
-        ink = self.ink("results--arrived")
-        return Text("\n").join(
-            Text("   ◇ " + fitted(result.title, self.size.width - 5), ink, no_wrap=True)
-            for result in arriving[: self.shown]
-        )
-
-    def _ranked_line(self, result: Result) -> Text:
-        kind = "picked" if result.picked else "seen" if result.seen else "arrived"
-        first, *more = self._lines(result, self.size.width)
-        line = Text(no_wrap=True, end="")
-        came = "◇" if result.came else " "
-        line.append(f"{result.place:>2} {came} ", self.ink("results--place"))
-        line.append(first, self.ink(f"results--{kind}"))
-        for row in more:
-            line.append(f"\n{' ' * _PLACE}{row}", self.ink(f"results--{kind}"))
-        return line
-
-    def _lines(self, result: Result, width: int) -> list[str]:
-        # A title on two rows at most, and its note at the right, below it if need be.
-        note = "◀ your pick" if result.picked else "already rated" if result.seen else ""
-        room = width - _PLACE
-        lines = wrapped(result.title, room, 2)
-        if note and cell_len(lines[-1]) + 2 + len(note) > room:
-            lines.append("")
-        if note:
-            lines[-1] = fitted(lines[-1], room - len(note)) + note
-        return lines
+    def render(self) -> Table:
+        rows = Table.grid(padding=(0, 1, 0, 0), expand=True)
+        rows.add_column(width=4, style=self.ink("results--place"))
+        rows.add_column(ratio=1)
+        for result in self.results:
+            kind = "picked" if result.picked else "seen" if result.seen else "arrived"
+            note = "  ◀ your pick" if result.picked else "  already rated" if result.seen else ""
+            text = Text(f"{result.title}{note}", self.ink(f"results--{kind}"))
+            rows.add_row(f"{result.place:>2} {'◇' if result.came else ''}", text)
+        return rows
 
 
-_SIGN = 3  # cells before a title
-_FAR = 10  # cells of a distance
 FAILS = "not what you filter for"
 
 
 class NearList(Inked):
-    """Two rows a result: its title and how far it is, and what is known of it. Never markup."""
+    """A row a result: its title, how far it is, and what is known of it."""
 
     COMPONENT_CLASSES = {"near--picked", "near--result", "near--failing", "near--detail"}
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.answer: NearAnswer | None = None
+    answer: reactive[NearAnswer | None] = reactive(None, layout=True)
 
-    def show(self, answer: NearAnswer | None) -> None:
-        self.answer = answer
-        self.refresh(layout=True)
-
-    def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        return len(list(self._rows(width)))
-
-    def render(self) -> Text:
-        return Text("\n").join(self._rows(self.size.width))
-
-    def _rows(self, width: int) -> Iterator[Text]:
+    def render(self) -> Table:
+        rows = Table.grid(padding=(0, 1, 0, 0), expand=True)
+        rows.add_column(width=1)
+        rows.add_column(ratio=1)
         if self.answer is None:
-            return
+            return rows
         for result in self.answer.results:
-            sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
-            far = f"{distance(result.distance)} {self.answer.unit}".rjust(_FAR)
-            title = fitted(result.title, width - _SIGN - _FAR)
             kind = "picked" if result.picked else "result" if result.passes else "failing"
-            ink = self.ink(f"near--{kind}")
-            yield Text(f" {sign} {title}{far}", ink, no_wrap=True, end="")
+            sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
             details = known(result.values, self.answer.units)
-            if not result.passes:
-                details = f"{FAILS} · {details}".removesuffix(" · ")
-            if details:
-                text = fitted(details, width - _SIGN)
-                yield Text(f"   {text}", self.ink("near--detail"), no_wrap=True, end="")
+            ink, detail = self.ink(f"near--{kind}"), self.ink("near--detail")
+            far = f", {distance(result.distance)} {self.answer.unit}"
+            said = details if result.passes else f"{FAILS} · {details}".removesuffix(" · ")
+            text = Text.assemble((result.title, ink), (far, ink), (said and f"\n{said}", detail))
+            rows.add_row(Text(sign, ink), text)
+        return rows
 
 
 def distance(value: float) -> str:

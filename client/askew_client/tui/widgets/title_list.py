@@ -1,22 +1,19 @@
-"""Titles with stars, drawn line by line and rated by key or mouse, and the line to search them."""
+"""Titles with stars, drawn line by line and rated by key or mouse."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from rich.segment import Segment
 from rich.style import Style
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding
-from textual.events import Click, Key
+from textual.events import Click
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import Reactive, reactive
+from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import Input
 
 from askew_client.tui.widgets.plain_text import fitted
 from askew_client.views.answers import Match, Rated
@@ -54,30 +51,6 @@ class Stars:
         if self.lowest >= 0 and self.highest >= STARS * self.lowest:
             return 0.0
         return self.lowest - (self.highest - self.lowest) / (STARS - 1)
-
-
-class SearchField(Input):
-    """Text is a search; the same keys with Alt do what they do elsewhere."""
-
-    # As it was, but for the layout: the field is as wide whatever is typed, and a layout of the
-    # whole screen draws everything twice, which is a fifth of a key press.
-    virtual_size = Reactive(Size(0, 0))
-
-    def on_key(self, event: Key) -> None:
-        """Ignore Alt with a letter: a terminal sends the letter along, which Textual would type."""
-        if event.key.startswith("alt+"):
-            event.prevent_default()
-
-
-def read_alt_and_digits() -> None:
-    """Read Alt and a digit as a key from now on.
-
-    Textual reads them as the sign that a Mac's Option key types with the digit, which nobody could
-    tell from the sign itself, such as the £ of a British keyboard.
-    """
-    table = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
-    for digit in "12345":
-        table.pop(f"\x1b{digit}", None)
 
 
 _EDGE = 2  # blank cells on either side of the stars
