@@ -99,15 +99,6 @@ def test_any_events_are_counted_as_the_definition_says(
     assert count(events, max_items) == dict(reference_counts(events, max_items))
 
 
-@pytest.mark.slow
-@shared
-@given(events=logs, again=st.integers(2, 3), max_items=st.integers(1, 4))
-def test_a_repeated_event_counts_once(
-    count: Count, events: list[Pair], again: int, max_items: int
-) -> None:
-    assert count(events * again, max_items) == count(events, max_items)
-
-
 def test_the_choice_is_spread_evenly_over_items(count: Count) -> None:
     """4,000 units with the same 8 items, 2 counted each: every item 1,000 times, but for chance.
 
@@ -167,11 +158,6 @@ def test_an_engines_own_hash_is_noticed(count: Count, monkeypatch: pytest.Monkey
 
 
 class TestTheTask:
-    def test_it_prints_its_public_fields(self) -> None:
-        asked = CountingTask(events="log.parquet", max_items_per_unit=10, limit=21)
-        assert "log.parquet" in repr(asked)
-        assert "max_items_per_unit=10" in repr(asked)
-
     def test_counts_print_without_what_they_hold(self, tmp_path: Path) -> None:
         source = tmp_path / "events.csv"
         source.write_text("unit,item\nsomebody,hidden\n")

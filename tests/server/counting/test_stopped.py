@@ -12,7 +12,6 @@ from threading import Event, Thread
 
 import duckdb
 import pytest
-from server.counting.release_contract import BUDGET
 from server.ledger.scenes import ENVIRONMENT
 
 from askew.errors import DataError
@@ -94,7 +93,8 @@ def test_a_release_that_is_stopped_leaves_no_copy_and_says_that_its_charge_stays
         owner.execute(f"CREATE VIEW events AS SELECT *, 'a' AS item FROM ({ENDLESS}) AS t(unit)")
     asked = ["--engine", "duckdb:log.duckdb", "--events", "events", "--catalog", "films.csv"]
     asked += ["--as-of", "now", "--epsilon", "1", "-k", "1"]
-    run(tmp_path, ["-m", "askew_server", *BUDGET])
+    budget = ["--dataset", "plays", "--epsilon", "40", "--delta", "1/100"]
+    run(tmp_path, ["-m", "askew_server", "ledger", "open", *budget])
     done = run(tmp_path, ["-c", STOPPED, str(number), "release", *asked])
     assert (done.returncode, [*(tmp_path / "copies").iterdir()]) == (code, []), done.stderr
     assert done.stderr.splitlines()[-1].startswith("stopped; a charge that was made stays spent")

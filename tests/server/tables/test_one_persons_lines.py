@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,7 +15,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
 
 from askew.errors import DataError
 from askew.mechanisms.covariance import UNIT
@@ -121,15 +119,6 @@ def test_a_field_that_a_csv_writer_wrote_is_one_field(tmp_path: Path, field: str
     assert others_in(path) == OTHERS
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(values=st.lists(st.text(max_size=5) | st.none(), max_size=4))
-def test_parquet_holds_each_value_by_itself(tmp_path: Path, values: list[str | None]) -> None:
-    rows = [*OTHERS, *[("m", value, "5") for value in values]]
-    columns = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
-    parquet.write_table(pa.table(columns), tmp_path / "log.parquet")
-    assert others_in(tmp_path / "log.parquet") == OTHERS
-
-
 def counted(path: Path) -> tuple[dict[str, int], int] | None:
     """The counts of a log, and the trace of G; None where it is refused before a charge."""
     task = CountingTask(events=str(path), unit_column="user", max_items_per_unit=1, limit=40)
@@ -191,16 +180,3 @@ def test_counts_and_likes_move_by_at_most_what_is_said(
         }
         assert sum(moved.values()) <= 1
         assert 0 <= with_it[1] - without[1] <= UNIT
-
-
-def test_every_cut_of_a_line_is_judged_by_itself(tmp_path: Path) -> None:
-    """Every line of up to six of these characters, each between two rows of others."""
-    kept = 0
-    for size in range(1, 5):
-        for characters in itertools.product('x,"\r', repeat=size):
-            line = "".join(characters).encode()
-            path = written(tmp_path, "log.csv", FORMATS["log.csv"](OTHERS, [b"m," + line]))
-            rows = others_in(path)
-            assert rows in (OTHERS, None)
-            kept += rows is not None
-    assert kept > 150

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,30 +35,16 @@ def items_of(model: ItemModel) -> list[list[Any]]:
     return [[key, item.title, item.year, list(item.genres)] for key, item in pairs]
 
 
-def forge_items(directory: Path, text: str) -> None:
-    """Put any text in place of the items, under a digest that fits."""
-    (directory / "items.json").write_text(text)
-    fields: Fields = json.loads((directory / "manifest.json").read_bytes())
-    fields["files"]["items.json"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    del fields["sha256"]
-    fields["sha256"] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-    (directory / "manifest.json").write_text(json.dumps(fields))
-
-
-def test_a_forgery_that_changes_nothing_is_the_model(
-    directory: Path, model: ItemModel, forge: Callable[..., None]
-) -> None:
-    """Or every refusal below could be the fault of the forger."""
-    forge(directory, arrays=arrays_of(model), items=items_of(model))
-    loaded = artifact.load(directory)
-    assert (model.card, model.catalog.version) == (loaded.card, loaded.catalog.version)
-
-
 def test_a_forgery_that_is_a_proper_model_is_loaded(
     directory: Path, model: ItemModel, forge: Callable[..., None]
 ) -> None:
-    """Digests find damage. They are no signature, and the documentation says so."""
+    """Digests find damage. They are no signature, and the documentation says so. And where the
+    forger changes nothing, it is the model: no refusal below is the forger's fault.
+    """
     items = items_of(model)
+    forge(directory, arrays=arrays_of(model), items=items)
+    loaded = artifact.load(directory)
+    assert (model.card, model.catalog.version) == (loaded.card, loaded.catalog.version)
     items[0][1] = "Another title"
     forge(directory, items=items, card=lambda card: setattr(card.space, "unit", 2.5))
     loaded = artifact.load(directory)
@@ -154,7 +137,10 @@ def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
     return change
 
 
-FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
+FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays | bytes]] = {
+    "a pickle": lambda _: (
+        b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93."
+    ),
     **{
         f"{value:g} in {name}": with_number(name, value)
         for name in ("vectors", "boosts")
@@ -164,7 +150,6 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
     "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
     "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
     "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
-    "no vectors at all": changed(vectors=np.zeros((0, 2), np.float32)),
     "vectors left out": changed(vectors=None),
     "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
     "an array of another name": changed(more=np.zeros(1, np.float32)),
@@ -172,7 +157,6 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
     "vectors that codes cannot say": changed(vectors=np.full((24, 4), 0.013, np.float32)),
     "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
     "an item beyond the catalog": changed(shared_slate=np.array([24])),
-    "a negative item": changed(shared_slate=np.array([-1])),
     "a shared slate of fractions": changed(shared_slate=np.array([1.5, 2.5])),
 }
 
@@ -181,7 +165,7 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays]] = {
 def test_forged_arrays_are_refused(
     directory: Path,
     model: ItemModel,
-    change: Callable[[Arrays], Arrays],
+    change: Callable[[Arrays], Arrays | bytes],
     forge: Callable[..., None],
     refusal: Callable[[Path], str],
 ) -> None:
@@ -196,51 +180,17 @@ def test_shapes_that_differ_from_the_manifest_are_refused(
     assert "does not have the shapes that its manifest names" in refusal(directory)
 
 
-def tensors(header: object, data: bytes = b"") -> bytes:
-    """A safetensors file: the length of its header, the header, and the data."""
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
-def tensor(kind: str, shape: list[int], start: int, end: int) -> Fields:
-    return {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
-
-
-HOSTILE_FILES = {
-    "half a length": bytes(4),
-    "overlapping arrays": tensors(
-        {"vectors": tensor("F32", [2], 0, 8), "shared_slate": tensor("F32", [2], 4, 12)},
-        bytes(12),
-    ),
-    "a pickle": b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93.",
-}
-
-
-@pytest.mark.parametrize("data", HOSTILE_FILES.values(), ids=HOSTILE_FILES)
-def test_a_hostile_file_of_arrays_is_refused(
-    directory: Path, data: bytes, forge: Callable[..., None], refusal: Callable[[Path], str]
-) -> None:
-    """With a digest that fits, so that only the reading of the file itself can refuse it."""
-    forge(directory, arrays=data)
-    assert refusal(directory)
-
-
 # -- the items -------------------------------------------------------------------------------------
 
 FORGED_ITEMS: dict[str, object] = {
-    "a title that is a number": ["key 0", 5, 1999, []],
     "a title too long": ["key 0", "x" * 501, 1999, []],
     "a title with an escape sequence": ["key 0", "\x1b[2J", 1999, []],
     "a title with half a character": ["key 0", SURROGATE, 1999, []],
     "a year that is text": ["key 0", "Alien", "1979", []],
-    "a year that is a fraction": ["key 0", "Alien", 1979.5, []],
     "a year of zero": ["key 0", "Alien", 0, []],
     "a year beyond 32 bits": ["key 0", "Alien", 2**32, []],
-    "genres that are one text": ["key 0", "Alien", 1979, "Horror"],
     "a genre with an escape sequence": ["key 0", "Alien", 1979, ["\x1b[2J"]],
-    "a field too few": ["key 0", "Alien", 1979],
     "a field too many": ["key 0", "Alien", 1979, [], 5],
-    "a key that is a number": [5, "Alien", 1979, []],
     "a key that another item has": ["key 1", "Alien", 1979, []],
 }
 
@@ -258,9 +208,9 @@ def test_a_forged_item_is_refused(
     assert refusal(directory)
 
 
-@pytest.mark.parametrize("text", ["", "null", "{}", "[]", "[[]]", "[" * 100_000, "[[" + "9" * 5000])
+@pytest.mark.parametrize("items", ["", {}, [], [[]]])
 def test_forged_items_of_another_structure_are_refused(
-    directory: Path, text: str, refusal: Callable[[Path], str]
+    directory: Path, items: object, forge: Callable[..., None], refusal: Callable[[Path], str]
 ) -> None:
-    forge_items(directory, text)
+    forge(directory, items=items)
     assert refusal(directory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -39,11 +38,6 @@ def files(model: ItemModel, directory: Path) -> dict[str, bytes]:
 def test_the_same_matrix_makes_the_same_bytes(tmp_path: Path) -> None:
     again = private_model(noisy().copy(), KEYS, dict(ROWS), PARAMETERS)
     assert files(made(), tmp_path / "one") == files(again, tmp_path / "two")
-
-
-def test_another_draw_of_the_noise_makes_other_people() -> None:
-    one, two = (simulated_table(noisy(name), KEYS, PARAMETERS) for name in ("one", "two"))
-    assert not np.array_equal(one.item, two.item)
 
 
 @pytest.mark.slow
@@ -96,9 +90,3 @@ def test_a_popularity_list_costs_nothing_more() -> None:
 def test_a_matrix_of_other_items_is_refused(matrix: np.ndarray) -> None:
     with pytest.raises(ParameterError, match="noisy"):
         private_model(matrix, KEYS, ROWS, PARAMETERS)
-
-
-def test_the_seed_is_public_and_decides_who_is_simulated() -> None:
-    other = replace(PARAMETERS, training=replace(PARAMETERS.training, seed=1))
-    one, two = (simulated_table(noisy(), KEYS, each) for each in (PARAMETERS, other))
-    assert len(one) != len(two) or not np.array_equal(one.item, two.item)

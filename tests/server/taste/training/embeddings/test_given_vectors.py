@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from askew.errors import DataError
-from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.training import given_vectors
 from askew_server.taste.training.given_vectors import (
-    as_ratings,
     for_devices,
     match_items,
 )
@@ -47,12 +45,6 @@ def test_a_vector_without_a_row_is_refused_by_name() -> None:
         match_items(Vectors(NUMBERS, keys), ROWS)
 
 
-def test_a_key_that_would_steer_a_terminal_is_not_shown() -> None:
-    with pytest.raises(DataError) as refusal:
-        match_items(Vectors(NUMBERS[:1], ("\x1b[2J",)), ROWS)
-    assert "\x1b" not in str(refusal.value)
-
-
 @pytest.mark.parametrize(("count", "rejected"), [(3, 0), (4, 1), (3, 1)])
 def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected: int) -> None:
     with pytest.raises(DataError, match="give the vectors `keys`"):
@@ -64,13 +56,6 @@ def test_users_of_another_geometry_are_refused() -> None:
     assert len(given_vectors.simulate_likes_of_users(np.ones((9, 2)), NUMBERS, rng))
     with pytest.raises(DataError, match="user vectors have 3 numbers, item vectors 2"):
         given_vectors.simulate_likes_of_users(np.ones((9, 3)), NUMBERS, rng)
-
-
-def test_a_like_is_the_highest_rating() -> None:
-    items = match_items(Vectors(NUMBERS), ROWS)
-    table = as_ratings(np.array([[0, 2], [1, 3]]), items.keys, RatingScale(0, 10, 8))
-    assert table.rating.tolist() == [10, 10]
-    assert (table.n_people, table.item_keys) == (2, items.keys)
 
 
 RNG = np.random.default_rng(16)
@@ -128,21 +113,6 @@ def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150()
     assert 20 <= lengths.min() < 25
     assert 140 < lengths.max() <= 150
     assert abs(np.log(lengths).mean() - np.log([20, 151]).mean()) < 0.1
-
-
-def test_a_history_has_at_most_half_of_a_small_catalog() -> None:
-    likes = given_vectors.simulate_likes_of_users(
-        USERS, SIMULATED_FROM[:10], np.random.default_rng(0)
-    )
-    assert np.bincount(likes[:, 0]).tolist() == [5] * len(USERS)
-
-
-@pytest.mark.parametrize("length", [2.0**-500, 2.0**500])
-def test_units_do_not_matter(length: float) -> None:
-    """Powers of two, so that not a bit is rounded."""
-    rng = np.random.default_rng(0)
-    likes = given_vectors.simulate_likes_of_users(length * USERS, length * SIMULATED_FROM, rng)
-    np.testing.assert_array_equal(likes, of_users())
 
 
 def test_more_users_than_are_needed_are_sampled() -> None:

@@ -138,24 +138,6 @@ def test_user_vectors_make_the_space_of_people_like_them() -> None:
     assert np.mean(shown[0]) > np.mean(shown[1]) + np.std([*scores.values()])
 
 
-@pytest.mark.parametrize(
-    ("more", "reason"),
-    [
-        (["--scale", "5", "1"], "--scale"),
-        (["--like-from", "9"], "--like-from"),
-    ],
-)
-def test_an_option_that_cannot_be_is_refused_in_one_line(
-    more: list[str], reason: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    vectors, items = write(tmp_path)
-    out = tmp_path / "m"
-    assert run("import", vectors, "--items", items, "--out", out, *more) == 2
-    error = capsys.readouterr().err
-    assert reason in error.splitlines()[-1]
-    assert not out.exists()
-
-
 def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal(
     tmp_path: Path, run: Run
 ) -> None:
