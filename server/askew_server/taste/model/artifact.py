@@ -3,7 +3,7 @@
     manifest.json       schema version, training parameters, figures, SHA-256 of each file
     card.binpb          the card: the very bytes that devices get
     arrays.safetensors  the catalog's vectors (n_items, D), boosts and shared slate
-    items.json          [[key, title, year, [genres]], ...]
+    items.json          [[key, title, year, [genres]], ...], one item a line
     noisy.bin           of a private model, the noisy matrix that it is made of; no server reads it
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
@@ -13,10 +13,9 @@ somebody who can write the directory, keep the manifest's own digest elsewhere.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, overload
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -59,84 +58,36 @@ class TasteManifest(SignedManifest, frozen=True, kw_only=True):
     figures: Figures
 
 
-class StoredKeys(Sequence[str]):
-    """Keys in order of item id, end to end in memory. distinct: True if no two are the same."""
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        text, ends, hashes = bytearray(), array("q", [0]), array("q")
-        for key in keys:
-            text += key.encode()
-            ends.append(len(text))
-            hashes.append(hash(key))
-        self._text, self._ends = bytes(text), ends
-        ascending = np.frombuffer(hashes, dtype=np.int64)
-        ascending.sort()  # in place: a set of all keys is larger than they are
-        differ = bool((ascending[1:] != ascending[:-1]).all())
-        self.distinct = differ or len(set(self)) == len(self)
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, at: int | slice) -> str | tuple[str, ...]:
-        if isinstance(at, slice):
-            return tuple([self[place] for place in range(*at.indices(len(self)))])
-        place = range(len(self))[at]
-        return self._text[self._ends[place] : self._ends[place + 1]].decode()
-
-
 Year = Annotated[int, Meta(ge=1, le=9999)]
-_BETWEEN = b"],\n["  # rows, and nothing else: no text has a line break as it is
-_Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
+_Row = tuple[str, str, Year | None, tuple[str, ...]]
+_BETWEEN = b",\n"  # rows, and nothing else: JSON has no line break within a text
 
 
 def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
     """Return the file of keys, titles, years and genres, in order of item id, one item a line."""
     rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
-    return b"[" + b",\n".join(map(msgspec.json.encode, rows)) + b"]"
+    return b"[" + _BETWEEN.join(map(msgspec.json.encode, rows)) + b"]"
 
 
-def decode_items(pieces: Iterable[bytes]) -> tuple[StoredKeys, tuple[Item, ...]]:
-    """Decode the keys and the items of a catalog, from its file in pieces: all of it is half as
-    large as what is made of it. Raises ArtifactError for anything else.
+def decode_items(data: bytes) -> tuple[tuple[str, ...], tuple[Item, ...]]:
+    """Return the keys and the items of a catalog, from its file. Raises ArtifactError for anything
+    else, and where two items have the same key.
     """
-    items: list[Item] = []
-    years: dict[int | None, int | None] = {}  # one object for all items of a year, or of the same
-    genres: dict[tuple[str, ...], tuple[str, ...]] = {}  # genres: there are few of either
-
-    def read() -> Iterator[str]:
-        for part in _parts_of(pieces):
-            for key, title, year, kinds in msgspec.json.decode(part, type=_Items):
-                kept = years.setdefault(year, year), genres.setdefault(kinds, kinds)
-                items.append(Item(title, *kept))
-                yield key
-
+    if not (data.startswith(b"[") and data.endswith(b"]")):
+        raise ArtifactError("the items cannot be read: they are no list")
+    decode = msgspec.json.Decoder(_Row).decode
+    keys, items = [], []
+    genres: dict[tuple[str, ...], tuple[str, ...]] = {}  # one object for all items of the same
     try:
-        keys = StoredKeys(read())
+        for line in data[1:-1].split(_BETWEEN):  # all rows at once would take far more memory
+            key, title, year, own = decode(line)
+            keys.append(key)
+            items.append(Item(title, year, genres.setdefault(own, own)))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the items cannot be read: {error}") from None
-    if not keys.distinct:
+    if len(set(keys)) < len(keys):
         raise ArtifactError("two items have the same key")
-    return keys, tuple(items)
-
-
-def _parts_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut a list of rows into shorter lists, for all rows at once are far larger than what is made
-    of them. Where it has no lines, it stays whole.
-    """
-    rest, opening = bytearray(), b""
-    for piece in pieces:
-        seen = max(len(rest) - len(_BETWEEN) + 1, 0)
-        rest += piece
-        end = rest.rfind(_BETWEEN, seen)
-        if end >= 0:
-            yield opening + rest[: end + 1] + b"]"
-            del rest[: end + 3]
-            opening = b"["
-    yield opening + rest
+    return tuple(keys), tuple(items)
 
 
 _ARRAYS, _ITEMS = "arrays.safetensors", "items.json"
@@ -195,8 +146,9 @@ def load(directory: Path) -> ItemModel:
         arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
         del data  # as large as the arrays
         check_shapes(_ARRAYS, arrays, fields.shapes)
-        pieces = folder.pieces_named(directory, _ITEMS, files, _LIMITS[_ITEMS])
-        keys, items = decode_items(pieces)
+        data = folder.read_named(directory, _ITEMS, files, _LIMITS[_ITEMS])
+        keys, items = decode_items(data)
+        del data
         slate = tuple(arrays["shared_slate"].tolist())
         neighbors = _neighbors_of(arrays)
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate, neighbors)

@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -175,7 +175,6 @@ def check_shapes(name: str, arrays: Arrays, shapes: Mapping[str, list[int]]) -> 
 
 
 MANIFEST_LIMIT, CARD_LIMIT = 1 << 20, 1 << 24  # bytes
-_PIECE = 1 << 20
 
 
 def save(
@@ -196,7 +195,7 @@ def save(
                 write_durably(inside / name, data)
             for name, file in (copies or {}).items():
                 with file.open("rb") as source, (inside / name).open("wb") as target:
-                    shutil.copyfileobj(source, target, _PIECE)
+                    shutil.copyfileobj(source, target)
                     target.flush()
                     os.fsync(target.fileno())
             inside.rename(directory)
@@ -229,26 +228,6 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
         if describe(data) == named:
             return data
     raise ArtifactError(f"{path} is not the file that its manifest names")
-
-
-def pieces_named(
-    directory: Path, name: str, files: Mapping[str, FileFields], limit: int
-) -> Iterator[bytes]:
-    """Read the same piece by piece. The digest is compared at the end: whoever uses the pieces
-    before has to come there. Raises ArtifactError.
-    """
-    path, named, digest, size = directory / name, files.get(name), hashlib.sha256(), 0
-    if named is not None and named.bytes == size_of(path, limit):
-        try:
-            with path.open("rb") as file:
-                while piece := file.read(_PIECE):
-                    digest.update(piece)
-                    size += len(piece)
-                    yield piece
-        except OSError as error:
-            raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
-    if FileFields(size, digest.hexdigest()) != named:
-        raise ArtifactError(f"{path} is not the file that its manifest names")
 
 
 def read(path: Path, limit: int) -> bytes:

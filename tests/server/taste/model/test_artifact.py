@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askew.catalog.item import Item
 from askew.errors import ArtifactError
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
@@ -199,19 +197,6 @@ def test_a_manifest_that_is_none_is_refused(
 ) -> None:
     (directory / "manifest.json").write_bytes(data)
     assert "manifest" in refusal(directory)
-
-
-@pytest.mark.parametrize("part", [1, 60, 1 << 20])
-def test_items_that_are_read_in_parts_are_the_items(part: int) -> None:
-    """Of whatever length the parts are, and where a title looks like the end of a line."""
-    titles = ['"],', "[", "],\\n[", "Ünï", "a"]
-    items = tuple(Item(t, 1950 + i, ("x",) * (i % 3)) for i, t in enumerate(titles * 9))
-    keys = tuple(f"key {i}" for i in range(len(items)))
-    data = artifact.encode_items(keys, items)
-    for text in (data, json.dumps(json.loads(data), indent=1).encode()):
-        pieces = [text[start : start + part] for start in range(0, len(text), part)]
-        found, read = artifact.decode_items(pieces)
-        assert (tuple(found), read) == (keys, items)
 
 
 def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(

@@ -208,7 +208,7 @@ def test_a_forged_item_is_refused(
     assert refusal(directory)
 
 
-@pytest.mark.parametrize("items", ["", {}, [], [[]]])
+@pytest.mark.parametrize("items", ["{}", [], [[]]])
 def test_forged_items_of_another_structure_are_refused(
     directory: Path, items: object, forge: Callable[..., None], refusal: Callable[[Path], str]
 ) -> None:
