@@ -5,7 +5,10 @@ else. So one unit more or less changes at most Delta counts by one each, for eve
 sensitivities need no secrecy. The key is secret, and new for every count, so that nobody who can
 write events chooses which ones stay.
 
-A catalog makes its items public, so it cannot be the event log: those items are people's.
+A catalog makes its items public, so it cannot be the event log: those items are people's. Its items
+match events that are written in the same bytes, and no others: "65.0" is not 65. Who does not know
+it pays for noise. Whether an item has events is private; whether it can have any is not: the type
+of the log's column and the catalog say it.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import glob
 import hmac
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +26,6 @@ from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
 from askew_server.counting.dialects import DIALECTS
 from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
-from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
 
 # Two columns that are called so, beside "id", make a header of a first line beyond doubt.
@@ -116,6 +118,49 @@ def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
     type_name = engine.columns(engine.table(task.events))[task.item_column]
     items = {str(item): n for item, n in _catalog_items(engine, task, task.catalog).items() if item}
     return remarks(task, items, type_name, engine.dialect)
+
+
+def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect: str) -> list[str]:
+    """Return a sentence for each kind of item that may not match, with how many there are.
+
+    items: of the catalog, with how often each stands there. type_name: of the log's item column.
+    Raises DataError where no item can match.
+    """
+    catalog = task.catalog or "the catalog"
+    words, sentences = DIALECTS[dialect], []
+    if not words.has_text(type_name):
+        is_written = _is_uuid if type_name.lower() == "uuid" else _is_integer
+        others = [item for item in items if not is_written(item)]
+        kind = f"{task.events} has column {task.item_column!r} of the type {type_name}, in which"
+        if len(others) == len(items):
+            raise DataError(
+                f"{kind} no item of {catalog} can be, such as {others[0][:40]!r}: every count would"
+                " be zero. Write the catalog's items as the log's column has them"
+            )
+        if others:
+            sentences.append(
+                f"{kind} {len(others)} of {len(items)} items of {catalog} cannot be, such as"
+                f" {others[0][:40]!r}: nobody can have chosen them."
+            )
+    if padded := [item for item in items if item != item.strip()]:
+        sentences.append(
+            f"{len(padded)} items of {catalog} begin or end with a space or a return, such as"
+            f" {padded[0][:40]!r}; they match only events that are written so."
+        )
+    if twice := [item for item, rows in items.items() if rows > 1]:
+        sentences.append(
+            f"{len(twice)} items of {catalog} stand there more than once, such as"
+            f" {twice[0][:40]!r}; each is one item."
+        )
+    return sentences
+
+
+def _is_integer(item: str) -> bool:
+    return re.fullmatch("0|-?[1-9][0-9]*", item) is not None
+
+
+def _is_uuid(item: str) -> bool:
+    return re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", item) is not None
 
 
 def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str | None, int]:

@@ -23,10 +23,9 @@ from scipy.sparse import csr_array
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT, Matrix
 from askew_server.counting import statements
-from askew_server.counting.bounding import bounding_secret, event_names
+from askew_server.counting.bounding import bounding_secret, event_names, remarks
 from askew_server.counting.contract import KEY_BYTES, Engine, LikesTask
 from askew_server.counting.dialects import DIALECTS
-from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
 
 COLUMNS = (("user", "item", "rating"), ("userId", "movieId", "rating"))
