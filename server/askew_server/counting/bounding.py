@@ -164,14 +164,18 @@ def _is_uuid(item: str) -> bool:
 
 
 def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str | None, int]:
-    """Return the items in the order of their bytes, with the rows of each; None is no item."""
+    """Return how many rows each item of the catalog has, in the order of the items' bytes. Rows
+    without an item are counted under None.
+    """
     names = _catalog_names(engine, task, catalog)
     rows = engine.execute(carried(statements.CATALOG_ITEMS, names, engine.dialect))
     return {None if item is None else str(item): int(str(n)) for item, n in rows}
 
 
 def bounding_secret(key: bytes) -> str:
-    """Return what an engine is given, and may log, in place of the key that we keep."""
+    """Return 32 hexadecimal digits of an HMAC of the key. An engine gets them, and may log them, in
+    place of the key.
+    """
     return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
 
 
@@ -179,29 +183,37 @@ def _names(engine: Engine, task: CountingTask) -> Names:
     events = event_names(engine, task)
     if task.catalog is None:
         return events
-    its = _catalog_names(engine, task, task.catalog)
+    catalog = _catalog_names(engine, task, task.catalog)
     return Names(
-        {**events.tables, **its.tables}, {**events.columns, **its.columns}, events.texts | its.texts
+        {**events.tables, **catalog.tables},
+        {**events.columns, **catalog.columns},
+        events.texts | catalog.texts,
     )
 
 
 def event_names(engine: Engine, task: EventSource) -> Names:
-    """Return the table of events, its columns of units and items. Raises DataError."""
+    """Return what stands for the table of events and its columns of units and items, and which of
+    the two hold text. Raises DataError for a column that is not there or holds no ids.
+    """
     table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
-    return Names({"events_table": table}, columns, _texts(engine, task.events, table, columns))
+    return Names(
+        {"events_table": table}, columns, _text_columns(engine, task.events, table, columns)
+    )
 
 
 def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
     table = engine.table(catalog, public=True)
     wanted = {"catalog_item_column": task.item_column}
-    return Names({"catalog_table": table}, wanted, _texts(engine, catalog, table, wanted))
+    return Names({"catalog_table": table}, wanted, _text_columns(engine, catalog, table, wanted))
 
 
-def _texts(
+def _text_columns(
     engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
 ) -> frozenset[str]:
-    """Return those of the wanted columns that hold text; refuses the ones that hold no ids."""
+    """Return the stand-ins of those columns that hold text. Raises DataError for one that holds no
+    ids. wanted: columns by their stand-ins.
+    """
     types, dialect = engine.columns(table), DIALECTS[engine.dialect]
     for column in wanted.values():
         if column not in types:
@@ -217,7 +229,7 @@ def _texts(
 
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
-    """Name the columns that are there, unless they may be somebody's event."""
+    # The columns that are there are named, unless they may be somebody's event.
     words = [re.sub("[^a-z]", "", name.lower()).removesuffix("id") for name in columns]
     is_header = bool(set(columns) & set(wanted)) or sum(word in _USUAL for word in words) >= 2
     if is_text_file(source) and not is_header:

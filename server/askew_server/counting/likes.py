@@ -81,7 +81,9 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
-    """Return G of people, each the places of their likes in text, each place once."""
+    """Return G (items, items). people: for each person the places of their likes, in text with
+    spaces between, each place once.
+    """
     likes = _numbers(" ".join(people))
     lengths = np.array([text.count(" ") + 1 for text in people], np.int64)
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -114,14 +116,12 @@ def _listed(task: LikesTask) -> str:
 
 
 def _names(engine: Engine, task: LikesTask) -> Names:
-    """Refuse columns that hold no ids, and ratings that are no numbers: only of a text file,
-    where every column is text, they are read as numbers where they are.
-    """
     names = event_names(engine, task)
     types = engine.columns(names.tables["events_table"])
     column = task.rating_column
     if column not in types:
         raise DataError(f"{task.events}: there is no column {column!r}")
+    # Of a text file, where every column is text, ratings are read as numbers where they are.
     dialect = DIALECTS[engine.dialect]
     if not dialect.has_ratings(types[column]):
         typed = f"column {column!r} has the type {types[column]}"

@@ -158,6 +158,11 @@ def test_a_file_of_which_many_rows_are_bad_is_refused(tmp_path: Path) -> None:
         read_ratings(written(tmp_path / "plays.tsv", plays))
 
 
+def test_ratings_up_to_the_limit_are_kept(tmp_path: Path) -> None:
+    table, _ = read_ratings(written(tmp_path / "r.csv", f"{HEADER}a,b,1e3\na,c,-1000\na,d,0\n"))
+    assert table.rating.tolist() == [1000.0, -1000.0, 0.0]
+
+
 @pytest.mark.parametrize(("rating", "counts"), [("1001", None), ("-1001", None), ("-1", 1.0)])
 def test_another_scale_is_refused_with_its_line(
     tmp_path: Path, rating: str, counts: float | None

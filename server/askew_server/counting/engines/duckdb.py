@@ -94,7 +94,7 @@ class DuckDBEngine:
         that the last one read may be gone.
         """
         if not is_file(name):
-            return self._known(name)
+            return self._existing_table(name)
         if public:
             self._public.add(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
@@ -172,7 +172,7 @@ class DuckDBEngine:
             self._forget(name)
         self._folder.close()
 
-    def _known(self, name: str) -> tuple[str, ...]:
+    def _existing_table(self, name: str) -> tuple[str, ...]:
         """Return the identifiers of a table that is there. Others DuckDB takes for names of files,
         whose separators and types it guesses from their first rows.
         """
@@ -319,5 +319,5 @@ class _Copy:
         self.close()
 
     def close(self) -> None:
-        """Stop what is asked, by whatever thread, and close the connection."""
+        """Close the file, which removes it."""
         self._file.close()

@@ -25,7 +25,6 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.catalog.neighbors import Neighbors
 from askew.errors import ArtifactError, WireError
-from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.wire.tastes import card_from_bytes, card_to_bytes
 from askew_server.taste.model import directory as folder
@@ -116,11 +115,19 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
-    arrays, copies = _arrays_of(model), beside or {}
+    catalog, copies = model.catalog, beside or {}
+    arrays: Arrays = {
+        "vectors": catalog.vectors,
+        "boosts": catalog.boosts,
+        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
+    }
+    if (neighbors := catalog.neighbors) is not None:
+        values = (neighbors.items, neighbors.codes, np.array([neighbors.step]))
+        arrays |= dict(zip(_NEIGHBOR_KINDS, values, strict=True))
     files = {
         CARD: card_to_bytes(model.card),
         _ARRAYS: encode_arrays(arrays),
-        _ITEMS: encode_items(model.keys, model.catalog.items),
+        _ITEMS: encode_items(model.keys, catalog.items),
     }
     files[MANIFEST] = TasteManifest(
         kind="tastes",
@@ -136,7 +143,9 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
 
 
 def load(directory: Path) -> ItemModel:
-    """Read a model back, with every check. Raises ArtifactError with the reason."""
+    """Return the model of a directory. Raises ArtifactError, which says why, for one that is
+    missing, damaged, or of a model that devices would not accept.
+    """
     fields = decode_manifest(folder.read(directory / MANIFEST, _LIMITS[MANIFEST]), TasteManifest)
     files = fields.files
     try:
@@ -146,46 +155,20 @@ def load(directory: Path) -> ItemModel:
         arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
         del data  # as large as the arrays
         check_shapes(_ARRAYS, arrays, fields.shapes)
-        data = folder.read_named(directory, _ITEMS, files, _LIMITS[_ITEMS])
-        keys, items = decode_items(data)
-        del data
+        keys, items = decode_items(folder.read_named(directory, _ITEMS, files, _LIMITS[_ITEMS]))
         slate = tuple(arrays["shared_slate"].tolist())
-        neighbors = _neighbors_of(arrays)
+        neighbors, parts = None, [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
+        if parts:
+            if len(parts) != len(_NEIGHBOR_KINDS) or len(parts[-1]) != 1:
+                raise ArtifactError("neighbors of items lack some of their arrays")
+            neighbors = Neighbors(parts[0], parts[1], float(parts[2][0]))
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate, neighbors)
-        _check_catalog(catalog, card)
+        if (catalog.version, len(catalog)) != (card.catalog_version, card.n_items):
+            raise ArtifactError("the catalog is not the one that the card names")
+        if catalog.vectors.shape[1] != card.space.ranking_dimension:
+            raise ArtifactError("the catalog has another ranking dimension than the space")
+        # Devices hold codes, which do not say any number.
+        encode(catalog.vectors, card.space.scales), encode_boosts(catalog.boosts)
         return ItemModel(card, catalog, keys, fields.training, fields.counts, fields.figures)
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
-
-
-def _check_catalog(catalog: Catalog, card: ModelCard) -> None:
-    """Raise ArtifactError for a catalog that is not the card's, and OutOfRange for one that
-    devices, which hold codes, cannot hold.
-    """
-    if (catalog.version, len(catalog)) != (card.catalog_version, card.n_items):
-        raise ArtifactError("the catalog is not the one that the card names")
-    if catalog.vectors.shape[1] != card.space.ranking_dimension:
-        raise ArtifactError("the catalog has another ranking dimension than the space")
-    encode(catalog.vectors, card.space.scales), encode_boosts(catalog.boosts)
-
-
-def _neighbors_of(arrays: Arrays) -> Neighbors | None:
-    parts = [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
-    if not parts:
-        return None
-    if len(parts) != len(_NEIGHBOR_KINDS) or len(parts[-1]) != 1:
-        raise ArtifactError("neighbors of items lack some of their arrays")
-    return Neighbors(parts[0], parts[1], float(parts[2][0]))
-
-
-def _arrays_of(model: ItemModel) -> Arrays:
-    catalog = model.catalog
-    arrays: Arrays = {
-        "vectors": catalog.vectors,
-        "boosts": catalog.boosts,
-        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
-    }
-    if (beside := catalog.neighbors) is not None:
-        values = (beside.items, beside.codes, np.array([beside.step]))
-        arrays |= dict(zip(_NEIGHBOR_KINDS, values, strict=True))
-    return arrays

@@ -96,7 +96,7 @@ _SMALLEST = 100
 _SPACE = "signal directions, ranks, clip, unit, shared slate, default items"
 LEARNED = f"which items are rated often enough, item vectors, boosts and neighbors, {_SPACE}"
 FIXED = f"{_SPACE}; items, vectors and boosts are given"
-GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"
+IMPORTED = f"item vectors as given, to 4 bits a number, {_SPACE}"
 UPDATED = (
     "which items are rated often enough, vectors and boosts of new items, shared slate, "
     "default items; the rest stays"
@@ -124,7 +124,7 @@ def in_words(count: int) -> str:
 
 def what_it_tells(made_of_people: str) -> tuple[str, ...]:
     """Say what a model tells, for the operator, who decides who gets it. made_of_people: LEARNED,
-    FIXED, GIVEN or UPDATED.
+    FIXED, IMPORTED or UPDATED.
     """
     return (
         "of the people it was trained on, and it promises them nothing:",

@@ -65,8 +65,9 @@ class MatrixPlan:
     noise: NoisyCovariance
 
     def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
-        """Return the spend, as `ReleasePlan.charge_request` has it: what the operator says decides,
-        and so not what the ratings call their columns.
+        """Return the request for this matrix. Its digest is of what the operator says, as in
+        `ReleasePlan.charge_request`, and so not of what the ratings call their columns. as_of, day:
+        as in `ChargeRequest`.
         """
         task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
         for column in ("unit_column", "item_column", "rating_column"):
@@ -204,7 +205,9 @@ def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
 
 
 def lifetime(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
-    """Return what is left of a data set's epsilon, and how many such matrices it pays for."""
+    """Return what is left of a data set's epsilon, and how many matrices of this noise its budget
+    still pays for.
+    """
     data = ledger.dataset(dataset)
     cap, spent = data.cap, data.spent
     left, delta = cap.epsilon - spent.epsilon, cap.delta - spent.delta

@@ -59,12 +59,12 @@ def round_vectors(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vector
     order = np.argsort(-np.diag(moment) * scales.astype(np.float64) ** 2, kind="stable")
     factor = np.linalg.cholesky(np.linalg.inv(moment[np.ix_(order, order)])).T
     left = vectors[:, order].astype(np.float64)
-    said = np.empty_like(vectors)
+    coded = np.empty_like(vectors)
     for j, place in enumerate(order):
-        said[:, place] = rounded(left[:, [j]].astype(np.float32), scales[[place]])[:, 0]
-        error = (left[:, j] - said[:, place]) / factor[j, j]
+        coded[:, place] = rounded(left[:, [j]].astype(np.float32), scales[[place]])[:, 0]
+        error = (left[:, j] - coded[:, place]) / factor[j, j]
         left[:, j + 1 :] -= error[:, None] * factor[j, j + 1 :]
-    return said, scales
+    return coded, scales
 
 
 _FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half are likes

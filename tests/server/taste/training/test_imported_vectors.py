@@ -10,8 +10,8 @@ from scipy.stats import chisquare
 from askew.errors import DataError
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.training import given_vectors
-from askew_server.taste.training.given_vectors import (
+from askew_server.taste.training import imported_vectors
+from askew_server.taste.training.imported_vectors import (
     for_devices,
     match_items,
 )
@@ -53,9 +53,9 @@ def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected:
 
 def test_users_of_another_geometry_are_refused() -> None:
     rng = np.random.default_rng(0)
-    assert len(given_vectors.simulate_likes_of_users(np.ones((9, 2)), NUMBERS, rng))
+    assert len(imported_vectors.simulate_likes_of_users(np.ones((9, 2)), NUMBERS, rng))
     with pytest.raises(DataError, match="user vectors have 3 numbers, item vectors 2"):
-        given_vectors.simulate_likes_of_users(np.ones((9, 3)), NUMBERS, rng)
+        imported_vectors.simulate_likes_of_users(np.ones((9, 3)), NUMBERS, rng)
 
 
 RNG = np.random.default_rng(16)
@@ -102,7 +102,9 @@ USERS = RNG.normal(size=(700, 5))
 
 
 def of_users(seed: int = 0, users: NDArray[np.float64] = USERS) -> NDArray[np.int64]:
-    return given_vectors.simulate_likes_of_users(users, SIMULATED_FROM, np.random.default_rng(seed))
+    return imported_vectors.simulate_likes_of_users(
+        users, SIMULATED_FROM, np.random.default_rng(seed)
+    )
 
 
 def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150() -> None:
@@ -118,14 +120,14 @@ def test_nobody_likes_a_thing_twice_and_lengths_are_log_uniform_from_20_to_150()
 def test_more_users_than_are_needed_are_sampled() -> None:
     many = np.tile(USERS, (7, 1))
     likes = of_users(users=many)
-    assert int(likes[:, 0].max()) + 1 == given_vectors.MOST_PEOPLE
+    assert int(likes[:, 0].max()) + 1 == imported_vectors.MOST_PEOPLE
 
 
 def test_one_like_is_drawn_with_the_odds_that_the_page_states() -> None:
     """Three items, so that histories have one like each: a softmax of scores over .3 deviations."""
     items, user = np.array([[1.0], [0.9], [0.5]]), 2.0
     users = np.full((4000, 1), user)
-    likes = given_vectors.simulate_likes_of_users(users, items, np.random.default_rng(3))
+    likes = imported_vectors.simulate_likes_of_users(users, items, np.random.default_rng(3))
     scores = user * items[:, 0]
     odds = np.exp(scores / (0.3 * scores.std()))
     expected = odds / odds.sum() * len(users)
@@ -137,10 +139,10 @@ def test_made_up_people_are_like_items_by_their_squared_length() -> None:
     its own with odds exp(2 / .3) to 1, since two scores lie two deviations apart.
     """
     items = np.array([[2.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    likes = given_vectors.simulate_likes(items, np.random.default_rng(3))
+    likes = imported_vectors.simulate_likes(items, np.random.default_rng(3))
     own = 1 / (1 + np.exp(-2 / 0.3))
     share = 0.8 * own + 0.2 * (1 - own)
-    expected = np.array([share, 1 - share]) * given_vectors.MADE_UP
+    expected = np.array([share, 1 - share]) * imported_vectors.MADE_UP
     assert chisquare(np.bincount(likes[:, 1]), expected).pvalue > 1e-3
 
 

@@ -22,9 +22,9 @@ from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, import_model
-from askew_server.taste.training import given_vectors
+from askew_server.taste.training import imported_vectors
 from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.given_vectors import for_devices, match_items
+from askew_server.taste.training.imported_vectors import for_devices, match_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
@@ -36,7 +36,7 @@ DIMENSION = 16
 @pytest.fixture(autouse=True)
 def _few_people(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of the usual number, so that a model is made in a second."""
-    monkeypatch.setattr(given_vectors, "MADE_UP", 400)
+    monkeypatch.setattr(imported_vectors, "MADE_UP", 400)
 
 
 @cache
