@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 from server.ratings.rating_files import plain, write_parquet, written
 
-from askew.errors import DataError, ParameterError
+from askew.errors import DataError
 from askew_server.ratings import RatingTable, read_items, read_ratings
 from askew_server.tables import text as text_files
 
@@ -222,24 +222,6 @@ def test_a_missing_file_or_a_pipe_is_refused(
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError, match="there is no regular file of this name"):
         reader(tmp_path / "pipe")
-
-
-@pytest.mark.parametrize(
-    ("person", "item", "rating", "name"),
-    [
-        ([0, 0], [0], [1.0, 2.0], "item"),
-        ([0], [0], [1.0, 2.0], "rating"),
-        ([1], [0], [1.0], "person"),
-        ([-1], [0], [1.0], "person"),
-        ([0], [1], [1.0], "item"),
-    ],
-)
-def test_a_table_of_unfit_columns_is_refused(
-    person: list[int], item: list[int], rating: list[float], name: str
-) -> None:
-    with pytest.raises(ParameterError) as refusal:
-        RatingTable(np.array(person), np.array(item), np.array(rating), 1, ("a",))
-    assert name == refusal.value.name
 
 
 # -- times and progress ------------------------------------------------------------------------

@@ -74,6 +74,8 @@ class DuckDBEngine:
         if memory_limit is not None:
             settings["memory_limit"] = memory_limit
         self._views: dict[str, str] = {}
+        # By name: a copy of what is counted, or how sound parquet files were, which are counted as
+        # long as they stay so.
         self._looked_through: dict[str, _Copy | tuple[State, ...]] = {}
         self._public: set[str] = set()
         self._closed = False
@@ -188,8 +190,10 @@ class DuckDBEngine:
         raise DataError(f"{name}: there is no such table, and no file whose name ends as one does")
 
     def _settle(self, name: str, sql: str, stack: ExitStack) -> tuple[State, ...]:
-        """Have the view of files read them; return the files that must keep still until it is
-        read. When rows are asked for, and not when the view is made: that is before the charge.
+        """Let the view of a name read its rows: from the copy of `look_through`, from a copy that
+        the stack closes, or from sound parquet files where they lie. Return those files, which must
+        keep still until the rows are read. It is called when rows are asked for, not when the view
+        is made, which is before the charge.
         """
         looked = self._looked_through.get(name)
         if is_text_file(name):
@@ -227,8 +231,8 @@ class DuckDBEngine:
     def _mended(
         self, name: str, states: tuple[State, ...], counts: Callable[[str], bool]
     ) -> _Copy | None:
-        """Copy the columns of parquet files that count, without texts that are no UTF-8, which
-        DuckDB reads no further than; None where there are none, as everywhere but for mistakes.
+        """Return a copy of those columns of parquet files that `counts` takes, with NULL for each
+        text that is no UTF-8, where DuckDB would stop; None where no text is so, as in most files.
         """
         paths = tuple(state.path for state in states)
         types = {

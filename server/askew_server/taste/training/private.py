@@ -189,7 +189,9 @@ class Copula:
         thresholds, moves = _margins(shares, lengths)
         at = moves[:, None] - thresholds
         chances, density = ndtr(at), _density(at)
-        # A person weighs 1 over all their likes, of which those of kept items are a part.
+        # left: the matrix, without what items have in common by their shares alone, and without the
+        # variance of each item by itself. A person weighs 1 over all their likes, of which those of
+        # kept items are a part.
         weights = float(kept.likes.sum()) / kept.total / (len(lengths) * lengths)
         left = (-kept.people * weights * chances.T) @ chances
         left += kept.matrix
