@@ -43,11 +43,14 @@ def times(epsilon: Fraction | float) -> str:
 
 
 class Leaves(IntEnum):
-    """What leaves the device: nothing, a signal that is kept, or one that is drawn and charged."""
+    """What leaves the device: nothing, a request for the live values of everything, the same for
+    everybody, a signal that is kept, or one that is drawn and charged.
+    """
 
     NOTHING = 0
-    KEPT = 1
-    FRESH = 2
+    REQUEST = 1
+    KEPT = 2
+    FRESH = 3
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Cost:
     is_second: its account has a fresh signal of this month already. noise: that law. reason: how it
     is answered, and why. median, diameter: how many ratings two people are apart, by the server's
     word, and any two at most. wanted: the epsilon of the settings, which counts from the next month
-    on if it is another.
+    on if it is another. refused: which cap refuses a fresh signal, in words.
     """
 
     leaves: Leaves
@@ -86,6 +89,7 @@ class Cost:
     median: Fraction = _NONE
     diameter: Fraction = _NONE
     wanted: Fraction = _NONE
+    refused: str = ""
 
     @classmethod
     def of_place(cls, noise: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
@@ -99,7 +103,7 @@ class Cost:
     @property
     def sends(self) -> bool:
         """Return True if a signal leaves the device."""
-        return self.leaves > Leaves.NOTHING
+        return self.leaves > Leaves.REQUEST
 
     @property
     def fresh(self) -> bool:
@@ -209,4 +213,5 @@ class Cost:
             *(() if self.fresh else (kept,)),
             f"epsilon {at_most(self.epsilon, 3)} {unit}{mark} {means}",
             f"all {who} together: {spent}",
+            *((f"it will be refused: {self.refused}",) if self.refused else ()),
         )
