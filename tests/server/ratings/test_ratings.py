@@ -351,11 +351,6 @@ def test_a_file_that_is_mostly_no_utf8_is_latin_1_and_says_so(tmp_path: Path) ->
     assert (table.n_people, left_out.count, left_out.notes) == (2, 1, ())
 
 
-def test_a_file_whose_name_is_no_text_is_read_too(tmp_path: Path) -> None:
-    path = tmp_path / os.fsdecode(b"\xff.csv")
-    assert read_ratings(written(path, HEADER + "a,b,1\n"))[0].n_people == 1
-
-
 @pytest.mark.parametrize(
     ("value", "kind", "key"),
     [
