@@ -129,8 +129,11 @@ def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect
     catalog = task.catalog or "the catalog"
     words, sentences = DIALECTS[dialect], []
     if not words.has_text(type_name):
-        is_written = _is_uuid if type_name.lower() == "uuid" else _is_integer
-        others = [item for item in items if not is_written(item)]
+        # As every engine writes one.
+        pattern = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        if type_name.lower() != "uuid":
+            pattern = "0|-?[1-9][0-9]*"
+        others = [item for item in items if not re.fullmatch(pattern, item)]
         kind = f"{task.events} has column {task.item_column!r} of the type {type_name}, in which"
         if len(others) == len(items):
             raise DataError(
@@ -153,14 +156,6 @@ def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect
             f" {twice[0][:40]!r}; each is one item."
         )
     return sentences
-
-
-def _is_integer(item: str) -> bool:
-    return re.fullmatch("0|-?[1-9][0-9]*", item) is not None
-
-
-def _is_uuid(item: str) -> bool:
-    return re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", item) is not None
 
 
 def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str | None, int]:
@@ -247,22 +242,20 @@ def require_public(catalog: str, events: str) -> None:
     The same file by whatever name, link or pattern (device and inode), or the same table; a name
     without a schema may mean any schema's. A copy or a view of the log is not recognized.
     """
-    same = _same_files if is_file(catalog) and is_file(events) else _same_table
-    if is_file(catalog) == is_file(events) and same(catalog, events):
+    if is_file(catalog) and is_file(events):
+        files = set(_identities(catalog))
+        is_same = catalog == events or not files.isdisjoint(_identities(events))
+    elif is_file(catalog) or is_file(events):
+        is_same = False
+    else:
+        parts, others = (table_parts(name.casefold()) for name in (catalog, events))
+        named = min(len(parts), len(others))
+        is_same = parts[-named:] == others[-named:]
+    if is_same:
         raise DataError(
             f"{catalog}: it is the event log itself, or may be; its items are not public."
             " A catalog lists every item there is, whoever chose it"
         )
-
-
-def _same_table(one: str, other: str) -> bool:
-    parts, others = (table_parts(name.casefold()) for name in (one, other))
-    named = min(len(parts), len(others))
-    return parts[-named:] == others[-named:]
-
-
-def _same_files(one: str, other: str) -> bool:
-    return one == other or not set(_identities(one)).isdisjoint(_identities(other))
 
 
 def _identities(name: str) -> Iterator[tuple[int, int]]:
