@@ -194,8 +194,8 @@ class CountingContract(LikesContract):
         assert bench.count(asked) == reference_counts(events, 10**6, limit=40)
         assert bench.count(asked, bytes(32)) == bench.count(asked)
         wanted = ["é", "1", "nobody's", "7"]
-        known = task(asked.events, max_items=None, limit=None, catalog=bench.catalog(wanted))
-        assert bench.count(known) == reference_counts(events, 10**6, catalog=wanted)
+        of_catalog = task(asked.events, max_items=None, limit=None, catalog=bench.catalog(wanted))
+        assert bench.count(of_catalog) == reference_counts(events, 10**6, catalog=wanted)
 
     def test_another_key_keeps_other_events(self, bench: Bench) -> None:
         events, key = varied_events(), bytes(32)
@@ -327,7 +327,7 @@ class CountingContract(LikesContract):
             )
             require_countable(bench.engine, task(source))
             counted = bench.count(task(source, max_items=len(ids)))
-            assert counted == [(each, 1) for each in sorted(ids, key=str.encode)], kind
+            assert counted == [(item, 1) for item in sorted(ids, key=str.encode)], kind
 
     @pytest.mark.parametrize(
         "statement",

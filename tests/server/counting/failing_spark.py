@@ -48,10 +48,10 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
             cli.main()
         except SystemExit as stop:
             code = int(stop.code or 0)
-    texts = [each.buffer for each in (out, err)]
-    assert all(isinstance(each, io.BytesIO) for each in texts)
-    said, told = (each.getvalue().decode() for each in texts if isinstance(each, io.BytesIO))
-    return code, said, told
+    texts = [text.buffer for text in (out, err)]
+    assert all(isinstance(text, io.BytesIO) for text in texts)
+    output, error = (text.getvalue().decode() for text in texts if isinstance(text, io.BytesIO))
+    return code, output, error
 
 
 def drop_view(engine: SparkEngine) -> None:

@@ -453,7 +453,7 @@ def test_a_text_of_parquet_that_is_not_utf8_leaves_out_its_row_alone(
         (b"q", None),
     ]
     for name, part in (("1.parquet", good[:1]), ("2.parquet", [*events[1:], *good])):
-        units, items = (text(pa.array(each, pa.binary())) for each in zip(*part, strict=True))
+        units, items = (text(pa.array(column, pa.binary())) for column in zip(*part, strict=True))
         # A column that does not count may hold anything.
         rows = pa.table(
             {"unit": units, "item": items, "note": text(pa.array([b"\xff"] * len(part)))}
@@ -484,7 +484,7 @@ def test_the_other_columns_of_such_a_file_keep_their_types(
         connection.execute("UPDATE t SET item = 'a' WHERE rowid > 0")
         connection.execute(f"COPY t TO '{draft}' (FORMAT parquet)")
     table = parquet.read_table(draft)
-    items = [b"\xff" if each == "MARKER" else b"a" for each in table["item"].to_pylist()]
+    items = [b"\xff" if item == "MARKER" else b"a" for item in table["item"].to_pylist()]
     torn = pa.array(items, pa.binary()).cast(pa.string(), safe=False)
     parquet.write_table(table.set_column(1, "item", torn), path)
     likes = LikesTask(
@@ -528,7 +528,7 @@ def test_a_copy_has_no_name_and_is_gone_after_kill_9(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(work), str(path)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (-9, "[]"), done.stderr
-    assert not [each for each in work.rglob("*") if each.is_file()]
+    assert not [path_left for path_left in work.rglob("*") if path_left.is_file()]
     first, second = PrivateFolder(work), PrivateFolder(work)
     assert len([*work.iterdir()]) == 2  # what it left is removed, and none of one that lives
     first.close()

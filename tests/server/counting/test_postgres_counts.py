@@ -37,9 +37,9 @@ class PostgresBench(Bench):
 
         super().__init__(PostgresEngine(address))
         self.owner: Any = psycopg.connect(address, autocommit=True)
-        for kind, made in TYPES_OF_OUR_OWN.items():
+        for kind, definition in TYPES_OF_OUR_OWN.items():
             self.owner.execute(f"DROP {kind.replace(' ', ' IF EXISTS ')} CASCADE")
-            self.owner.execute(f"CREATE {kind} AS {made}")
+            self.owner.execute(f"CREATE {kind} AS {definition}")
 
     def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
         table = quoted(name, "postgres")

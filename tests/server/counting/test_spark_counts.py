@@ -215,6 +215,6 @@ def test_nothing_is_put_in_order_in_one_place(plan: str) -> None:
     assert "SinglePartition" not in plan
     windows = re.findall(r"\+- Window \[.*\], (\[[^\]]*\]), \[[^\]]*\]$", plan, re.MULTILINE)
     assert windows
-    assert all(re.fullmatch(r"\[unit#\d+\]", each) for each in windows)
+    assert all(re.fullmatch(r"\[unit#\d+\]", partition) for partition in windows)
     assert "CartesianProduct" not in plan
     assert "NestedLoopJoin" not in plan

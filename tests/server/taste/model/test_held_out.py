@@ -99,7 +99,7 @@ def test_few_people_are_clear_as_seldom_as_many(n: int) -> None:
     Planted bug: twice the standard error of few, which is 20 % for two people and 9 % for four.
     """
     gains = np.random.default_rng(n).normal(size=(4000, n))
-    clear = [is_clear(mean_of(each), n) for each in gains]
+    clear = [is_clear(mean_of(of_people), n) for of_people in gains]
     assert 0.0228 - 0.008 < np.mean(clear) < 0.0228 + 0.008  # 3.4 standard errors
 
 
@@ -195,19 +195,19 @@ FALSE_ALARM = 1e-12  # of each comparison; seeds are fixed, so none is ever seen
 COARSE = LatticeLaplace(step_exponent=1, inverse_rate=4)
 
 
-def fits(found: NDArray[np.int64], expected: NDArray[np.float64]) -> bool:
+def fits(counted: NDArray[np.int64], expected: NDArray[np.float64]) -> bool:
     """A chi-square test of counts against probabilities, the rest pooled into one cell."""
-    counts = np.append(found, DRAWS - found.sum())
+    counts = np.append(counted, DRAWS - counted.sum())
     wanted = DRAWS * np.append(expected, 1 - expected.sum())
     statistic = float(((counts - wanted) ** 2 / wanted).sum())
-    return bool(chi2.sf(statistic, len(found)) > FALSE_ALARM)
+    return bool(chi2.sf(statistic, len(counted)) > FALSE_ALARM)
 
 
 @pytest.mark.parametrize("u", [0.0, 0.375, 1.9])
 def test_points_get_the_noise_of_the_lattice(u: float) -> None:
     drawn = simulate_signals(COARSE, np.full((DRAWS, 1), u), np.random.default_rng(1))
     values = np.arange(-8, 12)
-    found = np.array([(drawn == z).sum() for z in values])
+    counted = np.array([(drawn == z).sum() for z in values])
     law = {
         rate: np.exp(
             [
@@ -217,6 +217,6 @@ def test_points_get_the_noise_of_the_lattice(u: float) -> None:
         )
         for rate in (3, 4, 5)
     }
-    assert fits(found, law[4])
-    assert not fits(found, law[3])
-    assert not fits(found, law[5])
+    assert fits(counted, law[4])
+    assert not fits(counted, law[3])
+    assert not fits(counted, law[5])

@@ -37,7 +37,7 @@ LINE = TrainingOptions(dimension=1, min_ratings=1, least_likes=1)
 def ratings_of(matrix: Matrix, person: int) -> dict[int, float]:
     """What one person rated, by item."""
     stars = matrix[person].tolist()
-    return {item: each for item, each in enumerate(stars) if not math.isnan(each)}
+    return {item: rating for item, rating in enumerate(stars) if not math.isnan(rating)}
 
 
 def profiles_of(model: ItemModel, matrix: Matrix) -> list[Profile]:
@@ -67,9 +67,9 @@ def test_scores_are_those_of_ease(model: ItemModel, matrix: Matrix) -> None:
     inverse = np.linalg.inv(likes.T @ likes + penalty * np.eye(24))
     exact = -inverse / np.diag(inverse)
     np.fill_diagonal(exact, 0)
-    found = model.catalog.vectors @ model.catalog.scoring.T
-    np.fill_diagonal(found, 0)
-    assert np.corrcoef(found.ravel(), exact.ravel())[0, 1] > 0.85
+    ours = model.catalog.vectors @ model.catalog.scoring.T
+    np.fill_diagonal(ours, 0)
+    assert np.corrcoef(ours.ravel(), exact.ravel())[0, 1] > 0.85
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])
@@ -140,8 +140,8 @@ def tastes(table: RatingTable, model: ItemModel) -> Tastes:
 
 def worth(tastes: Tastes, scoring: NDArray[np.float32], slate: list[int]) -> float:
     """The mean, over people, of the best unseen item of a slate; nothing where it has none."""
-    found = np.where(tastes.people.seen.toarray() > 0, 0.0, tastes.vectors @ scoring.T)
-    return float(np.maximum(found[:, slate], 0).max(axis=1).mean())
+    scores_of = np.where(tastes.people.seen.toarray() > 0, 0.0, tastes.vectors @ scoring.T)
+    return float(np.maximum(scores_of[:, slate], 0).max(axis=1).mean())
 
 
 @pytest.mark.parametrize("held", [0, 1, 6, 20])

@@ -87,8 +87,8 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vectors, items = write(tmp_path)
-    given = [vectors, "--items", items]
-    assert run("import", *given, "--out", tmp_path / "m") == 0
+    files = [vectors, "--items", items]
+    assert run("import", *files, "--out", tmp_path / "m") == 0
     model = artifact.load(tmp_path / "m")
     assert kept_by_codes(model, learned()[0]) >= 0.99
     assert model.card.space.ranking_dimension == DIMENSION
@@ -103,7 +103,7 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert f"{list(model.figures.values())[-1]['alone'].ndcg.mean:.3f} ±".replace("0.", ".") in said
 
 
-def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
+def imported(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
     """The command's model."""
     rows = {key: ItemRow(key, None, ()) for key in people()[0]}
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION)
@@ -116,7 +116,7 @@ def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None
     keys, _, _ = people()
     vectors, _ = learned()
     turned = Vectors(2.0**30 * vectors[::-1], keys[::-1])
-    first, second = made(Vectors(vectors, keys)), made(turned)
+    first, second = imported(Vectors(vectors, keys)), imported(turned)
     assert first.card.space == second.card.space
     assert first.card.catalog_version == second.card.catalog_version
 
@@ -131,7 +131,7 @@ def test_user_vectors_make_the_space_of_people_like_them() -> None:
     likest = np.argsort(-towards)[:150]
     taste = users[likest[0]]
     items = Vectors(vectors, keys)
-    models = kind, _ = made(items, Vectors(users[likest])), made(items)
+    models = kind, _ = imported(items, Vectors(users[likest])), imported(items)
     assert "SIMULATED from those of about 200 users" in kind.card.source
     scores = dict(zip(keys, vectors @ taste, strict=True))
     shown = [[scores[m.keys[i]] for i in m.catalog.shared_slate[:5]] for m in models]
