@@ -146,7 +146,7 @@ def _of_a_seed(
     }
     for name, got in met.items():
         yield (name, 0, 0.0), Run(got, got)
-    best_held = clients.rank_first(draft.held)
+    best_held = clients.rank_first(draft.n_held)
     none = {
         k: clients.evaluate_slates(best_held, np.array(shared[:k])) for k in ks if k <= len(shared)
     }
@@ -160,7 +160,7 @@ def _of_a_seed(
                 asked = clients.evaluate_slates(best_held, slates)
                 run = Run(asked, none[k], best_share(clients, slates))
                 yield (name, k, epsilon), run
-    if not draft.held:  # devices hold all in any order
+    if not draft.n_held:  # devices hold all in any order
         draft = draft.in_device_order()
     yield from _held_and_asked(draft, draft.held_out(others[1]), epsilons, max(none))
 
@@ -195,7 +195,7 @@ def best_share(clients: Evaluation, slates: Items) -> Gains:
 
 def order_for_everybody(draft: FittedModel) -> NDArray[np.int64]:
     """Return the items held, the shared slate, and what one would show to anybody after those."""
-    catalog, held = draft.catalog, draft.held
+    catalog, held = draft.catalog, draft.n_held
     rng = np.random.default_rng([draft.items.options.seed, 12])
     more = shared_slate(draft.tastes, catalog.scoring, rng, held, most=_MOST_SHARED)
     known = set(catalog.shared_slate)
@@ -208,7 +208,7 @@ def naive(
 ) -> Mapping[int, Items]:
     """Answer with the k best items, beyond those held, for the taste that the signal decodes to."""
     points = simulate_signals(lattice, clients.points, _noise(draft)) * lattice.step
-    scoring, held = draft.catalog.scoring, draft.held
+    scoring, held = draft.catalog.scoring, draft.n_held
     slates = np.empty((len(points), max(ks)), dtype=np.int64)
     for row, taste in enumerate(draft.space.encoder.decode(points.astype(np.float64))):
         best = np.argsort(-(scoring[held:] @ taste), kind="stable")
@@ -220,7 +220,7 @@ def offsets(
     draft: FittedModel, clients: Evaluation, lattice: LatticeLaplace, ks: Sequence[int]
 ) -> Mapping[int, Items]:
     """Answer as a server does, to the same noise."""
-    rule = OffsetRule(draft.space.encoder, draft.catalog.scoring, held=draft.held)
+    rule = OffsetRule(draft.space.encoder, draft.catalog.scoring, held=draft.n_held)
     return clients.ask(rule, lattice, ks, _noise(draft))
 
 

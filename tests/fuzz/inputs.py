@@ -517,7 +517,7 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
 
 def items_of(data: bytes) -> object:
     """The items of a model's file."""
-    return taste_artifact.decode_items([data[:7], data[7:]])
+    return taste_artifact.decode_items(data)
 
 
 def collection(name: str) -> Callable[[Path], object]:

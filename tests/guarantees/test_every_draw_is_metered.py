@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from math import ceil, log2
 from pathlib import Path
 
@@ -35,7 +36,7 @@ from askew_client.settings.settings import LEVELS, Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_server.counting.contract import LikesTask
 from askew_server.ledger import Ledger
-from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan
+from askew_server.taste.training.paid_matrix import MatrixPlan, make_matrix
 
 DRAWS = 40
 COIN = 16  # bytes of a coin
@@ -190,13 +191,14 @@ def test_a_source_that_fails_leaves_a_release_paid_and_never_drawn(
     task = LikesTask(events="r.csv", keys=("a", "b"), rating_column="rating", least=4, most=5)
     plan = MatrixPlan("films", "1", task, MATRIX)
     request = plan.charge_request()
-    job = MatrixJob(ledger, lambda _: ZEROS[:2, :2], SystemBits())
+    paid = partial(make_matrix, ledger=ledger, count=lambda _: ZEROS[:2, :2], bits=SystemBits())
+    make = partial(paid, plan, request, file)
     with source(Failing(1)), pytest.raises(NoRandomness, match="nothing more was drawn"):
-        job.make(plan, request, file)  # the first read is the charge's id
+        make()  # the first read is the charge's id
     assert ledger.dataset("films").spent.epsilon == 1
     assert not file.exists()
     with pytest.raises(ChargePending):
-        job.make(plan, request, file)
+        make()
 
 
 FORKED = """

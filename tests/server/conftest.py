@@ -156,7 +156,8 @@ def forge_model(
     """
     fields: Fields = json.loads((directory / "manifest.json").read_bytes())
     if items is not None:
-        (directory / "items.json").write_text(json.dumps(items))
+        rows = ",\n".join(map(json.dumps, items)) if isinstance(items, list) else items
+        (directory / "items.json").write_text(f"[{rows}]")
     if isinstance(arrays, bytes):
         (directory / "arrays.safetensors").write_bytes(arrays)
     elif arrays is not None:

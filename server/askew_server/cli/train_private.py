@@ -60,10 +60,10 @@ from askew_server.taste.training.expected_share import (
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.paid_matrix import (
     NOISY,
-    MatrixJob,
     MatrixPlan,
     lifetime,
     made_before,
+    make_matrix,
 )
 from askew_server.taste.training.private import PrivateParameters, kept_items
 
@@ -146,7 +146,7 @@ def _paid_matrix(
 ) -> Matrix | None:
     """Return the noisy matrix, paid for, and in the file; None after a dry run.
 
-    Raises what the ledger, the engine and `MatrixJob` raise; AskewError where a list of what is
+    Raises what the ledger, the engine and `make_matrix` raise; AskewError where a list of what is
     popular would do better than a model.
     """
     place = paying.place
@@ -187,7 +187,15 @@ def _paid_matrix(
             def count(asked: LikesTask) -> Matrix:
                 return count_likes(engine, asked, SystemBits().read(KEY_BYTES))
 
-            noisy = MatrixJob(ledger, count, SystemBits(), steps.step).make(plan, request, file)
+            noisy = make_matrix(
+                plan,
+                request,
+                file,
+                ledger=ledger,
+                count=count,
+                bits=SystemBits(),
+                report=steps.step,
+            )
         spent = ledger.dataset(data.name).spent
         left, more = lifetime(ledger, data.name, noise)
         steps.pause()

@@ -27,11 +27,11 @@ from askew_server.ratings.vectors import read_vectors
 from askew_server.taste.model import item_model
 from askew_server.taste.model.artifact import TasteManifest
 from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
-from askew_server.taste.training.given_vectors import match_items
+from askew_server.taste.training.imported_vectors import match_items
 from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, often_rated
 from askew_server.taste.training.options import (
     FIXED,
-    GIVEN,
+    IMPORTED,
     LEARNED,
     UPDATED,
     TrainingOptions,
@@ -170,7 +170,7 @@ def import_vectors(
             matched, users, rows, options, scale, step=lambda name: steps.step(f"import: {name}")
         )
         save(model, out, steps)
-    report(model, table, out, what_it_tells(GIVEN))
+    report(model, table, out, what_it_tells(IMPORTED))
 
 
 def _source_of(table: RatingTable) -> str:

@@ -5,7 +5,10 @@ else. So one unit more or less changes at most Delta counts by one each, for eve
 sensitivities need no secrecy. The key is secret, and new for every count, so that nobody who can
 write events chooses which ones stay.
 
-A catalog makes its items public, so it cannot be the event log: those items are people's.
+A catalog makes its items public, so it cannot be the event log: those items are people's. Its items
+match events that are written in the same bytes, and no others: "65.0" is not 65. Who does not know
+it pays for noise. Whether an item has events is private; whether it can have any is not: the type
+of the log's column and the catalog say it.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import glob
 import hmac
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +26,6 @@ from askew_server.counting import statements
 from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
 from askew_server.counting.dialects import DIALECTS
 from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
-from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
 
 # Two columns that are called so, beside "id", make a header of a first line beyond doubt.
@@ -118,15 +120,57 @@ def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
     return remarks(task, items, type_name, engine.dialect)
 
 
+def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect: str) -> list[str]:
+    """Return a sentence for each kind of item that may not match, with how many there are.
+
+    items: of the catalog, with how often each stands there. type_name: of the log's item column.
+    Raises DataError where no item can match.
+    """
+    catalog = task.catalog or "the catalog"
+    words, sentences = DIALECTS[dialect], []
+    if not words.has_text(type_name):
+        # As every engine writes one.
+        pattern = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        if type_name.lower() != "uuid":
+            pattern = "0|-?[1-9][0-9]*"
+        others = [item for item in items if not re.fullmatch(pattern, item)]
+        kind = f"{task.events} has column {task.item_column!r} of the type {type_name}, in which"
+        if len(others) == len(items):
+            raise DataError(
+                f"{kind} no item of {catalog} can be, such as {others[0][:40]!r}: every count would"
+                " be zero. Write the catalog's items as the log's column has them"
+            )
+        if others:
+            sentences.append(
+                f"{kind} {len(others)} of {len(items)} items of {catalog} cannot be, such as"
+                f" {others[0][:40]!r}: nobody can have chosen them."
+            )
+    if padded := [item for item in items if item != item.strip()]:
+        sentences.append(
+            f"{len(padded)} items of {catalog} begin or end with a space or a return, such as"
+            f" {padded[0][:40]!r}; they match only events that are written so."
+        )
+    if twice := [item for item, rows in items.items() if rows > 1]:
+        sentences.append(
+            f"{len(twice)} items of {catalog} stand there more than once, such as"
+            f" {twice[0][:40]!r}; each is one item."
+        )
+    return sentences
+
+
 def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str | None, int]:
-    """Return the items in the order of their bytes, with the rows of each; None is no item."""
+    """Return how many rows each item of the catalog has, in the order of the items' bytes. Rows
+    without an item are counted under None.
+    """
     names = _catalog_names(engine, task, catalog)
     rows = engine.execute(carried(statements.CATALOG_ITEMS, names, engine.dialect))
     return {None if item is None else str(item): int(str(n)) for item, n in rows}
 
 
 def bounding_secret(key: bytes) -> str:
-    """Return what an engine is given, and may log, in place of the key that we keep."""
+    """Return 32 hexadecimal digits of an HMAC of the key. An engine gets them, and may log them, in
+    place of the key.
+    """
     return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
 
 
@@ -134,29 +178,37 @@ def _names(engine: Engine, task: CountingTask) -> Names:
     events = event_names(engine, task)
     if task.catalog is None:
         return events
-    its = _catalog_names(engine, task, task.catalog)
+    catalog = _catalog_names(engine, task, task.catalog)
     return Names(
-        {**events.tables, **its.tables}, {**events.columns, **its.columns}, events.texts | its.texts
+        {**events.tables, **catalog.tables},
+        {**events.columns, **catalog.columns},
+        events.texts | catalog.texts,
     )
 
 
 def event_names(engine: Engine, task: EventSource) -> Names:
-    """Return the table of events, its columns of units and items. Raises DataError."""
+    """Return what stands for the table of events and its columns of units and items, and which of
+    the two hold text. Raises DataError for a column that is not there or holds no ids.
+    """
     table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
-    return Names({"events_table": table}, columns, _texts(engine, task.events, table, columns))
+    return Names(
+        {"events_table": table}, columns, _text_columns(engine, task.events, table, columns)
+    )
 
 
 def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
     table = engine.table(catalog, public=True)
     wanted = {"catalog_item_column": task.item_column}
-    return Names({"catalog_table": table}, wanted, _texts(engine, catalog, table, wanted))
+    return Names({"catalog_table": table}, wanted, _text_columns(engine, catalog, table, wanted))
 
 
-def _texts(
+def _text_columns(
     engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
 ) -> frozenset[str]:
-    """Return those of the wanted columns that hold text; refuses the ones that hold no ids."""
+    """Return the stand-ins of those columns that hold text. Raises DataError for one that holds no
+    ids. wanted: columns by their stand-ins.
+    """
     types, dialect = engine.columns(table), DIALECTS[engine.dialect]
     for column in wanted.values():
         if column not in types:
@@ -172,7 +224,7 @@ def _texts(
 
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
-    """Name the columns that are there, unless they may be somebody's event."""
+    # The columns that are there are named, unless they may be somebody's event.
     words = [re.sub("[^a-z]", "", name.lower()).removesuffix("id") for name in columns]
     is_header = bool(set(columns) & set(wanted)) or sum(word in _USUAL for word in words) >= 2
     if is_text_file(source) and not is_header:
@@ -190,22 +242,20 @@ def require_public(catalog: str, events: str) -> None:
     The same file by whatever name, link or pattern (device and inode), or the same table; a name
     without a schema may mean any schema's. A copy or a view of the log is not recognized.
     """
-    same = _same_files if is_file(catalog) and is_file(events) else _same_table
-    if is_file(catalog) == is_file(events) and same(catalog, events):
+    if is_file(catalog) and is_file(events):
+        files = set(_identities(catalog))
+        is_same = catalog == events or not files.isdisjoint(_identities(events))
+    elif is_file(catalog) or is_file(events):
+        is_same = False
+    else:
+        parts, others = (table_parts(name.casefold()) for name in (catalog, events))
+        named = min(len(parts), len(others))
+        is_same = parts[-named:] == others[-named:]
+    if is_same:
         raise DataError(
             f"{catalog}: it is the event log itself, or may be; its items are not public."
             " A catalog lists every item there is, whoever chose it"
         )
-
-
-def _same_table(one: str, other: str) -> bool:
-    parts, others = (table_parts(name.casefold()) for name in (one, other))
-    named = min(len(parts), len(others))
-    return parts[-named:] == others[-named:]
-
-
-def _same_files(one: str, other: str) -> bool:
-    return one == other or not set(_identities(one)).isdisjoint(_identities(other))
 
 
 def _identities(name: str) -> Iterator[tuple[int, int]]:

@@ -40,7 +40,7 @@ class Dialect:
     """Whether the engine pairs the likes of a person itself, where the ratings are."""
 
     def quoted(self, *names: str) -> str:
-        """Return an identifier of one or several parts, taken as they are."""
+        """Return an identifier of one or several parts, in quotes, whatever they hold."""
         return ".".join(
             self.quote + name.replace(self.quote, 2 * self.quote) + self.quote for name in names
         )

@@ -25,9 +25,7 @@ def named_in_full(source: EventSource) -> dict[str, object]:
 
 
 def _is_file(source: EventSource, name: str) -> bool:
-    """Return whether a name is that of files, also where they are gone: DuckDB without a database
-    has no tables.
-    """
+    # Also where the file is gone: DuckDB without a database has no tables.
     return source.engine == "duckdb:" or is_file(name)
 
 

@@ -23,10 +23,9 @@ from scipy.sparse import csr_array
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT, Matrix
 from askew_server.counting import statements
-from askew_server.counting.bounding import bounding_secret, event_names
+from askew_server.counting.bounding import bounding_secret, event_names, remarks
 from askew_server.counting.contract import KEY_BYTES, Engine, LikesTask
 from askew_server.counting.dialects import DIALECTS
-from askew_server.counting.matching import remarks
 from askew_server.counting.statements import Names, carried
 
 COLUMNS = (("user", "item", "rating"), ("userId", "movieId", "rating"))
@@ -82,7 +81,9 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
-    """Return G of people, each the places of their likes in text, each place once."""
+    """Return G (items, items). people: for each person the places of their likes, in text with
+    spaces between, each place once.
+    """
     likes = _numbers(" ".join(people))
     lengths = np.array([text.count(" ") + 1 for text in people], np.int64)
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -115,14 +116,12 @@ def _listed(task: LikesTask) -> str:
 
 
 def _names(engine: Engine, task: LikesTask) -> Names:
-    """Refuse columns that hold no ids, and ratings that are no numbers: only of a text file,
-    where every column is text, they are read as numbers where they are.
-    """
     names = event_names(engine, task)
     types = engine.columns(names.tables["events_table"])
     column = task.rating_column
     if column not in types:
         raise DataError(f"{task.events}: there is no column {column!r}")
+    # Of a text file, where every column is text, ratings are read as numbers where they are.
     dialect = DIALECTS[engine.dialect]
     if not dialect.has_ratings(types[column]):
         typed = f"column {column!r} has the type {types[column]}"

@@ -179,7 +179,9 @@ class Names:
 
 
 def counting(task: CountingTask, dialect: str) -> str:
-    """Return what a task asks of an engine, for `carried`; where there is a bound, with $secret."""
+    """Return the SELECT of a task, for `carried`: rows of item and n. With a bound, it has the
+    parameter $secret.
+    """
     counts = _counts(task, dialect)
     if task.catalog is None:
         return _TOP.format(counts=counts, limit=task.limit)
@@ -200,8 +202,9 @@ def _counts(task: CountingTask, dialect: str) -> str:
 
 
 def likes(task: LikesTask, dialect: str, *, rated_in_text: bool) -> str:
-    """Return what gives the likes of each person, as places in the order of the keys; or, from an
-    engine that pairs them, the sums of weights of each item's pairs.
+    """Return the SELECT of a task, for `carried`, with the parameter $keys: a row for each person,
+    the places of their likes in the order of the keys; or, from an engine that pairs them, a row
+    for each item, its place, and the others' places with the sums of weights of the pairs.
 
     A rating is compared in its own type, which no value makes fail; a cast of 1e400 might.
     """
@@ -232,9 +235,8 @@ def _literal(number: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-_WORD = re.compile(
-    r"\b(bytewise|text|number|rating|lines|joined)\[([^\[\]]*)\]"
-)  # an innermost one
+# An innermost word[...].
+_WORD = re.compile(r"\b(bytewise|text|number|rating|lines|joined)\[([^\[\]]*)\]")
 _STAND_IN = re.compile(
     r"\b(?P<table>\w+_table)\b|(?P<of>\b[ec]\.)(?P<column>\w+_column)\b|\$(?P<parameter>\w+)"
 )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
 from askew.spaces.vectors import RatingScale
 
 LIKED_OR_NOT = RatingScale(0.0, 1.0, 1.0)
@@ -31,15 +30,6 @@ class RatingTable:
     item_keys: tuple[str, ...]
     scale: RatingScale | None = None
     time: NDArray[np.float64] | None = None
-
-    def __post_init__(self) -> None:
-        for name, column in (("item", self.item), ("rating", self.rating), ("time", self.time)):
-            if column is None:
-                continue
-            if column.shape != self.person.shape or column.ndim != 1:
-                raise ParameterError(name, column.shape, "one-dimensional and as long as person")
-        _check_codes("person", self.person, self.n_people)
-        _check_codes("item", self.item, len(self.item_keys))
 
     def __len__(self) -> int:
         """Return the number of ratings."""
@@ -88,9 +78,3 @@ class ItemRow:
     title: str
     year: int | None
     genres: tuple[str, ...]
-
-
-def _check_codes(name: str, codes: NDArray[np.signedinteger], n_codes: int) -> None:
-    if codes.size and not 0 <= codes.min() <= codes.max() < n_codes:
-        span = f"{codes.min()}..{codes.max()}"
-        raise ParameterError(name, span, f"codes from 0 to {n_codes - 1}")

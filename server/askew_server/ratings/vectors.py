@@ -20,7 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute, parquet
+from safetensors import SafetensorError, safe_open
 
 from askew.errors import DataError
 from askew.limits import MAX_RANKING_DIMENSION
@@ -111,8 +114,6 @@ def _npz(path: Path) -> _Arrays:
 
 
 def _safetensors(path: Path) -> _Arrays:
-    from safetensors import SafetensorError, safe_open
-
     try:
         _check_size(path, path.stat().st_size)
         with safe_open(path, framework="numpy") as tensors:
@@ -123,9 +124,6 @@ def _safetensors(path: Path) -> _Arrays:
 
 
 def _parquet(path: Path) -> _Arrays:
-    import pyarrow as pa
-    from pyarrow import compute, parquet
-
     with failures_named(str(path)), path.open("rb") as raw:
         file = parquet.ParquetFile(raw)
         names = [name for name in ("vector", "key") if name in file.schema_arrow.names]

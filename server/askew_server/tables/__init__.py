@@ -98,7 +98,7 @@ class Table:
     parts: tuple[_Part, ...] = field(repr=False)
 
     def omissions(self) -> Omissions:
-        """Return nothing left out yet."""
+        """Return an empty count of what is left out, for `batches` to add to."""
         return Omissions(self.name, self.unit, len(self.parts) > 1, self.notes)
 
     def batches(

@@ -57,7 +57,7 @@ class State:
 
 
 def states_of(paths: Iterable[str]) -> tuple[State, ...]:
-    """Return files as they are now. Raises DataError for one that is not there."""
+    """Return how files are now. Raises DataError for one that is not there."""
     states = []
     for path in paths:
         with failures_named(path):

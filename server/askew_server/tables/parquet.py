@@ -62,7 +62,7 @@ def as_texts(values: pa.Array) -> pa.Array:
 
 
 def is_sound(paths: Iterable[str], texts: Sequence[str], share: Share) -> bool:
-    """Return whether columns of text of parquet files are UTF-8, in every row."""
+    """Return True if these columns of text of parquet files are UTF-8 in every row."""
     for path in paths if texts else ():
         for batch in _stored_batches(path, texts):
             share(0.0)

@@ -38,7 +38,7 @@ class BadField(Exception):
 
 
 def number(text: str, field: str = "rating") -> float:
-    """Return a finite number. Raises BadField."""
+    """Return the finite number that a text is. Raises BadField, which names the field."""
     try:
         value = float(text)
     except ValueError:
@@ -80,7 +80,7 @@ class Omissions:
 
     @property
     def count(self) -> int:
-        """Return how many rows."""
+        """Return how many rows are left out, for all reasons."""
         return sum(count for count, _ in self.reasons.values())
 
     @property

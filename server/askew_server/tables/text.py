@@ -172,6 +172,9 @@ class Text:
         """
         start = file.read(3)
         rest = start if self._is_somebodys else start.removeprefix(codecs.BOM_UTF8)
+        # number: of the line that text begins with. rest: what follows the last whole row; of a row
+        # that is too long, a short beginning that goes on in the same way (`_shortened`), with
+        # lines_gone, the line breaks that it lacks.
         number, lines_gone, is_long, is_header = 1, 0, False, self.layout.has_header
         while rest or start:
             start = file.read(BLOCK)
@@ -206,6 +209,7 @@ class Text:
                 rest, is_long = self._shortened(rest), True
 
     def _end_of_rows(self, text: bytes, *, is_last: bool) -> int:
+        # Before the line of the first quote, rows end where lines do.
         if not self.layout.quotes or b'"' not in text:
             return text.rfind(b"\n") + 1
         start = text.rfind(b"\n", 0, text.find(b'"')) + 1
@@ -218,7 +222,7 @@ class Text:
         raise DataError(f"{self._path}: {QUOTES}")
 
     def _shortened(self, row: bytes) -> bytes:
-        # A beginning of the row that goes on as this one does.
+        # Outside of a field, within a plain one, or within quotes, after a quote of a pair or not.
         if not self.layout.quotes:
             return b"x"
         begun = row[cast("re.Match[bytes]", self._fields.match(row)).end() :]

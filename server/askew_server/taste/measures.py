@@ -84,10 +84,11 @@ def evaluate_rankings(rankings: Items, held_out: csr_array) -> Accuracy:
 
 
 def rank_items(scores: NDArray[np.floating], items: Items, depth: int = RECALL_DEPTH) -> Items:
-    """Return the best items for each person by scores (n, m), ties to the lower item, (n, r).
+    """Return the best items for each person by scores (n, m), ties to the lower item, (n, r), with
+    r the smaller of depth and m.
 
-    items: (m,), or (n, m) of each person's own, NOTHING where there is none. An item with a score
-    of -inf is not ranked.
+    items: (m,), or (n, m) where each person has others; NOTHING where there is none. An item with a
+    score of -inf is not ranked.
     """
     own = np.broadcast_to(items, scores.shape)
     if scores.shape[1] > 4 * depth:  # sorting all of a catalog would take most of the time

@@ -12,7 +12,7 @@ import pytest
 
 from askew_server.ratings import reader
 from askew_server.taste.model import item_model
-from askew_server.taste.training import factors, given_vectors
+from askew_server.taste.training import factors, imported_vectors
 
 Run = Callable[..., int]
 END = (
@@ -89,7 +89,7 @@ def test_an_import_says_so_and_leaves_no_model(
     vectors, items = tmp_path / "vectors.npz", tmp_path / "items.csv"
     np.savez(vectors, vectors=np.eye(4))
     items.write_text("item,title\n" + "\n".join(f"{at},title {at}" for at in range(4)))
-    monkeypatch.setattr(given_vectors, "simulate_likes", too_large)
+    monkeypatch.setattr(imported_vectors, "simulate_likes", too_large)
     out = tmp_path / "model"
     assert run("import", vectors, "--items", items, "--out", out) == 1
     assert last_line() == f"askew-server: import, import: simulated histories{END}"

@@ -27,8 +27,8 @@ def require_java() -> None:
 
 def require_postgres() -> Path:
     """The folder of initdb and pg_ctl, which Debian keeps off the path."""
-    if found := shutil.which("pg_ctl"):
-        return Path(found).resolve().parent
+    if program := shutil.which("pg_ctl"):
+        return Path(program).resolve().parent
     if folders := sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")):
         return folders[-1].parent
     return _unavailable("PostgreSQL is not installed; get it by: apt-get install postgresql")

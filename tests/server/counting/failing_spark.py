@@ -1,26 +1,57 @@
 """Releases whose Spark fails after the charge; a program for test_spark_counts.py.
 
-Run in a folder with log.parquet and other.parquet. Says as JSON what each command said, as
-`seeded_commands` does: one that opens the ledger, and a release for each failure.
+Run in a folder with log.parquet and other.parquet. Says as JSON the exit code, standard output and
+standard error of each command: one that opens the ledger, and a release for each failure. What the
+engine itself writes to standard error, from another process or from C, comes before that.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from server.counting.release_contract import BUDGET
-from server.counting.seeded_commands import SeededBits, run
+import numpy as np
 
+from askew.noise.randomness import RandomBits
+from askew_server.cli import main as cli
 from askew_server.cli import release_run
 from askew_server.counting.engines.spark import SparkEngine
 
+BUDGET = ("ledger", "open", "--dataset", "plays", "--epsilon", "40", "--delta", "1/100")
 ASKED = ("--epsilon", "1", "--delta", "1e-6")
+
+
+class SeededBits(RandomBits):
+    """For tests: nobody is protected by these."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def read(self, count: int) -> bytes:
+        return self._generator.bytes(count)
+
+
+def run(arguments: list[str]) -> tuple[int, str, str]:
+    """One command, as the console would run it."""
+    sys.argv = ["askew-server", *arguments]
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    code = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    texts = [text.buffer for text in (out, err)]
+    assert all(isinstance(text, io.BytesIO) for text in texts)
+    output, error = (text.getvalue().decode() for text in texts if isinstance(text, io.BytesIO))
+    return code, output, error
 
 
 def drop_view(engine: SparkEngine) -> None:

@@ -19,7 +19,6 @@ from server.counting.contract import (
 )
 from server.counting.parquet import Columns, quoted, typed, write_parquet
 from server.counting.reference import Pair, columns_of, reference_counts
-from server.counting.release_contract import Place, files, said
 
 from askew_server.counting.bounding import _names, require_countable
 from askew_server.counting.engines.duckdb import DuckDBEngine
@@ -173,15 +172,6 @@ def keep(bench: TableBench, name: str, events: list[Pair], collations: dict[str,
         owner.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
         owner.executemany(f"INSERT INTO {name} VALUES (?, ?)", events)
     bench.engine = DuckDBEngine(bench.path)
-
-
-@pytest.mark.slow
-def test_other_coins_make_another_release(tmp_path: Path) -> None:
-    """Or the contract of `release_contract` would compare lists that say nothing of the counts."""
-    place = Place("duckdb:", *map(str, files(tmp_path)))
-    lists = [said(tmp_path, place, seed) for seed in (1, 2, 3)]
-    for number in (1, 2):
-        assert len({each.release(number).items for each in lists}) > 1
 
 
 def test_what_does_not_fit_into_memory_lies_in_a_folder_of_this_account_alone(

@@ -10,11 +10,10 @@ from pathlib import Path
 import duckdb
 import pytest
 from server.counting.contract import task
-from server.counting.reference import KEY
 
 from askew.errors import DataError, ParameterError
 from askew_server.cli.options import Workplace
-from askew_server.counting import CountingTask, TopCounts, count_top
+from askew_server.counting import CountingTask
 from askew_server.counting.bounding import require_countable, require_public
 from askew_server.counting.engines import open_engine, public_address
 from askew_server.counting.engines.driver import driver, is_file, table_parts
@@ -32,12 +31,6 @@ def test_anything_else_is_a_table(name: str) -> None:
     assert not is_file(name)
 
 
-def test_a_table_has_up_to_three_parts_taken_as_they_are() -> None:
-    assert table_parts("events") == ("events",)
-    assert table_parts('Main."Events"') == ("Main", '"Events"')
-    assert table_parts("a.b.c") == ("a", "b", "c")
-
-
 @pytest.mark.parametrize("name", ["", ".", "a..b", "a.b.c.d", ".events"])
 def test_what_names_neither_is_refused(name: str) -> None:
     with pytest.raises(DataError, match="neither a file"):
@@ -49,21 +42,7 @@ def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
         driver("a_driver_that_nobody_wrote.sql", "spark")
 
 
-def test_a_driver_with_a_missing_part_is_not_called_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "broken_driver.py").write_text("import a_part_that_nobody_wrote")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match="a_part_that_nobody_wrote"):
-        driver("broken_driver", "spark")
-
-
 class TestAddresses:
-    def test_the_default_is_duckdb_for_files(self) -> None:
-        engine = open_engine()
-        assert engine.dialect == "duckdb"
-        engine.close()
-
     def test_a_duckdb_file_is_opened_for_reading(self, tmp_path: Path) -> None:
         path = tmp_path / "events.duckdb"
         with duckdb.connect(path) as owner:
@@ -74,18 +53,6 @@ class TestAddresses:
             engine.execute("DROP TABLE events")
         engine.close()
 
-    def test_a_duckdb_file_may_have_a_catalog_beside_it(self, tmp_path: Path) -> None:
-        """And a column that compares "A" and "a" as equal is counted by its bytes all the same."""
-        path, catalog = tmp_path / "events.duckdb", tmp_path / "catalog.csv"
-        catalog.write_text("item\nA\na\nb\n")
-        with duckdb.connect(path) as owner:
-            owner.execute("CREATE TABLE events (unit VARCHAR COLLATE NOCASE, item VARCHAR)")
-            owner.execute("INSERT INTO events VALUES ('P', 'A'), ('p', 'A'), ('p', 'a')")
-        engine = open_engine(f"duckdb:{path}")
-        asked = task("events", limit=None, catalog=str(catalog))
-        assert count_top(engine, asked, KEY) == TopCounts(("A", "a", "b"), (2, 1, 0))
-        engine.close()
-
     def test_limits_reach_duckdb(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         engine = open_engine("duckdb:", memory_limit="123MiB")
@@ -94,10 +61,6 @@ class TestAddresses:
         assert memory == "123.0 MiB"
         assert Path(str(folder)).is_relative_to(tmp_path)
         engine.close()
-
-    def test_a_wrong_limit_is_a_data_error(self) -> None:
-        with pytest.raises(DataError, match="DuckDB"):
-            open_engine("duckdb:", memory_limit="much")
 
     def test_an_unknown_address_is_refused_without_repeating_it(self) -> None:
         with pytest.raises(ParameterError, match="postgresql://") as error:
@@ -160,24 +123,12 @@ class TestDuckDBFiles:
         assert (f"it has {columns}" in str(refused.value)) == shown
         assert ("its first line must name the columns" in str(refused.value)) != shown
 
-    def test_folders_do_not_become_columns(self, tmp_path: Path) -> None:
-        path = tmp_path / "unit=7" / "log.csv"
-        path.parent.mkdir()
-        path.write_text("unit,item\np,a\n")
-        assert self.events(path) == [("p", "a")]
-
     def test_what_is_no_parquet_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "log.parquet"
         path.write_text("unit,item\nhidden,a\n")
         with pytest.raises(DataError, match=r"log\.parquet: DuckDB cannot read this") as error:
             self.events(path)
         assert "hidden" not in str(error.value)
-
-    def test_too_little_memory_is_said_in_words(self) -> None:
-        engine = DuckDBEngine(memory_limit="10MB")
-        engine.execute("SET threads = 1")
-        with pytest.raises(DataError, match="memory"):
-            engine.execute("SELECT max(s) FROM (SELECT string_agg(i) s FROM range(9000000) t(i))")
 
     def test_progress_is_a_share_that_ends_at_one(self) -> None:
         seen: list[float] = []

@@ -7,7 +7,6 @@ before the engine reads its first row.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 import subprocess
@@ -21,12 +20,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from server.counting.contract import task
-from server.counting.parquet import write_parquet, write_parquet_of_bytes
-from server.counting.reference import KEY, ODD_IDS, reference_counts
+from server.counting.parquet import write_parquet
+from server.counting.reference import KEY, reference_counts
 
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT
-from askew_server import tables
 from askew_server.counting import TopCounts, count_top
 from askew_server.counting.bounding import catalog_size, require_countable
 from askew_server.counting.contract import LikesTask
@@ -153,10 +151,7 @@ def test_an_encoding_is_the_operators_word(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "encoding",
-    [
-        *("utf-16", "utf-7", "utf-8-sig", "shift_jis", "iso2022_jp", "cp037"),
-        *("mac_arabic", "mac_farsi", "unicode_escape", "raw_unicode_escape", "rot13", "klingon"),
-    ],
+    ["utf-16", "utf-7", "shift_jis", "cp037", "mac_arabic", "raw_unicode_escape", "klingon"],
 )
 def test_an_encoding_in_which_other_bytes_are_quotes_is_refused(
     tmp_path: Path, encoding: str
@@ -167,7 +162,7 @@ def test_an_encoding_in_which_other_bytes_are_quotes_is_refused(
         require_countable(DuckDBEngine(encoding=encoding), task(path))
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "koi8-r", "mac-roman", "iso8859-6"])
+@pytest.mark.parametrize("encoding", ["cp1252", "koi8-r", "iso8859-6"])
 def test_every_byte_of_an_encoding_is_a_character_or_leaves_out_its_row(
     tmp_path: Path, encoding: str
 ) -> None:
@@ -181,17 +176,6 @@ def test_every_byte_of_an_encoding_is_a_character_or_leaves_out_its_row(
     assert count_top(engine, task(path), KEY).counts == (len(good),)
     assert engine.broken_lines(path, {"unit", "item"}) == len(names) - len(good)
     engine.close()
-
-
-def test_what_a_csv_writer_wrote_is_read_back(engine: DuckDBEngine, tmp_path: Path) -> None:
-    path = tmp_path / "it's [a] log.csv"
-    ids = [each for each in (*ODD_IDS, "a\rb", "a\x1a1", "\x1a0") if "\0" not in each]
-    events = [(unit, item) for unit in ids for item in ids if unit]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("unit", "item"), *events])
-    top = count_top(engine, task(str(path), max_items=5), KEY)
-    wanted = reference_counts([event for event in events if all(event)], 5, limit=40)
-    assert list(zip(top.items, top.counts, strict=True)) == wanted
 
 
 FIRST = {
@@ -228,20 +212,6 @@ def test_a_first_person_without_a_header_keeps_every_byte(
     asked = task(write(tmp_path / "u.data", rows), unit_column="user")
     engine.look_through(asked.events)
     assert count_top(engine, asked, KEY).counts == (3,)
-
-
-def test_a_log_without_a_header_is_packed_as_its_name_ends(tmp_path: Path) -> None:
-    rows = b"7::2::5::0\n"
-    for end, packed in (
-        ("", rows),
-        (".gz", gzip.compress(rows)),
-        (".zst", pa.compress(rows, "zstd", asbytes=True)),
-    ):
-        path = tmp_path / f"ratings.dat{end}"
-        path.write_bytes(packed)
-        table = tables.open_table(path, encoding="utf-8", log=True)
-        [batch] = table.batches(["user"], table.omissions())
-        assert batch.texts[0].to_pylist() == ["7"]
 
 
 # -- headers --------------------------------------------------------------------------------------
@@ -483,7 +453,7 @@ def test_a_text_of_parquet_that_is_not_utf8_leaves_out_its_row_alone(
         (b"q", None),
     ]
     for name, part in (("1.parquet", good[:1]), ("2.parquet", [*events[1:], *good])):
-        units, items = (text(pa.array(each, pa.binary())) for each in zip(*part, strict=True))
+        units, items = (text(pa.array(column, pa.binary())) for column in zip(*part, strict=True))
         # A column that does not count may hold anything.
         rows = pa.table(
             {"unit": units, "item": items, "note": text(pa.array([b"\xff"] * len(part)))}
@@ -498,8 +468,7 @@ def test_a_text_of_parquet_that_is_not_utf8_leaves_out_its_row_alone(
     assert list(zip(top.items, top.counts, strict=True)) == reference_counts(decoded, 3)
 
 
-@pytest.mark.parametrize("unit", ["UUID", "BIGINT", "UTINYINT", "VARCHAR"])
-@pytest.mark.parametrize("rating", ["DOUBLE", "FLOAT", "DECIMAL(4,1)", "SMALLINT"])
+@pytest.mark.parametrize(("unit", "rating"), [("UUID", "DECIMAL(4,1)"), ("UTINYINT", "FLOAT")])
 def test_the_other_columns_of_such_a_file_keep_their_types(
     engine: DuckDBEngine, tmp_path: Path, unit: str, rating: str
 ) -> None:
@@ -515,7 +484,7 @@ def test_the_other_columns_of_such_a_file_keep_their_types(
         connection.execute("UPDATE t SET item = 'a' WHERE rowid > 0")
         connection.execute(f"COPY t TO '{draft}' (FORMAT parquet)")
     table = parquet.read_table(draft)
-    items = [b"\xff" if each == "MARKER" else b"a" for each in table["item"].to_pylist()]
+    items = [b"\xff" if item == "MARKER" else b"a" for item in table["item"].to_pylist()]
     torn = pa.array(items, pa.binary()).cast(pa.string(), safe=False)
     parquet.write_table(table.set_column(1, "item", torn), path)
     likes = LikesTask(
@@ -534,18 +503,6 @@ def test_the_other_columns_of_such_a_file_keep_their_types(
     )
     assert {(kind, of_rating) for *_, kind, of_rating in view} == {(unit, rating)}
     assert sorted(str(row[0]) for row in view) == sorted(map(str, people))
-
-
-def test_a_catalog_of_parquet_with_a_text_that_is_not_utf8_is_refused(
-    engine: DuckDBEngine, tmp_path: Path
-) -> None:
-    write_parquet_of_bytes(tmp_path / "films.parquet", "p", b"MARK\xff\xff")
-    asked = task(
-        write(tmp_path / "log.csv", LOG), limit=None, catalog=str(tmp_path / "films.parquet")
-    )
-    with pytest.raises(DataError, match="1 rows have no value in column 'item'") as refused:
-        catalog_size(engine, asked)
-    assert "MARK" not in str(refused.value)
 
 
 # -- temporary files ------------------------------------------------------------------------------
@@ -571,7 +528,7 @@ def test_a_copy_has_no_name_and_is_gone_after_kill_9(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(work), str(path)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (-9, "[]"), done.stderr
-    assert not [each for each in work.rglob("*") if each.is_file()]
+    assert not [path_left for path_left in work.rglob("*") if path_left.is_file()]
     first, second = PrivateFolder(work), PrivateFolder(work)
     assert len([*work.iterdir()]) == 2  # what it left is removed, and none of one that lives
     first.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -11,14 +10,6 @@ from server.counting.availability import require_driver, require_postgres
 from server.counting.contract import FLOATS, UUID, Bench, CountingContract, task
 from server.counting.parquet import Columns, quoted, typed
 from server.counting.reference import KEY
-from server.counting.release_contract import (
-    CATALOG,
-    EVENTS,
-    PASSWORD,
-    Place,
-    ReleaseContract,
-    address_of,
-)
 
 from askew.errors import DataError
 from askew_server.counting import count_top
@@ -46,9 +37,9 @@ class PostgresBench(Bench):
 
         super().__init__(PostgresEngine(address))
         self.owner: Any = psycopg.connect(address, autocommit=True)
-        for kind, made in TYPES_OF_OUR_OWN.items():
+        for kind, definition in TYPES_OF_OUR_OWN.items():
             self.owner.execute(f"DROP {kind.replace(' ', ' IF EXISTS ')} CASCADE")
-            self.owner.execute(f"CREATE {kind} AS {made}")
+            self.owner.execute(f"CREATE {kind} AS {definition}")
 
     def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
         table = quoted(name, "postgres")
@@ -171,24 +162,9 @@ class TestPostgresCounts(CountingContract):
         bench.owner.execute(f"ALTER TABLE {source} ADD COLUMN note TEXT")
         assert bench.count(task(source)) == [("a", 1)]
 
-    def test_events_that_come_later_are_counted_later(self, bench: Bench) -> None:
-        assert isinstance(bench, PostgresBench)
-        source = bench.events([("p", "a")])
-        assert bench.count(task(source)) == [("a", 1)]
-        bench.owner.execute(f"INSERT INTO {source} VALUES ('q', 'a')")
-        assert bench.count(task(source)) == [("a", 2)]
-
-    def test_a_statement_cannot_write(self, bench: Bench) -> None:
-        with pytest.raises(DataError, match="ReadOnlySqlTransaction"):
-            bench.engine.execute("CREATE TABLE t (c TEXT)")
-
     def test_a_file_is_refused(self, bench: Bench) -> None:
         with pytest.raises(DataError, match="load the file"):
             bench.engine.table("log.parquet")
-
-    def test_no_server_is_a_data_error(self, postgres: str) -> None:
-        with pytest.raises(DataError, match="no connection"):
-            PostgresEngine(postgres.replace("host=/tmp", "host=/tmp/nowhere"))
 
     @pytest.mark.parametrize(
         "address",
@@ -211,13 +187,3 @@ class TestPostgresCounts(CountingContract):
     def test_why_there_is_no_connection_is_said(self) -> None:
         with pytest.raises(DataError, match="connection refused"):
             PostgresEngine("postgresql://name@127.0.0.1:1/base")
-
-
-class TestPostgresReleases(ReleaseContract):
-    def place(self, folder: Path, request: pytest.FixtureRequest) -> Place:
-        address: str = request.getfixturevalue("postgres")
-        bench = PostgresBench(address)
-        place = Place(address_of(address), bench.events(EVENTS), bench.catalog(CATALOG))
-        bench.close()
-        assert PASSWORD in place.address
-        return place

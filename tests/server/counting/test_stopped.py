@@ -12,7 +12,6 @@ from threading import Event, Thread
 
 import duckdb
 import pytest
-from server.counting.release_contract import BUDGET
 from server.ledger.scenes import ENVIRONMENT
 
 from askew.errors import DataError
@@ -30,8 +29,8 @@ def test_ctrl_c_while_duckdb_works_is_ctrl_c_and_the_next_statement_works() -> N
     """Planted bug: the statement in the thread that asks, where DuckDB makes a RuntimeError of it,
     or hears it when a sort has ended.
     """
-    told = [interrupt]
-    engine = DuckDBEngine(progress=lambda share: told.pop()(share) if told else None)
+    interrupts = [interrupt]
+    engine = DuckDBEngine(progress=lambda share: interrupts.pop()(share) if interrupts else None)
     with pytest.raises(KeyboardInterrupt):
         engine.execute(ENDLESS)
     assert engine.execute("SELECT 1") == [(1,)]
@@ -94,13 +93,14 @@ def test_a_release_that_is_stopped_leaves_no_copy_and_says_that_its_charge_stays
         owner.execute(f"CREATE VIEW events AS SELECT *, 'a' AS item FROM ({ENDLESS}) AS t(unit)")
     asked = ["--engine", "duckdb:log.duckdb", "--events", "events", "--catalog", "films.csv"]
     asked += ["--as-of", "now", "--epsilon", "1", "-k", "1"]
-    run(tmp_path, ["-m", "askew_server", *BUDGET])
+    budget = ["--dataset", "plays", "--epsilon", "40", "--delta", "1/100"]
+    run(tmp_path, ["-m", "askew_server", "ledger", "open", *budget])
     done = run(tmp_path, ["-c", STOPPED, str(number), "release", *asked])
     assert (done.returncode, [*(tmp_path / "copies").iterdir()]) == (code, []), done.stderr
     assert done.stderr.splitlines()[-1].startswith("stopped; a charge that was made stays spent")
     assert "Traceback" not in done.stderr
     shown = run(tmp_path, ["-m", "askew_server", "ledger", "show", "--json"])
-    assert [each["epsilon"] for each in json.loads(shown.stdout)["charges"]] == ["1"]
+    assert [charge["epsilon"] for charge in json.loads(shown.stdout)["charges"]] == ["1"]
 
 
 def run(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:

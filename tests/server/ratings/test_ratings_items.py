@@ -111,11 +111,6 @@ def test_of_two_rows_of_one_item_the_last_stays(tmp_path: Path) -> None:
     assert left_out.count == 1
 
 
-def test_an_item_whose_title_stands_in_quotes_with_a_line_break_is_one_item(tmp_path: Path) -> None:
-    path = written(tmp_path / "items.csv", 'item,note,title\n1,"a\n2,b,Ran",Heat\n')
-    assert read_items(path)[0] == {"1": ItemRow("Heat", None, ())}
-
-
 def test_a_file_of_other_columns_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no table of items, .* item,title or movieId,title; it h"):
         read_items(written(tmp_path / "items.csv", "item,name\n1,Heat\n"))

@@ -34,8 +34,8 @@ def likes() -> csr_array:
     items = rng.gamma(0.25, size=(TASTES, ITEMS)) * rng.lognormal(0, 1.6, ITEMS)
     eager = rng.lognormal(0, 0.6, (PEOPLE, 1))
     chances = 4 * eager * tastes @ items
-    found = rng.random((PEOPLE, ITEMS)) < chances / (2 + chances)
-    return csr_array(found.astype(np.float64))
+    liked = rng.random((PEOPLE, ITEMS)) < chances / (2 + chances)
+    return csr_array(liked.astype(np.float64))
 
 
 @cache

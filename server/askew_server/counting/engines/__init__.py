@@ -68,8 +68,9 @@ def public_address(address: str) -> str:
     """
     scheme, _, rest = address.partition(":")
     if scheme == "spark":
-        master = rest or "local"
-        return "spark:" + ("local" if master.startswith("local[") else _without_name(master))
+        before, slashes, after = (rest or "local").rpartition("//")
+        master = before + slashes + after.rpartition("@")[2]
+        return "spark:" + ("local" if master.startswith("local[") else master)
     if scheme == "duckdb":
         return address
     parts = _SERVER.fullmatch(rest)
@@ -81,8 +82,3 @@ def public_address(address: str) -> str:
     asked = sorted(pair for pair in parse_qsl(options) if pair[0] in _PLACES)
     query = "?" + "&".join(f"{name}={value}" for name, value in asked) if asked else ""
     return f"{scheme}://{host}{base.rstrip('/')}{query}"
-
-
-def _without_name(master: str) -> str:
-    before, slashes, after = master.rpartition("//")
-    return before + slashes + after.rpartition("@")[2]

@@ -92,8 +92,8 @@ def failures_named(
 
 
 def no_connection(error: Exception) -> str:
-    """Say why there is no connection, in words of our own. A driver's words quote what it took for
-    the host, and that is half of the password where one has an unescaped "@".
+    """Return why there is no connection, in words of our own. A driver's words quote what it took
+    for the host, and that is half of the password where one has an unescaped "@".
     """
     words = str(error).lower()
     reasons = [why for why in _WHY if why in words] or [type(error).__name__]

@@ -74,6 +74,8 @@ class DuckDBEngine:
         if memory_limit is not None:
             settings["memory_limit"] = memory_limit
         self._views: dict[str, str] = {}
+        # By name: a copy of what is counted, or how sound parquet files were, which are counted as
+        # long as they stay so.
         self._looked_through: dict[str, _Copy | tuple[State, ...]] = {}
         self._public: set[str] = set()
         self._closed = False
@@ -94,7 +96,7 @@ class DuckDBEngine:
         that the last one read may be gone.
         """
         if not is_file(name):
-            return self._known(name)
+            return self._existing_table(name)
         if public:
             self._public.add(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
@@ -172,7 +174,7 @@ class DuckDBEngine:
             self._forget(name)
         self._folder.close()
 
-    def _known(self, name: str) -> tuple[str, ...]:
+    def _existing_table(self, name: str) -> tuple[str, ...]:
         """Return the identifiers of a table that is there. Others DuckDB takes for names of files,
         whose separators and types it guesses from their first rows.
         """
@@ -188,8 +190,10 @@ class DuckDBEngine:
         raise DataError(f"{name}: there is no such table, and no file whose name ends as one does")
 
     def _settle(self, name: str, sql: str, stack: ExitStack) -> tuple[State, ...]:
-        """Have the view of files read them; return the files that must keep still until it is
-        read. When rows are asked for, and not when the view is made: that is before the charge.
+        """Let the view of a name read its rows: from the copy of `look_through`, from a copy that
+        the stack closes, or from sound parquet files where they lie. Return those files, which must
+        keep still until the rows are read. It is called when rows are asked for, not when the view
+        is made, which is before the charge.
         """
         looked = self._looked_through.get(name)
         if is_text_file(name):
@@ -227,8 +231,8 @@ class DuckDBEngine:
     def _mended(
         self, name: str, states: tuple[State, ...], counts: Callable[[str], bool]
     ) -> _Copy | None:
-        """Copy the columns of parquet files that count, without texts that are no UTF-8, which
-        DuckDB reads no further than; None where there are none, as everywhere but for mistakes.
+        """Return a copy of those columns of parquet files that `counts` takes, with NULL for each
+        text that is no UTF-8, where DuckDB would stop; None where no text is so, as in most files.
         """
         paths = tuple(state.path for state in states)
         types = {
@@ -319,5 +323,5 @@ class _Copy:
         self.close()
 
     def close(self) -> None:
-        """Stop what is asked, by whatever thread, and close the connection."""
+        """Close the file, which removes it."""
         self._file.close()

@@ -96,7 +96,7 @@ class PostgresEngine:
         return self._connection
 
     def _failures_named(self, where: str) -> AbstractContextManager[None]:
-        return failures_named(where, self._failure, _reason_of_postgresql)
+        return failures_named(where, self._failure, _reason)
 
 
 _KINDS = {
@@ -106,6 +106,6 @@ _KINDS = {
 }
 
 
-def _reason_of_postgresql(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     kind = type(error).__name__
     return _KINDS.get(kind, f"PostgreSQL could not do it ({kind})")

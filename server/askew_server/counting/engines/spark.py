@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from pyarrow.parquet import read_schema
+
 from askew.errors import DataError
 from askew_server.counting.engines.driver import (
     driver,
@@ -22,7 +24,7 @@ from askew_server.interruptible import Interruptible
 from askew_server.tables.files import State, files_of, require_still, states_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # Folders such as "day=3" do not become columns.
 _ANY_FILE = {"recursiveFileLookup": "true"}
@@ -97,7 +99,7 @@ class SparkEngine:
             )
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
         with self._failures_named(name):
-            self._read(name).createOrReplaceTempView(view)
+            self._parquet(name).createOrReplaceTempView(view)
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
@@ -113,13 +115,13 @@ class SparkEngine:
         """
         values = dict(parameters or {})
         asked = [name for name, view in self._views.items() if view in sql]
-        seen = {name: self._states(name) for name in asked}
+        seen = [self._looked_through.get(name) or states_of(files_of(name)) for name in asked]
         with self._failures_named("Spark"):
             rows = self._statements.result(
                 lambda: [tuple(row) for row in self._session.sql(sql, args=values).collect()]
             )
             self._session.sql("SELECT 1")
-        for states in seen.values():
+        for states in seen:
             require_still(states)
         return rows
 
@@ -140,20 +142,13 @@ class SparkEngine:
         if self._folder is not None:
             self._folder.close()
 
-    def _states(self, name: str) -> tuple[State, ...]:
-        """Return this machine's files, as they were looked through or are now."""
-        return self._looked_through.get(name) or states_of(files_of(name))
-
-    def _read(self, name: str) -> DataFrame:
-        # A file that is there is no pattern, whatever characters its name has.
-        path = name.translate(_GLOB) if Path(name).is_file() else name
-        reader = self._session.read.options(**_ANY_FILE)
-        return self._parquet(name, reader, path)
-
-    def _parquet(self, name: str, reader: DataFrameReader, path: str) -> DataFrame:
+    def _parquet(self, name: str) -> DataFrame:
         """Return parquet files with the columns that all of them have, of types that must be alike:
         by those of one file, a value of another would fail the count after the charge.
         """
+        # A file that is there is no pattern, whatever characters its name has.
+        path = name.translate(_GLOB) if Path(name).is_file() else name
+        reader = self._session.read.options(**_ANY_FILE)
         first = reader.parquet(path)
         files = first.inputFiles()
         if len(files) == 1:
@@ -165,8 +160,6 @@ class SparkEngine:
                 f"{name}: a column has another type in some of its files, or one is damaged; write"
                 " each column of all files with one type"
             ) from None
-        from pyarrow.parquet import read_schema  # pyarrow takes a while
-
         local = [unquote(urlsplit(file).path) for file in files if file.startswith("file:")]
         lacking = {
             column for file in local for column in {*rows.columns} - {*read_schema(file).names}

@@ -3,7 +3,7 @@
     manifest.json       schema version, training parameters, figures, SHA-256 of each file
     card.binpb          the card: the very bytes that devices get
     arrays.safetensors  the catalog's vectors (n_items, D), boosts and shared slate
-    items.json          [[key, title, year, [genres]], ...]
+    items.json          [[key, title, year, [genres]], ...], one item a line
     noisy.bin           of a private model, the noisy matrix that it is made of; no server reads it
 
 Data only: nothing here is ever executed. `load` refuses what is truncated, altered or hostile with
@@ -13,10 +13,9 @@ somebody who can write the directory, keep the manifest's own digest elsewhere.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, overload
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -26,7 +25,6 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.catalog.neighbors import Neighbors
 from askew.errors import ArtifactError, WireError
-from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.wire.tastes import card_from_bytes, card_to_bytes
 from askew_server.taste.model import directory as folder
@@ -59,84 +57,36 @@ class TasteManifest(SignedManifest, frozen=True, kw_only=True):
     figures: Figures
 
 
-class StoredKeys(Sequence[str]):
-    """Keys in order of item id, end to end in memory. distinct: True if no two are the same."""
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        text, ends, hashes = bytearray(), array("q", [0]), array("q")
-        for key in keys:
-            text += key.encode()
-            ends.append(len(text))
-            hashes.append(hash(key))
-        self._text, self._ends = bytes(text), ends
-        ascending = np.frombuffer(hashes, dtype=np.int64)
-        ascending.sort()  # in place: a set of all keys is larger than they are
-        differ = bool((ascending[1:] != ascending[:-1]).all())
-        self.distinct = differ or len(set(self)) == len(self)
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, at: int | slice) -> str | tuple[str, ...]:
-        if isinstance(at, slice):
-            return tuple([self[place] for place in range(*at.indices(len(self)))])
-        place = range(len(self))[at]
-        return self._text[self._ends[place] : self._ends[place + 1]].decode()
-
-
 Year = Annotated[int, Meta(ge=1, le=9999)]
-_BETWEEN = b"],\n["  # rows, and nothing else: no text has a line break as it is
-_Items = list[tuple[str, str, Year | None, tuple[str, ...]]]
+_Row = tuple[str, str, Year | None, tuple[str, ...]]
+_BETWEEN = b",\n"  # rows, and nothing else: JSON has no line break within a text
 
 
 def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
     """Return the file of keys, titles, years and genres, in order of item id, one item a line."""
     rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
-    return b"[" + b",\n".join(map(msgspec.json.encode, rows)) + b"]"
+    return b"[" + _BETWEEN.join(map(msgspec.json.encode, rows)) + b"]"
 
 
-def decode_items(pieces: Iterable[bytes]) -> tuple[StoredKeys, tuple[Item, ...]]:
-    """Decode the keys and the items of a catalog, from its file in pieces: all of it is half as
-    large as what is made of it. Raises ArtifactError for anything else.
+def decode_items(data: bytes) -> tuple[tuple[str, ...], tuple[Item, ...]]:
+    """Return the keys and the items of a catalog, from its file. Raises ArtifactError for anything
+    else, and where two items have the same key.
     """
-    items: list[Item] = []
-    years: dict[int | None, int | None] = {}  # one object for all items of a year, or of the same
-    genres: dict[tuple[str, ...], tuple[str, ...]] = {}  # genres: there are few of either
-
-    def read() -> Iterator[str]:
-        for part in _parts_of(pieces):
-            for key, title, year, kinds in msgspec.json.decode(part, type=_Items):
-                kept = years.setdefault(year, year), genres.setdefault(kinds, kinds)
-                items.append(Item(title, *kept))
-                yield key
-
+    if not (data.startswith(b"[") and data.endswith(b"]")):
+        raise ArtifactError("the items cannot be read: they are no list")
+    decode = msgspec.json.Decoder(_Row).decode
+    keys, items = [], []
+    genres: dict[tuple[str, ...], tuple[str, ...]] = {}  # one object for all items of the same
     try:
-        keys = StoredKeys(read())
+        for line in data[1:-1].split(_BETWEEN):  # all rows at once would take far more memory
+            key, title, year, own = decode(line)
+            keys.append(key)
+            items.append(Item(title, year, genres.setdefault(own, own)))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the items cannot be read: {error}") from None
-    if not keys.distinct:
+    if len(set(keys)) < len(keys):
         raise ArtifactError("two items have the same key")
-    return keys, tuple(items)
-
-
-def _parts_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut a list of rows into shorter lists, for all rows at once are far larger than what is made
-    of them. Where it has no lines, it stays whole.
-    """
-    rest, opening = bytearray(), b""
-    for piece in pieces:
-        seen = max(len(rest) - len(_BETWEEN) + 1, 0)
-        rest += piece
-        end = rest.rfind(_BETWEEN, seen)
-        if end >= 0:
-            yield opening + rest[: end + 1] + b"]"
-            del rest[: end + 3]
-            opening = b"["
-    yield opening + rest
+    return tuple(keys), tuple(items)
 
 
 _ARRAYS, _ITEMS = "arrays.safetensors", "items.json"
@@ -165,11 +115,19 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
-    arrays, copies = _arrays_of(model), beside or {}
+    catalog, copies = model.catalog, beside or {}
+    arrays: Arrays = {
+        "vectors": catalog.vectors,
+        "boosts": catalog.boosts,
+        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
+    }
+    if (neighbors := catalog.neighbors) is not None:
+        values = (neighbors.items, neighbors.codes, np.array([neighbors.step]))
+        arrays |= dict(zip(_NEIGHBOR_KINDS, values, strict=True))
     files = {
         CARD: card_to_bytes(model.card),
         _ARRAYS: encode_arrays(arrays),
-        _ITEMS: encode_items(model.keys, model.catalog.items),
+        _ITEMS: encode_items(model.keys, catalog.items),
     }
     files[MANIFEST] = TasteManifest(
         kind="tastes",
@@ -185,7 +143,9 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
 
 
 def load(directory: Path) -> ItemModel:
-    """Read a model back, with every check. Raises ArtifactError with the reason."""
+    """Return the model of a directory. Raises ArtifactError, which says why, for one that is
+    missing, damaged, or of a model that devices would not accept.
+    """
     fields = decode_manifest(folder.read(directory / MANIFEST, _LIMITS[MANIFEST]), TasteManifest)
     files = fields.files
     try:
@@ -195,45 +155,20 @@ def load(directory: Path) -> ItemModel:
         arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
         del data  # as large as the arrays
         check_shapes(_ARRAYS, arrays, fields.shapes)
-        pieces = folder.pieces_named(directory, _ITEMS, files, _LIMITS[_ITEMS])
-        keys, items = decode_items(pieces)
+        keys, items = decode_items(folder.read_named(directory, _ITEMS, files, _LIMITS[_ITEMS]))
         slate = tuple(arrays["shared_slate"].tolist())
-        neighbors = _neighbors_of(arrays)
+        neighbors, parts = None, [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
+        if parts:
+            if len(parts) != len(_NEIGHBOR_KINDS) or len(parts[-1]) != 1:
+                raise ArtifactError("neighbors of items lack some of their arrays")
+            neighbors = Neighbors(parts[0], parts[1], float(parts[2][0]))
         catalog = Catalog(items, arrays["vectors"], arrays["boosts"], slate, neighbors)
-        _check_catalog(catalog, card)
+        if (catalog.version, len(catalog)) != (card.catalog_version, card.n_items):
+            raise ArtifactError("the catalog is not the one that the card names")
+        if catalog.vectors.shape[1] != card.space.ranking_dimension:
+            raise ArtifactError("the catalog has another ranking dimension than the space")
+        # Devices hold codes, which do not say any number.
+        encode(catalog.vectors, card.space.scales), encode_boosts(catalog.boosts)
         return ItemModel(card, catalog, keys, fields.training, fields.counts, fields.figures)
     except WireError as error:  # a core type refused what the files say
         raise ArtifactError(f"{directory} holds no usable model: {error}") from None
-
-
-def _check_catalog(catalog: Catalog, card: ModelCard) -> None:
-    """Raise ArtifactError for a catalog that is not the card's, and OutOfRange for one that
-    devices, which hold codes, cannot hold.
-    """
-    if (catalog.version, len(catalog)) != (card.catalog_version, card.n_items):
-        raise ArtifactError("the catalog is not the one that the card names")
-    if catalog.vectors.shape[1] != card.space.ranking_dimension:
-        raise ArtifactError("the catalog has another ranking dimension than the space")
-    encode(catalog.vectors, card.space.scales), encode_boosts(catalog.boosts)
-
-
-def _neighbors_of(arrays: Arrays) -> Neighbors | None:
-    parts = [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
-    if not parts:
-        return None
-    if len(parts) != len(_NEIGHBOR_KINDS) or len(parts[-1]) != 1:
-        raise ArtifactError("neighbors of items lack some of their arrays")
-    return Neighbors(parts[0], parts[1], float(parts[2][0]))
-
-
-def _arrays_of(model: ItemModel) -> Arrays:
-    catalog = model.catalog
-    arrays: Arrays = {
-        "vectors": catalog.vectors,
-        "boosts": catalog.boosts,
-        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
-    }
-    if (beside := catalog.neighbors) is not None:
-        values = (beside.items, beside.codes, np.array([beside.step]))
-        arrays |= dict(zip(_NEIGHBOR_KINDS, values, strict=True))
-    return arrays

@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -56,7 +56,7 @@ class SignedManifest(Strict, frozen=True, kw_only=True):
     sha256: Sha256 = _UNSIGNED
 
     def digest(self) -> str:
-        """Return what `sha256` must be."""
+        """Return the SHA-256 of the JSON of all fields but `sha256`, in hexadecimal digits."""
         # Through the types once: 8 where a float belongs is 8.0 when it is read back.
         plain = msgspec.to_builtins(self, enc_hook=_text_of)
         again = msgspec.convert(plain, type(self), dec_hook=_rational_of)
@@ -123,8 +123,8 @@ _Card = TypeVar("_Card")
 def card_of(
     data: bytes, read: Callable[[bytes], _Card], written: Callable[[_Card], bytes]
 ) -> _Card:
-    """Decode a card. Raises ArtifactError for bytes that devices would not get, as those of another
-    version, and as `read`.
+    """Decode a card by `read`. Raises what that raises, and ArtifactError where `written` makes
+    other bytes of it, as of a card of another version.
     """
     card = read(data)
     if written(card) != data:
@@ -144,7 +144,7 @@ def encode_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[int]]:
-    """Return what a manifest says of arrays."""
+    """Return the shape of each array as a list, which is what JSON has."""
     return {name: list(array.shape) for name, array in arrays.items()}
 
 
@@ -162,8 +162,8 @@ def decode_arrays(
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"{name} is damaged: {error}") from None
-    held = {key: (array.dtype, array.ndim) for key, array in arrays.items()}
-    if held != dict(kinds) | {key: kind for key, kind in (optional or {}).items() if key in held}:
+    actual = {key: (array.dtype, array.ndim) for key, array in arrays.items()}
+    if actual != {**kinds, **{key: k for key, k in (optional or {}).items() if key in actual}}:
         raise ArtifactError(f"{name} does not hold the arrays of a model")
     return arrays
 
@@ -175,7 +175,6 @@ def check_shapes(name: str, arrays: Arrays, shapes: Mapping[str, list[int]]) -> 
 
 
 MANIFEST_LIMIT, CARD_LIMIT = 1 << 20, 1 << 24  # bytes
-_PIECE = 1 << 20
 
 
 def save(
@@ -196,7 +195,7 @@ def save(
                 write_durably(inside / name, data)
             for name, file in (copies or {}).items():
                 with file.open("rb") as source, (inside / name).open("wb") as target:
-                    shutil.copyfileobj(source, target, _PIECE)
+                    shutil.copyfileobj(source, target)
                     target.flush()
                     os.fsync(target.fileno())
             inside.rename(directory)
@@ -205,12 +204,12 @@ def save(
 
 
 def describe(data: bytes) -> FileFields:
-    """Return what a manifest says of a file with this content."""
+    """Return the length and the SHA-256 of this content, as a manifest names them."""
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
 def describe_file(file: Path) -> FileFields:
-    """Return the same of a file that may be larger than memory. Raises ArtifactError."""
+    """Return the length and the SHA-256 of a file, read in parts. Raises ArtifactError."""
     try:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
@@ -220,8 +219,8 @@ def describe_file(file: Path) -> FileFields:
 
 
 def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
-    """Read a file that a manifest names. One of another size is not read. Raises ArtifactError for
-    another file than the manifest's.
+    """Return the content of a file whose length and digest `files` of a manifest names. Raises
+    ArtifactError for any other, where the length differs before anything is read.
     """
     path, named = directory / name, files.get(name)
     if named is not None and named.bytes == size_of(path, limit):
@@ -231,28 +230,8 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
     raise ArtifactError(f"{path} is not the file that its manifest names")
 
 
-def pieces_named(
-    directory: Path, name: str, files: Mapping[str, FileFields], limit: int
-) -> Iterator[bytes]:
-    """Read the same piece by piece. The digest is compared at the end: whoever uses the pieces
-    before has to come there. Raises ArtifactError.
-    """
-    path, named, digest, size = directory / name, files.get(name), hashlib.sha256(), 0
-    if named is not None and named.bytes == size_of(path, limit):
-        try:
-            with path.open("rb") as file:
-                while piece := file.read(_PIECE):
-                    digest.update(piece)
-                    size += len(piece)
-                    yield piece
-        except OSError as error:
-            raise ArtifactError(f"{path} cannot be read: {error.strerror}") from None
-    if FileFields(size, digest.hexdigest()) != named:
-        raise ArtifactError(f"{path} is not the file that its manifest names")
-
-
 def read(path: Path, limit: int) -> bytes:
-    """Read a regular file of at most `limit` bytes. Raises ArtifactError."""
+    """Return the content of a regular file of at most `limit` bytes. Raises ArtifactError."""
     size_of(path, limit)
     try:
         return path.read_bytes()

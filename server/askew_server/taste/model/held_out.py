@@ -95,7 +95,9 @@ def simulate_signals(
 
 
 def make_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
-    """Return what devices rank by; whole: with neighbors, as where a device holds every item."""
+    """Return the scorer that ranks as devices do: by the taste that likes fold in to. whole: of a
+    device that holds every item, and so has neighbors too.
+    """
     pairs, neighbors = None, items.neighbors
     if whole and neighbors is not None:
         n, count = neighbors.items.shape
@@ -132,7 +134,9 @@ class Evaluation:
     def of(
         cls, shown: Histories, held_out: csr_array, encoder: Encoder, items: Catalog | FittedItems
     ) -> Evaluation:
-        """Keep the people who have likes on their devices, `shown`, and others held out."""
+        """Return the evaluation by those people who have both likes that their devices know, in
+        `shown`, and likes in `held_out` (n, n_items). The others are left out.
+        """
         rows = np.flatnonzero((np.diff(shown.likes.indptr) > 0) & (np.diff(held_out.indptr) > 0))
         likes = csr_array(shown.likes[rows])
         people = HeldOutPeople(likes, csr_array(shown.seen[rows]), csr_array(held_out[rows]))
@@ -141,9 +145,9 @@ class Evaluation:
         scorers = (make_scorer(items, encoder.least_likes, whole=w) for w in (False, True))
         return cls(people, points, encoder, items.scoring, *scorers)
 
-    def rank_first(self, held: int) -> Items:
-        """Return the best unseen of the first `held` items, (n, at most 20)."""
-        return self.people.rank(self.scorer, np.arange(held))
+    def rank_first(self, n_held: int) -> Items:
+        """Return the best unseen of the first n_held items for each person, (n, at most 20)."""
+        return self.people.rank(self.scorer, np.arange(n_held))
 
     def evaluate_slates(self, best_held: Items, slates: Items) -> Accuracy:
         """Return the accuracy of ranking a slate (n, k), or (k,) for all, beside `rank_first`."""
@@ -185,25 +189,25 @@ def evaluate(
     """
     n_items, worth_asking = len(evaluation.scoring), False
     figures: dict[str, dict[str, Figure]] = {}
-    for held in sorted({*(n for n in HELD if n < n_default), n_default}):
-        if held == n_items:
+    for n_held in sorted({*(n for n in HELD if n < n_default), n_default}):
+        if n_held == n_items:
             alone = evaluation.people.evaluate(evaluation.whole_scorer)
-            figures[str(held)] = {"alone": Figure.of(alone, alone)}
+            figures[str(n_held)] = {"alone": Figure.of(alone, alone)}
             continue
-        alone = evaluation.people.evaluate(evaluation.scorer, np.arange(held))
-        column = figures[str(held)] = {"alone": Figure.of(alone, alone)}
-        shared, k = slate(held), min(options.k, n_items - held)
+        alone = evaluation.people.evaluate(evaluation.scorer, np.arange(n_held))
+        column = figures[str(n_held)] = {"alone": Figure.of(alone, alone)}
+        shared, k = slate(n_held), min(options.k, n_items - n_held)
         if len(shared) < k:
             continue
-        best_held = evaluation.rank_first(held)
+        best_held = evaluation.rank_first(n_held)
         same = evaluation.evaluate_slates(best_held, np.array(shared, dtype=np.int64))
         column["everybody"] = Figure.of(same, alone)
-        rule = OffsetRule(evaluation.encoder, evaluation.scoring, held=held)
+        rule = OffsetRule(evaluation.encoder, evaluation.scoring, held=n_held)
         for epsilon in EPSILONS:
             rng = np.random.default_rng([options.seed, 10])  # simulated noise: protects nobody
             slates = evaluation.ask(rule, LatticeLaplace.for_epsilon(epsilon), [k], rng)[k]
             asked = evaluation.evaluate_slates(best_held, slates)
             column[f"{float(epsilon):g}"] = Figure.of(asked, same)
-            if (held, epsilon) == (n_default, DEVICE_EPSILON):
+            if (n_held, epsilon) == (n_default, DEVICE_EPSILON):
                 worth_asking = is_clear(mean_of(asked.ndcg - same.ndcg), len(asked.ndcg))
     return figures, worth_asking

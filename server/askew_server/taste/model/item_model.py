@@ -44,7 +44,7 @@ from askew_server.taste.model.shared_slate import (
     order_items,
     shared_slate,
 )
-from askew_server.taste.training import given_vectors
+from askew_server.taste.training import imported_vectors
 from askew_server.taste.training.factors import (
     ItemFolder,
     Tastes,
@@ -123,8 +123,8 @@ def train(  # noqa: PLR0913 - what a model is made of
         if not enough:
             # About the same items, and as many default items.
             fewer = max(fitted.items.options.min_ratings * len(rest) // table.n_people, 1)
-            held = fitted.held or len(others.item_keys)
-            options = replace(fitted.items.options, min_ratings=fewer, default_items=held)
+            n_default = fitted.n_held or len(others.item_keys)
+            options = replace(fitted.items.options, min_ratings=fewer, default_items=n_default)
             measured = FittedModel.of(others, rows, options, vectors, lambda _: None)
         figures, worth_asking = measured.evaluate(people)
         catalog, items = fitted.catalog, fitted.items
@@ -177,12 +177,16 @@ class FittedModel:
         return cls(items, n_default, tastes, space, median, catalog)
 
     @property
-    def held(self) -> int:
-        """Return how many items everybody has who asks: 0 where devices hold all."""
+    def n_held(self) -> int:
+        """Return how many items every device has that asks: 0 where devices hold all, and none
+        asks.
+        """
         return 0 if self.n_default == len(self.catalog) else self.n_default
 
     def held_out(self, people: RatingTable) -> Evaluation:
-        """Split the ratings of people held out. Raises DataError where they have no likes."""
+        """Return the evaluation by people (`Evaluation.of`), whose ratings are split here: some are
+        on their devices, the others are held out. Raises DataError where they have no likes.
+        """
         items = self.items
         try:
             histories = people_by_key(people, items.keys, items.scale)
@@ -194,14 +198,14 @@ class FittedModel:
     def evaluate(self, people: RatingTable) -> tuple[Figures, bool]:
         """Return figures of people held out, and whether asking is worth it (`held_out`)."""
         # Where devices hold all in any order: what would be the first of them?
-        fitted = self if self.held else self.in_device_order()
+        fitted = self if self.n_held else self.in_device_order()
         options, scoring = fitted.items.options, fitted.items.scoring
         rng = np.random.default_rng([options.seed, 11])  # choices about public figures
 
-        def slate(held: int) -> tuple[int, ...]:
-            if held == self.held:
+        def slate(n_held: int) -> tuple[int, ...]:
+            if n_held == self.n_held:
                 return self.catalog.shared_slate[: options.k]
-            return shared_slate(fitted.tastes, scoring, rng, held, most=options.k)
+            return shared_slate(fitted.tastes, scoring, rng, n_held, most=options.k)
 
         return evaluate(fitted.held_out(people), self.n_default, slate, options)
 
@@ -221,8 +225,8 @@ def _catalog(
     rows: Mapping[str, ItemRow],
     rng: np.random.Generator,
 ) -> Catalog:
-    held = n_default if n_default < len(items.keys) else 0
-    slate = shared_slate(tastes, items.scoring, rng, held)
+    n_held = n_default if n_default < len(items.keys) else 0
+    slate = shared_slate(tastes, items.scoring, rng, n_held)
     words = items_of(items.keys, rows)
     return Catalog(words, items.vectors, items.boosts, slate, items.neighbors)
 
@@ -237,7 +241,7 @@ def _as_data_errors(what: str) -> Iterator[None]:
 
 
 def import_model(  # noqa: PLR0913 - what a model is made of
-    items: given_vectors.MatchedItems,
+    items: imported_vectors.MatchedItems,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
@@ -253,14 +257,14 @@ def import_model(  # noqa: PLR0913 - what a model is made of
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
-    vectors = given_vectors.for_devices(items.vectors)
+    vectors = imported_vectors.for_devices(items.vectors)
     if people is None:
-        likes = given_vectors.simulate_likes(vectors, rng)
-        source = f"with SIMULATED likes of {given_vectors.MADE_UP:,} people"
+        likes = imported_vectors.simulate_likes(vectors, rng)
+        source = f"with SIMULATED likes of {imported_vectors.MADE_UP:,} people"
     else:
-        likes = given_vectors.simulate_likes_of_users(people.numbers, items.vectors, rng)
+        likes = imported_vectors.simulate_likes_of_users(people.numbers, items.vectors, rng)
         source = f"with likes SIMULATED from those of {in_words(len(people))} users"
-    table = given_vectors.as_ratings(likes, items.keys, scale)
+    table = imported_vectors.as_ratings(likes, items.keys, scale)
     size = vectors.shape[1]  # no signal has more numbers
     model = train(
         table,

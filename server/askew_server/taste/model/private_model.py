@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from askew.errors import ParameterError
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model.item_model import ItemModel, Step, train
-from askew_server.taste.training.given_vectors import as_ratings
+from askew_server.taste.training.imported_vectors import as_ratings
 from askew_server.taste.training.item_vectors import ImportedVectors
 from askew_server.taste.training.options import in_words
 from askew_server.taste.training.private import (
@@ -95,8 +95,8 @@ def simulated_table(
 
 
 def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """Return the keys of so many items that most people like, the most liked first. Costs nothing
-    beside the matrix.
+    """Return the keys of the `count` items with the largest noisy row sums, the largest first. It
+    costs nothing beside the matrix.
     """
     _check(noisy, keys)
     return tuple([keys[place] for place in rank_by_likes(noisy)[:count].tolist()])

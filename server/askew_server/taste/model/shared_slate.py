@@ -57,23 +57,24 @@ def shared_slate(
     tastes: Tastes,
     scoring: NDArray[np.float32],
     rng: np.random.Generator,
-    held: int = 0,
+    n_held: int = 0,
     *,
     most: int | None = None,
 ) -> tuple[int, ...]:
-    """Choose at most SLATE_LIMIT, or `most`, items of scoring vectors (n_items, D). held: how many
-    items, the first ones, everybody has already; the slate is of the others, for what they add.
+    """Choose at most SLATE_LIMIT, or `most`, items by scoring vectors (n_items, D), greedily.
+    n_held: how many items, the first ones, everybody has already; the slate is of the others, by
+    what they add.
     """
     limit = SLATE_LIMIT if most is None else most
     tastes = tastes.sample(_MEASURED_PEOPLE, rng)
     best = np.zeros(len(tastes.vectors), dtype=np.float32)
-    for items in _chunks(0, held):
+    for items in _chunks(0, n_held):
         best = np.maximum(best, _scores(tastes, scoring, items).max(axis=0))
     totals = [
         gains(_scores(tastes, scoring, items), best).sum(axis=1)
-        for items in _chunks(held, len(scoring))
+        for items in _chunks(n_held, len(scoring))
     ]
-    pool = held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
+    pool = n_held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
     added = gains(_scores(tastes, scoring, pool), best)
     weights = np.ones(added.shape[1], dtype=np.float32)
     return tuple(int(pool[row]) for row in cover(added, weights, min(limit, len(pool))))

@@ -34,7 +34,7 @@ class Histories:
     seen: csr_array
 
     def counts(self) -> dict[str, int]:
-        """Return about how many there are, for the model card."""
+        """Return the numbers of people, ratings and likes, each to one digit."""
         people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
         return {"people": about(people), "ratings": about(ratings), "likes": about(likes)}
 
@@ -43,7 +43,7 @@ class Histories:
         return Histories(self.likes[rows], self.seen[rows])
 
     def select_items(self, columns: NDArray[np.integer]) -> Histories:
-        """Return what is said of some items, in this order."""
+        """Return the histories of all people, of some items, in this order."""
         return Histories(self.likes[:, columns], self.seen[:, columns])
 
 
@@ -98,7 +98,9 @@ def snapshot(people: Histories, seed: int) -> Histories:
 
 
 def split_ratings(people: Histories, seed: int) -> tuple[Histories, csr_array]:
-    """Return what the profiles of `snapshot` show of each person, and what they like beside it."""
+    """Return the ratings of each person that `snapshot` shows, also of those who like none of
+    these, and the likes that it leaves out, (n_people, n_items).
+    """
     shown = _shown(people, seed)
     held_out = csr_array(people.likes - shown.likes)
     held_out.eliminate_zeros()
@@ -108,7 +110,7 @@ def split_ratings(people: Histories, seed: int) -> tuple[Histories, csr_array]:
 def _shown(people: Histories, seed: int) -> Histories:
     # A word of each person: the sum of the words of their items, modulo 2**64, scrambled.
     totals = np.empty(people.seen.shape[0], dtype=np.uint64)
-    for rows, ends, items in _some_ratings(people.seen):
+    for rows, ends, items in _runs_of_people(people.seen):
         reached = np.zeros(len(items) + 1, dtype=np.uint64)
         np.cumsum(_words(items, seed), out=reached[1:])
         totals[rows] = np.diff(reached[ends])
@@ -120,7 +122,7 @@ def _shown_part(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_arra
     limit = np.uint64(_SHOWN * 2**64)
     left: list[NDArray[np.integer]] = [np.empty(0, part.indices.dtype)]
     kept_ends = np.zeros_like(part.indptr)
-    for rows, ends, items in _some_ratings(part):
+    for rows, ends, items in _runs_of_people(part):
         words = _words(items, seed) ^ np.repeat(own[rows], np.diff(ends))
         shown = _scrambled(words) < limit
         left.append(items[shown])
@@ -131,7 +133,7 @@ def _shown_part(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_arra
     return csr_array((np.ones(len(items)), items, kept_ends), shape=part.shape)
 
 
-def _some_ratings(
+def _runs_of_people(
     part: csr_array,
 ) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.integer]]]:
     """Cut a matrix into runs of rows with few enough ratings: the rows, where each row ends among

@@ -12,17 +12,12 @@ number only if it lay at the edge of its class; then whoever has both models see
 MovieLens 1M's people, four of five change no class of likes, and one like in 400 shows.
 
 All else is made of the ratings as they are: see `what_it_tells`. Above all item vectors, boosts and
-neighbors: their difference between two trainings marks what one person likes. Of 20 people
-of MovieLens 1M the best of seven attacks on all that is served together gave back 9 % of likes. Of
-50 people of each of its small logs the best of eleven, in which the better sign is taken for each
-person, gave back 20 and 25 %, and of PureSVD's vectors .6 ± 1.8 and .3 ± 2.9 points more; naming
-the most liked items gives 22 and 27 %. Weighing heavy users less made it more,
-of 600 people of MovieLens 1M. Of vectors that are not rounded to 4 bits it is most of them.
-Vectors that were fixed in advance (`item_vectors.FixedVectors`) do not move. With fewer people than
-factors, the number of factors tells how many people there are.
-
-Of 20 simulated people, the order of the default items alone gave back 17 % and the shared slate
-14 %; naming the most liked items gave 11 %, and the best of all attacks 23 %.
+neighbors: their difference between two trainings marks what one person likes. What attacks give
+back of it stands in tests/server/taste/training/test_disclosure.py, for simulated people, and in
+docs/guarantees.md. Weighing heavy users less made it more, of 600 people of MovieLens 1M. Of
+vectors that are not rounded to 4 bits it is most of them. Vectors that were fixed in advance
+(`item_vectors.FixedVectors`) do not move. With fewer people than factors, the number of factors
+tells how many people there are.
 """
 
 from __future__ import annotations
@@ -96,7 +91,7 @@ _SMALLEST = 100
 _SPACE = "signal directions, ranks, clip, unit, shared slate, default items"
 LEARNED = f"which items are rated often enough, item vectors, boosts and neighbors, {_SPACE}"
 FIXED = f"{_SPACE}; items, vectors and boosts are given"
-GIVEN = f"item vectors as given, to 4 bits a number, {_SPACE}"
+IMPORTED = f"item vectors as given, to 4 bits a number, {_SPACE}"
 UPDATED = (
     "which items are rated often enough, vectors and boosts of new items, shared slate, "
     "default items; the rest stays"
@@ -124,7 +119,7 @@ def in_words(count: int) -> str:
 
 def what_it_tells(made_of_people: str) -> tuple[str, ...]:
     """Say what a model tells, for the operator, who decides who gets it. made_of_people: LEARNED,
-    FIXED, GIVEN or UPDATED.
+    FIXED, IMPORTED or UPDATED.
     """
     return (
         "of the people it was trained on, and it promises them nothing:",

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 import numpy as np
@@ -65,8 +65,9 @@ class MatrixPlan:
     noise: NoisyCovariance
 
     def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
-        """Return the spend, as `ReleasePlan.charge_request` has it: what the operator says decides,
-        and so not what the ratings call their columns.
+        """Return the request for this matrix. Its digest is of what the operator says, as in
+        `ReleasePlan.charge_request`, and so not of what the ratings call their columns. as_of, day:
+        as in `ChargeRequest`.
         """
         task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
         for column in ("unit_column", "item_column", "rating_column"):
@@ -84,48 +85,49 @@ class MatrixPlan:
         )
 
 
-@dataclass(frozen=True)
-class MatrixJob:
-    """Where a noisy matrix is paid, counted and drawn. report: is called as each step begins."""
+def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
+    plan: MatrixPlan,
+    request: ChargeRequest,
+    file: Path,
+    *,
+    ledger: Ledger,
+    count: Callable[[LikesTask], Matrix],
+    bits: RandomBits,
+    report: Callable[[str], object] = lambda _: None,
+) -> Matrix:
+    """Charge a noisy matrix, count it, draw its noise and write it. Return it. report: is called
+    with the name of each step as it begins.
 
-    ledger: Ledger
-    count: Callable[[LikesTask], Matrix]
-    bits: RandomBits
-    report: Callable[[str], object] = lambda _: None
-
-    def make(self, plan: MatrixPlan, request: ChargeRequest, file: Path) -> Matrix:
-        """Return the noisy matrix, which is in the file from then on.
-
-        Raises what the ledger and the engine raise, and DataError where it was paid and made before
-        and the file is another, or none, or where it is to be paid and a file is there already.
-        """
-        with self.ledger.turn(request):
-            if self.ledger.foresee(request) is None:
-                if file.exists():
-                    raise DataError(
-                        f"{file} is there, and is of another request: it was paid for, so move it"
-                        " away, or ask as it was made"
-                    )
-                self.report("charging")
-            answer = self.ledger.charge(request)
-            if isinstance(answer, Charge):
-                self.report("counting likes")
-                matrix = self.count(plan.task)
-                self.report("noise")
-                noisy = plan.noise.perturb(matrix, bits=self.bits)
-                fields = MatrixFields(
-                    KIND,
-                    len(noisy),
-                    digest_of_keys(plan.task.keys),
-                    str(plan.noise.epsilon),
-                    str(plan.noise.delta),
-                    plan.dataset,
-                    answer.id,
+    Raises what the ledger and the engine raise, and DataError where it was paid and made before
+    and the file is another, or none, or where it is to be paid and a file is there already.
+    """
+    with ledger.turn(request):
+        if ledger.foresee(request) is None:
+            if file.exists():
+                raise DataError(
+                    f"{file} is there, and is of another request: it was paid for, so move it"
+                    " away, or ask as it was made"
                 )
-                named = {"kind": KIND, "sha256": write(file, fields, noisy)}
-                self.ledger.fulfill(answer.id, json.dumps(named).encode())
-                return noisy
-        return made_before(answer, file)
+            report("charging")
+        answer = ledger.charge(request)
+        if isinstance(answer, Charge):
+            report("counting likes")
+            matrix = count(plan.task)
+            report("noise")
+            noisy = plan.noise.perturb(matrix, bits=bits)
+            fields = MatrixFields(
+                KIND,
+                len(noisy),
+                digest_of_keys(plan.task.keys),
+                str(plan.noise.epsilon),
+                str(plan.noise.delta),
+                plan.dataset,
+                answer.id,
+            )
+            named = {"kind": KIND, "sha256": write(file, fields, noisy)}
+            ledger.fulfill(answer.id, json.dumps(named).encode())
+            return noisy
+    return made_before(answer, file)
 
 
 def made_before(stored: StoredRelease, file: Path) -> Matrix:
@@ -159,7 +161,8 @@ def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
         file.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as written:
             draft.chmod(0o600)
-            for part in _parts(fields, noisy):
+            rows = (row[place:].astype("<i8").tobytes() for place, row in enumerate(noisy))
+            for part in chain([msgspec.json.encode(fields) + b"\n"], rows):
                 digest.update(part)
                 written.write(part)
             written.flush()
@@ -175,12 +178,6 @@ def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
     return digest.hexdigest()
 
 
-def _parts(fields: MatrixFields, noisy: Matrix) -> Iterator[bytes]:
-    yield msgspec.json.encode(fields) + b"\n"
-    for place, row in enumerate(noisy):
-        yield row[place:].astype("<i8").tobytes()
-
-
 def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
     """Read a file. Returns its first line, its matrix, and the SHA-256 of its bytes.
 
@@ -189,30 +186,29 @@ def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
     """
     try:
         with file.open("rb") as opened:
-            return _read(opened, file)
+            line = opened.readline(_LONGEST)
+            fields = msgspec.json.decode(line, type=MatrixFields)
+            items = fields.items
+            if fields.kind != KIND or not 0 < items <= MAX_ITEMS_OF_LIKES:
+                raise ArtifactError(f"{file} is no noisy matrix that this program reads")
+            if os.fstat(opened.fileno()).st_size != len(line) + 4 * items * (items + 1):
+                raise ArtifactError(f"{file} does not have the size of {items} items")
+            digest, noisy = sha256(line), np.empty((items, items), np.int64)
+            for place in range(items):
+                part = opened.read(8 * (items - place))
+                digest.update(part)
+                noisy[place, place:] = np.frombuffer(part, "<i8")
+                noisy[place:, place] = noisy[place, place:]
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{file} is no noisy matrix: {error}") from None
-
-
-def _read(opened: BinaryIO, file: Path) -> tuple[MatrixFields, Matrix, str]:
-    line = opened.readline(_LONGEST)
-    fields = msgspec.json.decode(line, type=MatrixFields)
-    items = fields.items
-    if fields.kind != KIND or not 0 < items <= MAX_ITEMS_OF_LIKES:
-        raise ArtifactError(f"{file} is no noisy matrix that this program reads")
-    if os.fstat(opened.fileno()).st_size != len(line) + 4 * items * (items + 1):
-        raise ArtifactError(f"{file} does not have the size of {items} items")
-    digest, noisy = sha256(line), np.empty((items, items), np.int64)
-    for place in range(items):
-        part = opened.read(8 * (items - place))
-        digest.update(part)
-        noisy[place, place:] = np.frombuffer(part, "<i8")
-        noisy[place:, place] = noisy[place, place:]
     return fields, noisy, digest.hexdigest()
 
 
 def lifetime(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
-    """Return what is left of a data set's epsilon, and how many such matrices it pays for."""
-    cap, spent = (data := ledger.dataset(dataset)).cap, data.spent
+    """Return what is left of a data set's epsilon, and how many matrices of this noise its budget
+    still pays for.
+    """
+    data = ledger.dataset(dataset)
+    cap, spent = data.cap, data.spent
     left, delta = cap.epsilon - spent.epsilon, cap.delta - spent.delta
     return left, max(0, int(min(left / noise.epsilon, delta / noise.delta)))

@@ -113,12 +113,12 @@ class KeptItems:
 
 def rank_by_likes(noisy: Noisy) -> NDArray[np.int64]:
     """Return the places of all items by their noisy row sums, the most liked first."""
-    return np.argsort(-_likes(noisy), kind="stable")
+    return np.argsort(-_row_sums(noisy), kind="stable")
 
 
 def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
     """Keep the items whose likes rise above the noise. Raises DataError where too few do."""
-    likes, people = _likes(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
+    likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
     least = sure * parameters.sigma * math.sqrt(len(noisy))
     places = np.flatnonzero(likes > least)
@@ -136,8 +136,10 @@ def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
 
 
 def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
-    """Factorize what noise leaves of a matrix, by products with its eigenvectors."""
-    values, axes = _cleaned(kept.matrix, kept.edge)
+    """Return the factors of the matrix of kept items, its spectrum shrunk. Raises DataError where
+    fewer eigenvalues stay than the space has dimensions.
+    """
+    values, axes = _shrunk_spectrum(kept.matrix, kept.edge)
     penalty = _PENALTY * float(values.sum())
     rank = min(parameters.training.ranking_dimension or RANK, len(values), len(axes) - 1)
     if rank < parameters.training.dimension:
@@ -151,12 +153,12 @@ def penalty_of(likes: csr_array) -> float:
     return _PENALTY * likes.nnz
 
 
-def _likes(noisy: Noisy) -> Matrix:
+def _row_sums(noisy: Noisy) -> Matrix:
     likes: Matrix = noisy.sum(axis=1, dtype=np.float64) / UNIT
     return likes
 
 
-def _cleaned(matrix: Matrix, edge: float) -> tuple[Matrix, Matrix]:
+def _shrunk_spectrum(matrix: Matrix, edge: float) -> tuple[Matrix, Matrix]:
     """Return the eigenvalues that stay, shrunk, ascending, and their eigenvectors. edge: r."""
     # A tenth of noise's own eigenvalues stay, and lie so close together that iterations for the
     # leading ones hardly end. So a large matrix is reduced whole too, in single precision: that is
@@ -187,12 +189,14 @@ class Copula:
         thresholds, moves = _margins(shares, lengths)
         at = moves[:, None] - thresholds
         chances, density = ndtr(at), _density(at)
-        # A person weighs 1 over all their likes, of which those of kept items are a part.
+        # left: the matrix, without what items have in common by their shares alone, and without the
+        # variance of each item by itself. A person weighs 1 over all their likes, of which those of
+        # kept items are a part.
         weights = float(kept.likes.sum()) / kept.total / (len(lengths) * lengths)
         left = (-kept.people * weights * chances.T) @ chances
         left += kept.matrix
         left.flat[:: len(left) + 1] -= kept.people * (weights @ (chances - chances**2))
-        values, axes = _cleaned(left, kept.edge)
+        values, axes = _shrunk_spectrum(left, kept.edge)
         steep = np.sqrt(weights @ density**2)
         loadings = axes[:, -RANK:] * np.sqrt(values[-RANK:] / kept.people) / steep[:, None]
         size = (loadings**2).sum(axis=1, keepdims=True)

@@ -59,12 +59,12 @@ def round_vectors(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vector
     order = np.argsort(-np.diag(moment) * scales.astype(np.float64) ** 2, kind="stable")
     factor = np.linalg.cholesky(np.linalg.inv(moment[np.ix_(order, order)])).T
     left = vectors[:, order].astype(np.float64)
-    said = np.empty_like(vectors)
+    coded = np.empty_like(vectors)
     for j, place in enumerate(order):
-        said[:, place] = rounded(left[:, [j]].astype(np.float32), scales[[place]])[:, 0]
-        error = (left[:, j] - said[:, place]) / factor[j, j]
+        coded[:, place] = rounded(left[:, [j]].astype(np.float32), scales[[place]])[:, 0]
+        error = (left[:, j] - coded[:, place]) / factor[j, j]
         left[:, j + 1 :] -= error[:, None] * factor[j, j + 1 :]
-    return said, scales
+    return coded, scales
 
 
 _FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half are likes
@@ -120,7 +120,11 @@ def fit_space(  # noqa: PLR0913
     DataError where people are too much alike to have one.
     """
     origin = tastes.vectors.mean(axis=0)
-    directions = _principal_axes(tastes.vectors - origin, dimension)
+    centered = tastes.vectors - origin
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    directions = axes[:, ::-1][:, :dimension]  # of the largest variance
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
+    directions = directions * np.sign(largest)  # the largest number of each is positive
     projected = tastes.vectors @ directions  # (n_people, d)
     spread = projected.std(axis=0)
     if not spread.min() > 1e-6:
@@ -145,15 +149,6 @@ def fit_space(  # noqa: PLR0913
     encoder = replace(encoder, unit=float(encoder.unit_within(DEVICE_DIAMETER)))
     space = FeatureSpace(scale, encoder, scales)
     return space, min(max(round(encoder.unit * median, 1), 0.1), float(space.diameter))
-
-
-def _principal_axes(centered: NDArray[np.float64], dimension: int) -> NDArray[np.float64]:
-    """Return the d directions of the largest variance, (D, d), their largest number positive."""
-    _, axes = np.linalg.eigh(centered.T @ centered)
-    chosen: NDArray[np.float64] = axes[:, ::-1][:, :dimension]
-    largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], axis=0)
-    signed: NDArray[np.float64] = chosen * np.sign(largest)
-    return signed
 
 
 def _median_distance(ranks: NDArray[np.float64], rng: np.random.Generator) -> float:

@@ -60,7 +60,11 @@ def tune(people: Histories, options: TrainingOptions) -> TrainingOptions:
         counts = list(dict.fromkeys((0, neighbors_beside(rank))))
     penalty = options.penalty
     if penalty is None:
-        folds = list(_folds(_most_liked(people, _FEWER), options.seed))
+        some = people
+        if people.likes.shape[1] > _FEWER:
+            order = np.argsort(-np.asarray(people.likes.sum(axis=0)), kind="stable")
+            some = people.select_items(np.sort(order[:_FEWER]))
+        folds = list(_folds(some, options.seed))
         penalty = _best_penalty(folds, rank, counts[0])
     best = 0
     if len(counts) > 1:
@@ -116,13 +120,6 @@ def make_scorer(
         return np.asarray(scores * boosts)
 
     return score
-
-
-def _most_liked(people: Histories, most: int) -> Histories:
-    if people.likes.shape[1] <= most:
-        return people
-    order = np.argsort(-np.asarray(people.likes.sum(axis=0)), kind="stable")
-    return people.select_items(np.sort(order[:most]))
 
 
 def _folds(people: Histories, seed: int) -> Iterator[Fold]:

@@ -50,8 +50,8 @@ def without_them(default_items: int | None = None) -> ItemModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """One of whom figures tell. worth: of each item, -inf where seen; liked: and not shown."""
+class HeldOutPerson:
+    """Somebody held out. worth: of each item, -inf where seen; liked: and not shown."""
 
     worth: NDArray[np.float64]
     liked: frozenset[int]
@@ -69,39 +69,36 @@ class Told:
             / best
         )
 
-    def recall(self, items: Iterable[int]) -> float:
-        return len(self.liked.intersection(self.ranked(items)[:20])) / min(len(self.liked), 20)
 
-
-def who_is_told(model: ItemModel) -> list[Told]:
+def people_held_out(model: ItemModel) -> list[HeldOutPerson]:
     """The people whom figures tell of, as plain loops have them. model: `without_them`."""
     table, card, catalog = small_table(), model.card, model.catalog
-    encoder, found = card.space.encoder, []
+    encoder, measured_people = card.space.encoder, []
     people = people_by_key(table.only(held_out_rows()[0]), tuple(model.keys), card.space.scale)
     shown, _ = split_ratings(people, OPTIONS.seed)
     for row in range(people.seen.shape[0]):
-        likes, known, seen = (
+        likes, shown_likes, seen = (
             set(part.indices[part.indptr[row] : part.indptr[row + 1]].tolist())
             for part in (people.likes, shown.likes, shown.seen)
         )
-        if not known or likes == known:
+        if not shown_likes or likes == shown_likes:
             continue
-        likes_of = sorted(known)
+        likes_of = sorted(shown_likes)
         taste = catalog.vectors[likes_of].astype(float).sum(axis=0)
-        taste /= math.sqrt(max(len(known), OPTIONS.least_likes))
+        taste /= math.sqrt(max(len(shown_likes), OPTIONS.least_likes))
         worth = catalog.scoring.astype(float) @ taste
         worth[sorted(seen)] = -math.inf
         sums = encoder.contributions(catalog.vectors)[likes_of].sum(axis=0)
         point = encoder.unit * encoder.ranks(
-            sums[None] / math.sqrt(max(len(known), OPTIONS.least_likes))
+            sums[None] / math.sqrt(max(len(shown_likes), OPTIONS.least_likes))
         )
-        found.append(Told(worth, frozenset(likes - known), point[0]))
-    return found
+        measured_people.append(HeldOutPerson(worth, frozenset(likes - shown_likes), point[0]))
+    return measured_people
 
 
 def summary(got: list[float], other: list[float]) -> tuple[float, float, float]:
     """Mean, mean of the paired difference, and its standard error."""
     rest = [g - o for g, o in zip(got, other, strict=True)]
     gain = sum(rest) / len(rest)
-    spread = math.sqrt(sum((each - gain) ** 2 for each in rest) / len(rest))
+    spread = math.sqrt(sum((g - gain) ** 2 for g in rest) / len(rest))
     return sum(got) / len(got), gain, spread / math.sqrt(len(rest))

@@ -1,10 +1,10 @@
-"""A model directory is read back whole, or refused with a reason: nothing in between."""
+"""A model directory is read back whole, or refused with a reason: nothing in between. What somebody
+forged, with digests that fit, is served only if devices accept it.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +12,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from askew.catalog.item import Item
 from askew.errors import ArtifactError
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.ratings import RatingTable
 from askew_server.taste.model import artifact
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training.options import TrainingOptions
 
-FILES = ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
+NAN, INF = float("nan"), float("inf")
+SURROGATE = "\ud800"  # half a character, which JSON can spell and UTF-8 cannot
 
-Fields = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+FILES = ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
 
 
 def same(expected: ItemModel, actual: ItemModel) -> bool:
@@ -92,15 +95,6 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(
     with pytest.raises(ArtifactError, match="cannot be written: No space left on device"):
         artifact.save(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", ["file/model", "x" * 300], ids=["below a file", "a long name"])
-def test_a_place_that_cannot_be_written_is_refused(
-    tmp_path: Path, model: ItemModel, name: str
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ArtifactError, match="cannot be written"):
-        artifact.save(model, tmp_path / name)
 
 
 # -- damage ----------------------------------------------------------------------------------------
@@ -180,12 +174,6 @@ def variants(directory: Path, name: str, change: Callable[[bytes, int], bytes]) 
 
 @pytest.mark.thin
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_cut_short_anywhere_is_refused(directory: Path, name: str) -> None:
-    assert not list(variants(directory, name, lambda data, place: data[:place]))
-
-
-@pytest.mark.thin
-@pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str) -> None:
     """One bit of each byte, now this and now that."""
 
@@ -204,51 +192,17 @@ def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str) -> None:
     [
         b"",
         b'{"schema_version": ' + b"1" * 5000 + b"}",
-        b"[]",
         b"{}",
-        b"NaN",
-        b'{"schema_version": 3, "sha256": null}',
         b"[" * 100_000,
-        b'{"a":' * 100_000,
         b"\xff\xfe\x00",
     ],
-    ids=range(9),
+    ids=range(5),
 )
 def test_a_manifest_that_is_none_is_refused(
     directory: Path, data: bytes, refusal: Callable[[Path], str]
 ) -> None:
     (directory / "manifest.json").write_bytes(data)
     assert "manifest" in refusal(directory)
-
-
-@pytest.mark.parametrize(("left", "right"), [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
-def test_a_manifest_of_any_depth_is_refused(directory: Path, left: str, right: str) -> None:
-    """Some depths are shallow enough to be read and too deep to be written again for the digest."""
-    escaped = []
-    limit = sys.getrecursionlimit()
-    for depth in range(limit - 300, limit + 10):
-        nested = left * depth + "1" + right * depth
-        (directory / "manifest.json").write_text(f'{{"kind": "tastes", "counts": {nested}}}')
-        try:
-            artifact.load(directory)
-        except ArtifactError:
-            continue
-        except RecursionError:
-            escaped.append(depth)
-    assert not escaped
-
-
-@pytest.mark.parametrize("part", [1, 60, 1 << 20])
-def test_items_that_are_read_in_parts_are_the_items(part: int) -> None:
-    """Of whatever length the parts are, and where a title looks like the end of a line."""
-    titles = ['"],', "[", "],\\n[", "Ünï", "a"]
-    items = tuple(Item(t, 1950 + i, ("x",) * (i % 3)) for i, t in enumerate(titles * 9))
-    keys = tuple(f"key {i}" for i in range(len(items)))
-    data = artifact.encode_items(keys, items)
-    for text in (data, json.dumps(json.loads(data), indent=1).encode()):
-        pieces = [text[start : start + part] for start in range(0, len(text), part)]
-        found, read = artifact.decode_items(pieces)
-        assert (tuple(found), read) == (keys, items)
 
 
 def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(
@@ -259,3 +213,201 @@ def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(
         monkeypatch.setattr("askew.catalog.catalog._AT_ONCE", at_once)
         versions.add(replace(model.catalog).version)
     assert versions == {model.catalog.version}
+
+
+# -- forgeries ------------------------------------------------------------------------------------
+
+
+def arrays_of(model: ItemModel) -> Arrays:
+    catalog = model.catalog
+    return {
+        "vectors": catalog.vectors.copy(),
+        "boosts": catalog.boosts.copy(),
+        "shared_slate": np.array(catalog.shared_slate, dtype=np.int64),
+    }
+
+
+def items_of(model: ItemModel) -> list[list[Any]]:
+    pairs = zip(model.keys, model.catalog.items, strict=True)
+    return [[key, item.title, item.year, list(item.genres)] for key, item in pairs]
+
+
+def test_a_forgery_that_is_a_proper_model_is_loaded(
+    directory: Path, model: ItemModel, forge: Callable[..., None]
+) -> None:
+    """Digests find damage. They are no signature, and the documentation says so. And where the
+    forger changes nothing, it is the model: no refusal below is the forger's fault.
+    """
+    items = items_of(model)
+    forge(directory, arrays=arrays_of(model), items=items)
+    loaded = artifact.load(directory)
+    assert (model.card, model.catalog.version) == (loaded.card, loaded.catalog.version)
+    items[0][1] = "Another title"
+    forge(directory, items=items, card=lambda card: setattr(card.space, "unit", 2.5))
+    loaded = artifact.load(directory)
+    expected = ("Another title", 2.5)
+    assert expected == (loaded.catalog.items[0].title, loaded.card.space.encoder.unit)
+
+
+# -- the manifest and the card ---------------------------------------------------------------------
+
+FORGED_MANIFESTS: dict[str, tuple[str, object]] = {
+    "training of another kind": ("training", [1, 2]),
+    "a training parameter out of range": ("training.seed", -1),
+    "a negative number of people": ("counts.people", -1),
+    "a number that is true": ("shapes.boosts", [True]),
+    "a digest of one file only": ("files", {"items.json": {"sha256": "0" * 64}}),
+    "a card that is not named": ("files", {}),
+    "another kind": ("kind", "metric"),
+    "a field more": ("more", 1),
+}
+
+
+@pytest.mark.parametrize(("path", "value"), FORGED_MANIFESTS.values(), ids=FORGED_MANIFESTS)
+def test_a_forged_manifest_is_refused(
+    directory: Path,
+    path: str,
+    value: object,
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    forge(directory, manifest={path: value})
+    assert refusal(directory)
+
+
+def fewer_factors(card: pb.GetModelCardResponse) -> None:
+    space = card.space
+    space.directions = space.directions[: len(space.directions) - 4 * (len(space.knots) // 33)]
+    space.origin, space.scales = space.origin[:-4], space.scales[:-4]
+
+
+def one_item_less(card: pb.GetModelCardResponse) -> None:
+    card.n_items = card.n_default = 23
+    card.max_slate_size = min(card.max_slate_size, 23)
+
+
+UNKNOWN_FIELD = b"\xfa\x3e\x03abc"  # number 1007, as a card of another version may have one
+FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]] = {
+    "a clip of zero": (lambda c: setattr(c.space, "clip", 0.0), "clip"),
+    "an escape sequence": (lambda c: setattr(c, "source", "\x1b[2J"), "the source of a model"),
+    "collections": (lambda c: c.metric_space.region.SetInParent(), "collections of places"),
+    "another catalog": (lambda c: setattr(c, "catalog_version", bytes(16)), "not the one"),
+    "an item more": (lambda c: setattr(c, "n_items", 25), "not the one"),
+    "an item less": (one_item_less, "not the one"),
+    "an unknown field": (lambda c: c.MergeFromString(UNKNOWN_FIELD), "says more, or less"),
+    "a field of the other kind": (lambda c: c.collections.add(name="x"), "says more, or less"),
+    "other factors": (fewer_factors, "another ranking dimension"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), FORGED_CARDS.values(), ids=FORGED_CARDS)
+def test_a_forged_card_is_refused(
+    directory: Path,
+    change: Callable[[pb.GetModelCardResponse], object],
+    words: str,
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    """What no device would accept is not served: the operator hears of it, not each device."""
+    forge(directory, card=change)
+    assert words in refusal(directory)
+
+
+# -- the arrays ------------------------------------------------------------------------------------
+
+
+def changed(**arrays: NDArray[Any] | None) -> Callable[[Arrays], Arrays]:
+    """A change that sets arrays, or takes those away that are None."""
+
+    def change(original: Arrays) -> Arrays:
+        merged = {**original, **arrays}
+        return {name: array for name, array in merged.items() if array is not None}
+
+    return change
+
+
+def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
+    def change(arrays: Arrays) -> Arrays:
+        arrays[name].ravel()[5] = value
+        return arrays
+
+    return change
+
+
+FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays | bytes]] = {
+    "a pickle": lambda _: (
+        b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x8c\x06system\x93."
+    ),
+    **{
+        f"{value:g} in {name}": with_number(name, value)
+        for name in ("vectors", "boosts")
+        for value in (NAN, INF, 1e30)
+    },
+    "a boost of nothing": with_number("boosts", 0.0),
+    "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
+    "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
+    "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
+    "vectors left out": changed(vectors=None),
+    "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
+    "an array of another name": changed(more=np.zeros(1, np.float32)),
+    "the shared slate left out": changed(shared_slate=None),
+    "vectors that codes cannot say": changed(vectors=np.full((24, 4), 0.013, np.float32)),
+    "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
+    "an item beyond the catalog": changed(shared_slate=np.array([24])),
+    "a shared slate of fractions": changed(shared_slate=np.array([1.5, 2.5])),
+}
+
+
+@pytest.mark.parametrize("change", FORGED_ARRAYS.values(), ids=FORGED_ARRAYS)
+def test_forged_arrays_are_refused(
+    directory: Path,
+    model: ItemModel,
+    change: Callable[[Arrays], Arrays | bytes],
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    forge(directory, arrays=change(arrays_of(model)))
+    assert refusal(directory)
+
+
+def test_shapes_that_differ_from_the_manifest_are_refused(
+    directory: Path, model: ItemModel, forge: Callable[..., None], refusal: Callable[[Path], str]
+) -> None:
+    forge(directory, arrays=arrays_of(model), manifest={"shapes.vectors": [24, 3]})
+    assert "does not have the shapes that its manifest names" in refusal(directory)
+
+
+# -- the items -------------------------------------------------------------------------------------
+
+FORGED_ITEMS: dict[str, object] = {
+    "a title too long": ["key 0", "x" * 501, 1999, []],
+    "a title with an escape sequence": ["key 0", "\x1b[2J", 1999, []],
+    "a title with half a character": ["key 0", SURROGATE, 1999, []],
+    "a year that is text": ["key 0", "Alien", "1979", []],
+    "a year of zero": ["key 0", "Alien", 0, []],
+    "a year beyond 32 bits": ["key 0", "Alien", 2**32, []],
+    "a genre with an escape sequence": ["key 0", "Alien", 1979, ["\x1b[2J"]],
+    "a field too many": ["key 0", "Alien", 1979, [], 5],
+    "a key that another item has": ["key 1", "Alien", 1979, []],
+}
+
+
+@pytest.mark.parametrize("item", FORGED_ITEMS.values(), ids=FORGED_ITEMS)
+def test_a_forged_item_is_refused(
+    directory: Path,
+    model: ItemModel,
+    item: object,
+    forge: Callable[..., None],
+    refusal: Callable[[Path], str],
+) -> None:
+    """Every digest and version fits, so that only the item itself can be refused."""
+    forge(directory, items=[item, *items_of(model)[1:]])
+    assert refusal(directory)
+
+
+@pytest.mark.parametrize("items", ["{}", [], [[]]])
+def test_forged_items_of_another_structure_are_refused(
+    directory: Path, items: object, forge: Callable[..., None], refusal: Callable[[Path], str]
+) -> None:
+    forge(directory, items=items)
+    assert refusal(directory)

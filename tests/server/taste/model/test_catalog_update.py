@@ -74,29 +74,6 @@ def test_a_new_item_lies_where_its_fans_other_favorites_lie(
     assert new in np.argsort(-scores)[:2]
 
 
-def test_an_item_that_was_trained_on_is_folded_in_where_it_was(
-    table: RatingTable, rows: Mapping[str, ItemRow]
-) -> None:
-    """Forgotten and folded in again from the same likes, each item of the model returns."""
-    options = TrainingOptions(min_ratings=5, least_likes=4, ranking_dimension=8)
-    model = train(table, rows, options, source="ratings of 60 people")
-    for key in ("key 0", "key 11", "key 23"):
-        place = model.keys.index(key)
-        others = tuple(other for other in model.keys if other != key)
-        keep = [i for i in range(24) if i != place]
-        catalog = replace(
-            model.catalog,
-            items=tuple(model.catalog.items[i] for i in keep),
-            vectors=model.catalog.vectors[keep],
-            boosts=model.catalog.boosts[keep],
-            shared_slate=(),
-        )
-        again = update(replace(model, catalog=catalog, keys=others), table, rows, source="again")
-        folded, true = again.catalog.vectors[place], model.catalog.vectors[place]
-        cosine = folded @ true / np.linalg.norm(folded) / np.linalg.norm(true)
-        assert cosine > 0.6  # 8 factors of 24 items: some of what one item alone says is lost
-
-
 def test_an_update_with_the_same_ratings_changes_no_vector(
     model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow]
 ) -> None:

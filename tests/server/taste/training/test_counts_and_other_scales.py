@@ -98,18 +98,7 @@ def test_a_scale_on_which_hardly_anything_is_a_like_is_refused_by_default() -> N
     assert scale_of(table_of(stars)).like_from == 4
 
 
-def test_one_value_alone_names_the_option() -> None:
-    with pytest.raises(DataError, match=r"every rating is 1: .*--counts"):
-        scale_of(table_of([1.0, 1.0]))
-
-
 def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:
     vectors = FixedVectors(("0", "1"), np.eye(2, dtype="f4"), np.ones(2, "f4"), made_space())
     with pytest.raises(ParameterError, match="counts"):
         vectors.fit(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))
-
-
-@pytest.mark.parametrize("least", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_least_count_that_is_none_is_refused(least: float) -> None:
-    with pytest.raises(ParameterError, match="counts"):
-        TrainingOptions(counts=least)

@@ -35,9 +35,6 @@ from askew_server.taste.training.item_vectors import (
     often_rated,
 )
 from askew_server.taste.training.options import (
-    FIXED,
-    LEARNED,
-    UPDATED,
     TrainingOptions,
     about,
     in_words,
@@ -116,16 +113,16 @@ def test_how_many_there_are_is_told_by_one_digit(count: int, told: str) -> None:
 def test_figures_are_told_in_thousandths() -> None:
     """Planted bug: figures to the last bit, in which one person of those held out shows."""
     model = train(people(), {}, OPTIONS, source="s")
-    told = [
+    numbers = [
         number
         for column in model.figures.values()
         for figure in column.values()
         for estimate in astuple(figure)
         for number in estimate
     ]
-    assert len(told) == 4 * (6 + 6 + 1)
-    assert told == [round(number, 3) for number in told]
-    assert any(told)
+    assert len(numbers) == 4 * (6 + 6 + 1)
+    assert numbers == [round(number, 3) for number in numbers]
+    assert any(numbers)
 
 
 @pytest.fixture
@@ -147,7 +144,7 @@ def files(tmp_path: Path, ratings: Path) -> list[str | Path]:
 
 
 def run(*arguments: str | Path) -> str:
-    done = CliRunner().invoke(cli, [str(each) for each in arguments])
+    done = CliRunner().invoke(cli, [str(argument) for argument in arguments])
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -177,23 +174,10 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
 # -- what the operator is told ---------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_training_and_updating_say_what_a_model_tells(
-    tmp_path: Path, files: list[str | Path]
-) -> None:
-    plain = run("train", *files, "--out", tmp_path / "plain")
-    fixed = run("train", *files, "--model", tmp_path / "plain", "--out", tmp_path / "fixed")
-    later = run("update", *files, "--model", tmp_path / "plain", "--out", tmp_path / "later")
-    for shown in (plain, fixed, later):
-        assert "tells      of the people it was trained on, and it promises them nothing:" in shown
-    for shown, made in ((plain, LEARNED), (fixed, FIXED), (later, UPDATED)):
-        assert f"{made}\n" in shown
-
-
-def overlap(told: NDArray[np.float64], newcomer: int) -> float:
+def overlap(marks: NDArray[np.float64], newcomer: int) -> float:
     """The part of the newcomer's likes among as many items of the largest numbers."""
     likes = likes_of(newcomer)
-    largest = np.argsort(-told, kind="stable")[: len(likes)]
+    largest = np.argsort(-marks, kind="stable")[: len(likes)]
     return len(likes & {trained().keys[i] for i in largest}) / len(likes)
 
 
@@ -212,23 +196,23 @@ class Published:
 def published(table: RatingTable) -> Published:
     """By training itself, with the penalty of `trained`, so that nothing else moves."""
     options = replace(OPTIONS, penalty=100.0, neighbors=13)
-    told = LearnedVectors().fit(table, options)
-    n = len(told.keys)
+    fitted = LearnedVectors().fit(table, options)
+    n = len(fitted.keys)
     listed = np.zeros((n, n))
-    if told.neighbors is not None:
-        where = np.repeat(np.arange(n), 13), told.neighbors.items.ravel()
-        np.add.at(listed, where, told.neighbors.step * told.neighbors.codes.ravel())
-    return Published(told.vectors, told.boosts, listed + listed.T, places_of(told))
+    if fitted.neighbors is not None:
+        where = np.repeat(np.arange(n), 13), fitted.neighbors.items.ravel()
+        np.add.at(listed, where, fitted.neighbors.step * fitted.neighbors.codes.ravel())
+    return Published(fitted.vectors, fitted.boosts, listed + listed.T, places_of(fitted))
 
 
-def places_of(told: FittedItems) -> NDArray[np.float64]:
+def places_of(fitted: FittedItems) -> NDArray[np.float64]:
     """By training itself, for devices that hold ten items."""
-    fewer = replace(told.options, default_items=10)
-    ordered, held = order_items(replace(told, options=fewer), {})
+    fewer = replace(fitted.options, default_items=10)
+    ordered, held = order_items(replace(fitted, options=fewer), {})
     tastes = fold_in_people(snapshot(ordered.people, 0), ordered.vectors, fewer.least_likes)
     slate = shared_slate(tastes, ordered.scoring, np.random.default_rng(0), held)
-    places = np.full((2, len(told.keys)), float(len(told.keys)))
-    index = [told.keys.index(key) for key in ordered.keys]
+    places = np.full((2, len(fitted.keys)), float(len(fitted.keys)))
+    index = [fitted.keys.index(key) for key in ordered.keys]
     places[0, index] = np.arange(len(index))
     places[1, [index[item] for item in slate]] = np.arange(len(slate))
     return places
@@ -256,7 +240,7 @@ def pruned_ease(table: RatingTable) -> Published:
 
 def marks_of(before: Published, after: Published) -> dict[str, list[NDArray[np.float64]]]:
     """Each attack on all that is served together: its marks of the items, in some versions."""
-    first, second = (each.vectors.astype(np.float64) for each in (before, after))
+    first, second = (one.vectors.astype(np.float64) for one in (before, after))
     left, _, right = np.linalg.svd(first.T @ second)
     moved = second - first @ (left @ right)
     marks = np.linalg.svd(moved, full_matrices=False)[0][:, 0]
@@ -280,22 +264,22 @@ Parts = NDArray[np.float64]
 
 
 @cache
-def given_back(made: Callable[[RatingTable], Published]) -> dict[str, tuple[Parts, Parts]]:
+def given_back(published_by: Callable[[RatingTable], Published]) -> dict[str, tuple[Parts, Parts]]:
     """What each attack gives back of the likes of each newcomer, in its best version; and what it
     finds of those of another newcomer, who was not there.
     """
-    before = made(people(None))
-    told: dict[str, list[list[float]]] = {}
+    before = published_by(people(None))
+    results: dict[str, list[list[float]]] = {}
     for newcomer, another in zip(NEWCOMERS, [*NEWCOMERS[1:], NEWCOMERS[0]], strict=True):
-        for name, marks in marks_of(before, made(people(newcomer))).items():
-            both = [max(overlap(each, who) for each in marks) for who in (newcomer, another)]
-            told.setdefault(name, []).append(both)
-    return {name: (np.array(each)[:, 0], np.array(each)[:, 1]) for name, each in told.items()}
+        for name, marks in marks_of(before, published_by(people(newcomer))).items():
+            both = [max(overlap(parts, who) for parts in marks) for who in (newcomer, another)]
+            results.setdefault(name, []).append(both)
+    return {name: (np.array(parts)[:, 0], np.array(parts)[:, 1]) for name, parts in results.items()}
 
 
-def by_the_best(made: Callable[[RatingTable], Published]) -> float:
+def by_the_best(published_by: Callable[[RatingTable], Published]) -> float:
     """Of the attacks, in mean over the newcomers."""
-    return max(float(parts.mean()) for parts, _ in given_back(made).values())
+    return max(float(parts.mean()) for parts, _ in given_back(published_by).values())
 
 
 def error_of(parts: Parts) -> float:
@@ -307,26 +291,23 @@ SAME = 0.012
 """By how much a figure may differ where another BLAS rounds otherwise: a like of four people."""
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize(
-    ("attack", "share", "error"),
-    [
-        ("outer product", 0.20, 0.03),
-        ("rows", 0.13, 0.02),
-        ("scores", 0.23, 0.04),
-        ("lists", 0.05, 0.01),
-        ("boosts", 0.10, 0.02),
-        ("default items", 0.17, 0.02),
-        ("shared slate", 0.14, 0.02),
-    ],
-)
-def test_each_attack_on_two_trainings_gives_back_what_is_written_here(
-    attack: str, share: float, error: float
-) -> None:
-    """Of the likes of 20 people, in mean, with its standard error."""
-    parts, _ = given_back(published)[attack]
-    assert parts.mean() == pytest.approx(share, abs=SAME)
-    assert error_of(parts) == pytest.approx(error, abs=SAME)
+WRITTEN = {  # the mean of the parts of likes that come back, and its standard error
+    "outer product": (0.20, 0.03),
+    "rows": (0.13, 0.02),
+    "scores": (0.23, 0.04),
+    "lists": (0.05, 0.01),
+    "boosts": (0.10, 0.02),
+    "default items": (0.17, 0.02),
+    "shared slate": (0.14, 0.02),
+}
+
+
+def test_each_attack_on_two_trainings_gives_back_what_is_written_here() -> None:
+    """Of the likes of 20 people."""
+    for attack, (share, error) in WRITTEN.items():
+        parts, _ = given_back(published)[attack]
+        assert parts.mean() == pytest.approx(share, abs=SAME), attack
+        assert error_of(parts) == pytest.approx(error, abs=SAME), attack
 
 
 def test_whoever_names_the_most_liked_items_knows_a_ninth_of_somebodys_likes() -> None:
@@ -342,7 +323,7 @@ def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> 
     """Of 20 people, by every attack on all that is served together. Planted bugs: vectors that are
     not rounded; neighbors where one person moves them by more than a step; a pruned EASE.
     """
-    ours, old, pruned = (by_the_best(made) for made in (published, old_model, pruned_ease))
+    ours, old, pruned = (by_the_best(one) for one in (published, old_model, pruned_ease))
     assert ours <= old + 0.02  # half a standard error of either: .23 and .225
     assert pruned > 2 * ours
 
@@ -354,8 +335,10 @@ def likes_in(table: RatingTable) -> csr_array:
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:
     """Items and vectors stay to the bit; boosts change by a class of likes at most."""
-    given = fixed(trained())
-    models = [train(people(n), {}, OPTIONS, source="s", vectors=given) for n in (None, PEOPLE + 3)]
+    old_vectors = fixed(trained())
+    models = [
+        train(people(n), {}, OPTIONS, source="s", vectors=old_vectors) for n in (None, PEOPLE + 3)
+    ]
     before, after = (model.catalog for model in models)
     assert models[0].keys == models[1].keys == trained().keys
     assert (
@@ -376,14 +359,14 @@ def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
     others = RatingTable(table.person, table.item, table.rating, PEOPLE, names)
     catalog, space = trained().catalog, trained().card.space
     vectors, boosts = catalog.vectors[::-1].copy(), catalog.boosts[::-1].copy()
-    given = FixedVectors(tuple(backwards), vectors, boosts, space)
-    model = train(others, {}, OPTIONS, source="s", vectors=given)
+    old_vectors = FixedVectors(tuple(backwards), vectors, boosts, space)
+    model = train(others, {}, OPTIONS, source="s", vectors=old_vectors)
     assert model.keys == backwards
     assert model.training.ranking_dimension == 8
     assert model.catalog.boosts.tolist() == boosts.tolist()
 
 
 def test_another_scale_than_that_of_the_given_vectors_is_refused() -> None:
-    given = fixed(trained())
+    old_vectors = fixed(trained())
     with pytest.raises(ParameterError, match="as in the model that the vectors are from"):
-        train(people(), {}, replace(OPTIONS, like_from=3.0), source="s", vectors=given)
+        train(people(), {}, replace(OPTIONS, like_from=3.0), source="s", vectors=old_vectors)

@@ -63,8 +63,8 @@ def test_of_all_that_is_positive_nothing_is_lost() -> None:
     rank = int((values > 0).sum())
     positive = (axes * np.maximum(values, 0)) @ axes.T
     exact = positive * np.outer(roots, 1 / roots)
-    found = scores_of(ease.fit(GRAM, PENALTY, rank))
-    ratio = found[exact != 0] / exact[exact != 0]
+    ours = scores_of(ease.fit(GRAM, PENALTY, rank))
+    ratio = ours[exact != 0] / exact[exact != 0]
     assert ratio == pytest.approx(np.full(len(ratio), ratio[0]), rel=1e-6)
 
 
@@ -72,11 +72,11 @@ def test_of_all_that_is_positive_nothing_is_lost() -> None:
 def test_a_few_dimensions_say_most_of_ease(rank: int, least: float) -> None:
     """Of what people's likes give the items that they do not like."""
     others = LIKES.toarray() == 0
-    found, exact = (
+    ours, exact = (
         (LIKES @ scores)[others]
         for scores in (scores_of(ease.fit(GRAM, PENALTY, rank)), scores_of_ease(GRAM, PENALTY))
     )
-    assert np.corrcoef(found, exact)[0, 1] > least
+    assert np.corrcoef(ours, exact)[0, 1] > least
 
 
 def test_what_is_large_is_found_without_a_matrix_of_items_by_items() -> None:
@@ -85,8 +85,8 @@ def test_what_is_large_is_found_without_a_matrix_of_items_by_items() -> None:
     by_counts = np.log(dense.boosts * np.mean(np.diag(GRAM) + PENALTY) / (np.diag(GRAM) + PENALTY))
     off = np.std(np.log(sparse.boosts / dense.boosts))
     assert off < 0.5 * np.std(by_counts)
-    found = np.corrcoef(scores_of(sparse).ravel(), scores_of(dense).ravel())[0, 1]
-    assert found > 0.9
+    ours = np.corrcoef(scores_of(sparse).ravel(), scores_of(dense).ravel())[0, 1]
+    assert ours > 0.9
 
 
 def test_by_many_iterations_it_is_what_it_is_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,11 +118,11 @@ def of_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pairs_that_one_person_moves_are_not_told() -> None:
     """Of 1,200 people; of a hundred times as many with the same likes they are."""
-    for times, told in ((1, False), (100, True)):
+    for times, is_listed in ((1, False), (100, True)):
         factors = ease.fit(GRAM * times, PENALTY * times, 8)
         assert factors.inverse is not None
-        found = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
-        assert bool(len(found.value)) == told
+        pairs = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
+        assert bool(len(pairs.value)) == is_listed
 
 
 @pytest.mark.usefixtures("of_few")
@@ -185,11 +185,11 @@ def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     ranked, changed = group.people.rank(group.whole_scorer), 0
     for row in range(len(group.people)):
         shown, own = group.people.seen[[row]].indices, group.people.likes[[row]].indices
-        given = dict.fromkeys(shown.tolist(), space.scale.lowest)
-        given |= dict.fromkeys(own.tolist(), space.scale.highest)
-        profile = fold_in(given, catalog.vectors, space)
-        device = rank_all(catalog, profile, 20, seen=given.keys()).order
+        ratings_of = dict.fromkeys(shown.tolist(), space.scale.lowest)
+        ratings_of |= dict.fromkeys(own.tolist(), space.scale.highest)
+        profile = fold_in(ratings_of, catalog.vectors, space)
+        device = rank_all(catalog, profile, 20, seen=ratings_of.keys()).order
         assert ranked[row].tolist() == list(device)
-        plain = rank_all(replace(catalog, neighbors=None), profile, 20, seen=given.keys())
+        plain = rank_all(replace(catalog, neighbors=None), profile, 20, seen=ratings_of.keys())
         changed += plain.order != device
     assert changed > len(group.people) / 2

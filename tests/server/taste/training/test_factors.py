@@ -47,13 +47,13 @@ def test_a_profile_is_what_the_rule_leaves_of_each_person(
     who like nothing that is shown are kept.
     """
     monkeypatch.setattr(factors, "_RATINGS", at_once)
-    made = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
+    profiles = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
     mask = np.zeros(SEEN.shape)
     for person, row in enumerate(SEEN):
         mask[person, shown(np.flatnonzero(row).tolist())] = 1
     some = (LIKES * mask).any(axis=1)
-    assert np.array_equal((SEEN * mask)[some], made.seen.toarray())
-    assert np.array_equal((LIKES * mask)[some], made.likes.toarray())
+    assert np.array_equal((SEEN * mask)[some], profiles.seen.toarray())
+    assert np.array_equal((LIKES * mask)[some], profiles.likes.toarray())
 
 
 RNG = np.random.default_rng(16)
@@ -67,7 +67,7 @@ def test_scores_keep_closer_than_by_nearest_codes() -> None:
     others = RNG.normal(size=(2000, 12)) * np.linspace(1, 0.2, 12) + TASTES.mean(axis=0)
     vectors, _ = round_vectors(TASTES, VECTORS)
     nearest = rounded(VECTORS, scales_of(VECTORS))
-    ours, plain = (np.mean((others @ (each - VECTORS).T) ** 2) for each in (vectors, nearest))
+    ours, plain = (np.mean((others @ (v - VECTORS).T) ** 2) for v in (vectors, nearest))
     assert ours < 0.2 * plain
 
 
@@ -88,11 +88,11 @@ def test_people_who_tell_nothing_or_little_are_enough(tastes: np.ndarray) -> Non
 def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:
     """Of the simulated people's tastes. Planted bug: nearest codes in training."""
     options = TrainingOptions(ranking_dimension=32, penalty=100)
-    told = LearnedVectors().fit(simulated_table(), options)
-    exact = ease.fit(ease.gram_of(told.people.likes), 100, 32).vectors.astype(np.float32)
-    people = snapshot(told.people, options.seed)
+    fitted = LearnedVectors().fit(simulated_table(), options)
+    exact = ease.fit(ease.gram_of(fitted.people.likes), 100, 32).vectors.astype(np.float32)
+    people = snapshot(fitted.people, options.seed)
     tastes = fold_in_people(people, exact, options.least_likes).vectors
     nearest = rounded(exact, scales_of(exact))
-    ours, plain = (np.mean((tastes @ (v - exact).T) ** 2) for v in (told.vectors, nearest))
-    assert encode(told.vectors, told.scales).size
+    ours, plain = (np.mean((tastes @ (v - exact).T) ** 2) for v in (fitted.vectors, nearest))
+    assert encode(fitted.vectors, fitted.scales).size
     assert ours < 0.9 * plain

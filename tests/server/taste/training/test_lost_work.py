@@ -60,18 +60,18 @@ def train(run: Run, out: str, *more: str) -> list[str]:
 
 def test_titles_of_another_data_set_are_noticed(run: Run) -> None:
     """Planted bug: 'item i0' in place of every title, without a word."""
-    [told] = train(run, "a", "--min-ratings", "1", "--items", "others.csv")
-    assert told.startswith("warning: 14 of 14 rated items have no row in others.csv, and are shown")
-    assert told.endswith("as 'item i0': are its ids those of the ratings?")
+    [line] = train(run, "a", "--min-ratings", "1", "--items", "others.csv")
+    assert line.startswith("warning: 14 of 14 rated items have no row in others.csv, and are shown")
+    assert line.endswith("as 'item i0': are its ids those of the ratings?")
     assert train(run, "b", "--min-ratings", "1", "--items", "films.csv") == []
 
 
 def test_rare_items_are_left_out_with_the_share_of_likes_that_is_lost(run: Run) -> None:
     """Planted bugs: the share of ratings in place of likes; of what is kept."""
-    [told] = train(run, "a", "--min-ratings", "6")
+    [line] = train(run, "a", "--min-ratings", "6")
     share = share_of_likes("rare0", "rare1")
     reason = "fewer than 6 ratings (--min-ratings)"
-    assert told == f"2 of 14 rated items are left out, with {share} of the likes: {reason}"
+    assert line == f"2 of 14 rated items are left out, with {share} of the likes: {reason}"
     assert share != f"{10 / len(some_ratings()):.1%}"
 
 
@@ -91,6 +91,6 @@ def test_an_update_says_what_is_rated_too_seldom_now(run: Run, tmp_path: Path) -
     lines = (tmp_path / "ratings.csv").read_text().splitlines(keepends=True)
     (tmp_path / "ratings.csv").write_text("".join(lines[:-2]))  # four ratings of each rare item
     said = run("update", "--model", "model", "--ratings", "ratings.csv", "--out", "next")
-    [told] = [line for line in said.splitlines() if "left out" in line]
-    assert told.startswith("2 of 14 rated items are left out, with ")
-    assert told.endswith(" of the likes: fewer than 5 ratings, as the model was trained")
+    [line] = [line for line in said.splitlines() if "left out" in line]
+    assert line.startswith("2 of 14 rated items are left out, with ")
+    assert line.endswith(" of the likes: fewer than 5 ratings, as the model was trained")

@@ -7,7 +7,6 @@ and a few items are rated by nearly everybody. So most points lie close together
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +14,7 @@ import pytest
 from askew.dp.privacy import DEVICE_DIAMETER
 from askew_client.settings.settings import ClientSettings
 from askew_client.taste.exchange import noise_for
-from askew_server.cli.main import cli
 from askew_server.ratings import RatingTable
-from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import space_fit
 from askew_server.taste.training.options import TrainingOptions
@@ -74,20 +71,3 @@ def test_people_who_are_far_apart_make_a_space_as_wide_as_devices_accept(
     assert 0.999 * wide.space.diameter / 2 < narrow.space.diameter <= wide.space.diameter / 2
     assert narrow.space.encoder.one_rating == pytest.approx(0.5, abs=0.001)
     assert narrow.median_distance == pytest.approx(wide.median_distance / 2, abs=0.1)
-
-
-def test_train_says_what_it_did_and_the_model_remembers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = heavy_tailed(2)
-    lines = [
-        f"{person},{table.item_keys[item]},{stars}"
-        for person, item, stars in zip(table.person, table.item, table.rating, strict=True)
-    ]
-    (tmp_path / "ratings.csv").write_text("\n".join(["user,item,rating", *lines]))
-    (tmp_path / "items.csv").write_text("item,title\nPlace 0,Place 0\n")
-    files = {"--ratings": "ratings.csv", "--items": "items.csv", "--out": "model"}
-    given = [word for option, name in files.items() for word in (option, str(tmp_path / name))]
-    cli(["train", *given, "--min-ratings", "5"], standalone_mode=False)
-    said, card = capsys.readouterr().out, artifact.load(tmp_path / "model").card
-    assert f"in ratings: {card.median_distance:g} the median of two people" in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from askew.errors import ArtifactError, BudgetExceeded, ChargePending, DataError
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.counting.contract import LikesTask
-from askew_server.ledger import ChargeRequest, Ledger
+from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
 from askew_server.taste.training.expected_share import (
     WORTH_HAVING,
@@ -24,7 +24,7 @@ from askew_server.taste.training.expected_share import (
     expected_share,
     people_for,
 )
-from askew_server.taste.training.paid_matrix import MatrixJob, MatrixPlan, lifetime, read
+from askew_server.taste.training.paid_matrix import MatrixPlan, lifetime, make_matrix, read
 
 NOISE = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 TASK = LikesTask(events="r.csv", keys=("a", "b", "c"), rating_column="rating", least=4, most=5)
@@ -40,12 +40,18 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def request(as_of: str | None = None, plan: MatrixPlan = PLAN) -> ChargeRequest:
-    return plan.charge_request(as_of)
+def make(
+    ledger: Ledger,
+    file: Path,
+    count: Callable[[LikesTask], Matrix] = lambda _: EXACT,
+    as_of: str | None = None,
+) -> Matrix:
+    request = PLAN.charge_request(as_of)
+    return make_matrix(PLAN, request, file, ledger=ledger, count=count, bits=SystemBits())
 
 
-def job(ledger: Ledger, count: object = lambda _: EXACT) -> MatrixJob:
-    return MatrixJob(ledger, count, SystemBits())  # type: ignore[arg-type]
+def nobody_counts(_: LikesTask) -> Matrix:
+    pytest.fail("counted")
 
 
 def test_the_charge_is_durable_before_a_rating_is_counted(ledger: Ledger, tmp_path: Path) -> None:
@@ -58,18 +64,18 @@ def test_the_charge_is_durable_before_a_rating_is_counted(ledger: Ledger, tmp_pa
         raise DataError("the engine died")
 
     with pytest.raises(DataError, match="died"):
-        job(ledger, count).make(PLAN, request(), tmp_path / "m")
+        make(ledger, tmp_path / "m", count)
     assert ledger.dataset("films").spent.epsilon == 1
     assert not (tmp_path / "m").exists()
     with pytest.raises(ChargePending):
-        job(ledger).make(PLAN, request(), tmp_path / "m")
+        make(ledger, tmp_path / "m")
 
 
 def test_the_same_request_gives_the_same_matrix_and_is_paid_once(
     ledger: Ledger, tmp_path: Path
 ) -> None:
-    first = job(ledger).make(PLAN, request(), tmp_path / "m")
-    again = job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request(), tmp_path / "m")
+    first = make(ledger, tmp_path / "m")
+    again = make(ledger, tmp_path / "m", nobody_counts)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, EXACT)
     assert ledger.dataset("films").spent.epsilon == 1
@@ -84,34 +90,34 @@ def test_other_ratings_are_paid_again_and_beyond_the_budget_nothing_is_counted(
     """An update is a charge like the first."""
     assert lifetime(ledger, "films", NOISE)[1] == 2
     for day in ("1", "2"):
-        job(ledger).make(PLAN, request(day), tmp_path / day)
+        make(ledger, tmp_path / day, as_of=day)
     assert lifetime(ledger, "films", NOISE)[1] == 0
     with pytest.raises(BudgetExceeded):
-        job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request("3"), tmp_path / "3")
+        make(ledger, tmp_path / "3", nobody_counts, "3")
 
 
 def test_a_matrix_that_is_not_the_one_that_was_paid_is_refused(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     file = tmp_path / "m"
-    job(ledger).make(PLAN, request(), file)
+    make(ledger, file)
     data = file.read_bytes()
     file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(DataError, match="is not the noisy matrix that charge"):
-        job(ledger).make(PLAN, request(), file)
+        make(ledger, file)
     file.unlink()
     with pytest.raises(DataError, match="not paid twice"):
-        job(ledger).make(PLAN, request(), file)
+        make(ledger, file)
 
 
 def test_a_matrix_that_was_paid_is_not_written_over(ledger: Ledger, tmp_path: Path) -> None:
     """Planted bug: another request in the same place, which takes what the first one paid for."""
     file = tmp_path / "m"
-    first = job(ledger).make(PLAN, request(), file)
+    first = make(ledger, file)
     with pytest.raises(DataError, match="is of another request"):
-        job(ledger, lambda _: pytest.fail("counted")).make(PLAN, request("2"), file)
+        make(ledger, file, nobody_counts, "2")
     assert ledger.dataset("films").spent.epsilon == 1
-    assert np.array_equal(job(ledger).make(PLAN, request(), file), first)
+    assert np.array_equal(make(ledger, file), first)
 
 
 @pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d + b"0", lambda _: b"{}\n"])
@@ -119,7 +125,7 @@ def test_a_file_of_another_size_or_kind_is_no_matrix(
     ledger: Ledger, tmp_path: Path, damage: object
 ) -> None:
     file = tmp_path / "m"
-    job(ledger).make(PLAN, request(), file)
+    make(ledger, file)
     file.write_bytes(damage(file.read_bytes()))  # type: ignore[operator]
     with pytest.raises(ArtifactError):
         read(file)
@@ -132,13 +138,13 @@ def test_what_decides_the_matrix_decides_the_request() -> None:
     ]
     plans = [MatrixPlan("films", "1", task, NOISE) for task in others]
     plans.append(MatrixPlan("films", "1", TASK, NoisyCovariance(Fraction(2), NOISE.delta)))
-    digests = {request(plan=plan).digest for plan in [PLAN, *plans]}
+    digests = {plan.charge_request().digest for plan in [PLAN, *plans]}
     assert len(digests) == 5
 
 
 def test_no_reader_of_releases_is_shown_a_matrix(ledger: Ledger, tmp_path: Path) -> None:
     """Planted bug: its payload taken for a list, which stops the page of all releases."""
-    job(ledger).make(PLAN, request(), tmp_path / "m")
+    make(ledger, tmp_path / "m")
     [stored] = ledger.charges("films")
     assert json.loads(stored.payload)["kind"] == "noisy matrix of likes"  # type: ignore[union-attr]
     assert not ReleaseReader(tmp_path / "ledger.sqlite").page("", 0, 10).summaries

@@ -45,8 +45,8 @@ def test_items_are_kept_by_their_noisy_likes_alone() -> None:
     """Twice the noise of a row. Planted bug: an item kept by its true count."""
     kept = kept_items(noisy(), PARAMETERS)
     least = 2 * PARAMETERS.sigma * ITEMS**0.5
-    found = noisy().sum(axis=1) / UNIT
-    assert kept.places.tolist() == np.flatnonzero(found > least).tolist()
+    row_sums = noisy().sum(axis=1) / UNIT
+    assert kept.places.tolist() == np.flatnonzero(row_sums > least).tolist()
     assert 0 < len(kept.places) < ITEMS
     assert set(kept.places.tolist()) != set(np.flatnonzero(totals() > least).tolist())
 
@@ -56,8 +56,8 @@ def test_of_many_people_items_are_kept_by_twice_as_many_likes() -> None:
     least = 4 * PARAMETERS.sigma * ITEMS**0.5
     assert np.trace(many) > 100_000 * UNIT > np.trace(noisy())
     assert kept_items(many, PARAMETERS).likes.min() > least
-    found = many.sum(axis=1) / UNIT
-    assert len(kept_items(many, PARAMETERS).places) == (found > least).sum()
+    row_sums = many.sum(axis=1) / UNIT
+    assert len(kept_items(many, PARAMETERS).places) == (row_sums > least).sum()
 
 
 def test_factors_are_those_of_the_shrunk_matrix() -> None:
@@ -121,9 +121,9 @@ def test_simulated_people_like_items_as_often_as_people_do(people: csr_array) ->
     """
     places = kept_items(exact(), SURE).places
     shares = np.asarray(likes().sum(axis=0))[places] / (np.diff(likes().indptr) > 0).sum()
-    found = np.asarray(people.sum(axis=0)) / people.shape[0]
+    simulated = np.asarray(people.sum(axis=0)) / people.shape[0]
     errors = np.sqrt(shares / people.shape[0])
-    assert (np.abs(found - shares) < 5 * errors + 0.01).all()
+    assert (np.abs(simulated - shares) < 5 * errors + 0.01).all()
 
 
 def test_simulated_people_like_together_what_people_like_together(people: csr_array) -> None:
@@ -134,9 +134,9 @@ def test_simulated_people_like_together_what_people_like_together(people: csr_ar
 
     def ties(some: csr_array) -> NDArray[np.float64]:
         """Correlations of likes, less those that long and short histories make of every pair."""
-        found = np.corrcoef(some.toarray().T)
-        level = found.mean(axis=0)
-        return np.asarray((found - level[:, None] - level)[beside])
+        correlations = np.corrcoef(some.toarray().T)
+        level = correlations.mean(axis=0)
+        return np.asarray((correlations - level[:, None] - level)[beside])
 
     assert np.corrcoef(ties(people[:, often]), ties(likes()[:, places[often]]))[0, 1] > 0.7
 
@@ -170,14 +170,14 @@ def test_of_noise_alone_people_have_hardly_any_tastes() -> None:
     weak = replace(PARAMETERS, epsilon=Fraction(4), training=TrainingOptions())
     law = NoisyCovariance(weak.epsilon, weak.delta)
 
-    def told(matrix: Matrix) -> float:
+    def shared_variance(matrix: Matrix) -> float:
         """How much of a liking comes from tastes that people share."""
         noisy_one = law.perturb(matrix, bits=ShakeBits("weak"))
         loadings = Copula.of(kept_items(noisy_one, weak), weak).loadings
         return float((loadings**2).sum(axis=1).mean())
 
-    assert told(TIMES * small) < 0.35
-    assert told(exact()) > 0.55
+    assert shared_variance(TIMES * small) < 0.35
+    assert shared_variance(exact()) > 0.55
 
 
 def test_parameters_out_of_range_are_refused() -> None:

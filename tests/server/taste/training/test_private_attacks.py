@@ -47,16 +47,16 @@ def liked(newcomer: int) -> list[int]:
     rows = likes()
     lengths = np.diff(rows.indptr)
     person = np.flatnonzero((lengths >= 5) & (lengths <= 15))[newcomer]
-    found: list[int] = rows.indices[rows.indptr[person] : rows.indptr[person + 1]].tolist()
-    return found
+    places: list[int] = rows.indices[rows.indptr[person] : rows.indptr[person + 1]].tolist()
+    return places
 
 
 def factors(matrix: Matrix) -> tuple[Scores, Scores]:
     """Vectors and boosts of all items, 0 and 1 where they are not kept."""
     kept = kept_items(matrix, PARAMETERS)
-    places, found = kept.places, factors_of(kept, PARAMETERS)
-    vectors, boosts = np.zeros((ITEMS, found.vectors.shape[1])), np.ones(ITEMS)
-    vectors[places], boosts[places] = found.vectors, found.boosts
+    places, fitted = kept.places, factors_of(kept, PARAMETERS)
+    vectors, boosts = np.zeros((ITEMS, fitted.vectors.shape[1])), np.ones(ITEMS)
+    vectors[places], boosts[places] = fitted.vectors, fitted.boosts
     return vectors, boosts
 
 
@@ -73,23 +73,23 @@ def given_back(before: Matrix, after: Matrix, likes_of: list[int]) -> dict[str, 
         "matrix": [np.linalg.eigh((after - before).astype(np.float64))[1][:, -1]],
     }
     return {
-        name: max(len({*np.argsort(-mark)[: len(likes_of)]} & {*likes_of}) for mark in found)
+        name: max(len({*np.argsort(-mark)[: len(likes_of)]} & {*likes_of}) for mark in versions)
         / len(likes_of)
-        for name, found in marks.items()
+        for name, versions in marks.items()
     }
 
 
 @cache
 def attacked(noise: Noise, added: bool) -> dict[str, Scores]:
     """What attacks find of each newcomer, who was added or was not."""
-    told: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for newcomer in NEWCOMERS:
         likes_of = liked(newcomer)
         more = covariance([likes_of] if added else [], ITEMS)
         before, after = noise(exact(), f"b{newcomer}"), noise(exact() + more, f"a{newcomer}")
         for name, part in given_back(before, after, likes_of).items():
-            told.setdefault(name, []).append(part)
-    return {name: np.array(parts) for name, parts in told.items()}
+            results.setdefault(name, []).append(part)
+    return {name: np.array(parts) for name, parts in results.items()}
 
 
 @pytest.mark.thin
@@ -106,6 +106,6 @@ def test_the_same_attacks_find_who_was_there_without_fresh_noise(noise: Noise) -
     """Their power, by the matrix and by the model alone. Planted bugs: no noise; noise that starts
     anew with each training.
     """
-    told = {name: parts.mean() for name, parts in attacked(noise, True).items()}
-    assert told["row sums"] > 0.9
-    assert told["boosts"] > 0.5 > 4 * attacked(private, True)["boosts"].mean()
+    means = {name: parts.mean() for name, parts in attacked(noise, True).items()}
+    assert means["row sums"] > 0.9
+    assert means["boosts"] > 0.5 > 4 * attacked(private, True)["boosts"].mean()

@@ -22,9 +22,9 @@ from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel, import_model
-from askew_server.taste.training import given_vectors
+from askew_server.taste.training import imported_vectors
 from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.given_vectors import for_devices, match_items
+from askew_server.taste.training.imported_vectors import for_devices, match_items
 from askew_server.taste.training.item_vectors import often_rated
 from askew_server.taste.training.options import TrainingOptions
 from askew_server.taste.training.space_fit import scale_of
@@ -36,7 +36,7 @@ DIMENSION = 16
 @pytest.fixture(autouse=True)
 def _few_people(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of the usual number, so that a model is made in a second."""
-    monkeypatch.setattr(given_vectors, "MADE_UP", 400)
+    monkeypatch.setattr(imported_vectors, "MADE_UP", 400)
 
 
 @cache
@@ -87,8 +87,8 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vectors, items = write(tmp_path)
-    given = [vectors, "--items", items]
-    assert run("import", *given, "--out", tmp_path / "m") == 0
+    files = [vectors, "--items", items]
+    assert run("import", *files, "--out", tmp_path / "m") == 0
     model = artifact.load(tmp_path / "m")
     assert kept_by_codes(model, learned()[0]) >= 0.99
     assert model.card.space.ranking_dimension == DIMENSION
@@ -103,7 +103,7 @@ def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
     assert f"{list(model.figures.values())[-1]['alone'].ndcg.mean:.3f} ±".replace("0.", ".") in said
 
 
-def made(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
+def imported(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
     """The command's model."""
     rows = {key: ItemRow(key, None, ()) for key in people()[0]}
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION)
@@ -116,7 +116,7 @@ def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None
     keys, _, _ = people()
     vectors, _ = learned()
     turned = Vectors(2.0**30 * vectors[::-1], keys[::-1])
-    first, second = made(Vectors(vectors, keys)), made(turned)
+    first, second = imported(Vectors(vectors, keys)), imported(turned)
     assert first.card.space == second.card.space
     assert first.card.catalog_version == second.card.catalog_version
 
@@ -131,29 +131,11 @@ def test_user_vectors_make_the_space_of_people_like_them() -> None:
     likest = np.argsort(-towards)[:150]
     taste = users[likest[0]]
     items = Vectors(vectors, keys)
-    models = kind, _ = made(items, Vectors(users[likest])), made(items)
+    models = kind, _ = imported(items, Vectors(users[likest])), imported(items)
     assert "SIMULATED from those of about 200 users" in kind.card.source
     scores = dict(zip(keys, vectors @ taste, strict=True))
     shown = [[scores[m.keys[i]] for i in m.catalog.shared_slate[:5]] for m in models]
     assert np.mean(shown[0]) > np.mean(shown[1]) + np.std([*scores.values()])
-
-
-@pytest.mark.parametrize(
-    ("more", "reason"),
-    [
-        (["--scale", "5", "1"], "--scale"),
-        (["--like-from", "9"], "--like-from"),
-    ],
-)
-def test_an_option_that_cannot_be_is_refused_in_one_line(
-    more: list[str], reason: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    vectors, items = write(tmp_path)
-    out = tmp_path / "m"
-    assert run("import", vectors, "--items", items, "--out", out, *more) == 2
-    error = capsys.readouterr().err
-    assert reason in error.splitlines()[-1]
-    assert not out.exists()
 
 
 def test_vectors_of_fewer_numbers_than_a_signal_would_have_make_a_smaller_signal(

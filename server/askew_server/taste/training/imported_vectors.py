@@ -50,7 +50,9 @@ from askew_server.ratings.vectors import Vectors
 
 
 def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the vectors (n, D) that devices get, at most 1 in size."""
+    """Return the vectors w of v, both (n, D), which devices fold likes in with; no coordinate is
+    above 1 in size.
+    """
     scaled = vectors / np.abs(vectors).max()
     values, axes = np.linalg.eigh(scaled.T @ scaled)
     kept = np.maximum(values, 0.0)
