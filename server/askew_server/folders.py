@@ -57,19 +57,22 @@ def replace_file(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def read_private(path: Path) -> bytes:
-    """Return what a key file holds, a megabyte at most.
+def is_private(status: os.stat_result) -> bool:
+    """Return True for a regular file that nobody but its owner reads. A file that root gave to a
+    group, as one who mounts secrets does, may be read by that group.
+    """
+    is_mounted = status.st_uid == 0 and os.geteuid() != 0
+    return stat.S_ISREG(status.st_mode) and not status.st_mode & (0o037 if is_mounted else 0o077)
 
-    Raises AccessError where others could read it. A file that root gave to a group, as one who
-    mounts secrets does, may be read by that group.
+
+def read_private(path: Path) -> bytes:
+    """Return what a key file holds, a megabyte at most. Raises AccessError where others could read
+    it.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
         with os.fdopen(handle, "rb") as file:
-            status = os.fstat(handle)
-            is_mounted = status.st_uid == 0 and os.geteuid() != 0
-            exposed = 0o037 if is_mounted else 0o077
-            if not stat.S_ISREG(status.st_mode) or status.st_mode & exposed:
+            if not is_private(os.fstat(handle)):
                 raise AccessError(f"the key file {path} must be a regular file of mode 0600")
             return file.read(_MOST_BYTES)
     except OSError as error:

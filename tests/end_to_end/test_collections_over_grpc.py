@@ -192,10 +192,13 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
     directory = tmp_path / "model"
     artifact.save(small_map(), directory, {"cafes": keys_of(30)})
     live = LiveValues(directory, artifact.load(directory))
+    assert live.refresh(pytest.fail)
     holder, said = SnapshotHolder(live.snapshot), [0]
     observer = Observer()
     servings = {FIRST: live}
-    watch = ModelWatch(servings, None, holder, lambda _: None, told=observer, today=lambda: FIRST)
+    watch = ModelWatch(
+        servings, None, holder, lambda _: None, observer=observer, today=lambda: FIRST
+    )
     done = asyncio.Event()
 
     def write(value: int) -> None:

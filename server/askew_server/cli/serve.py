@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +82,13 @@ def run(chosen: Configuration, *, check: bool) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
+    from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.log import refused, start_log
+    from askew_server.serving.metrics import Observer
+    from askew_server.serving.models import ModelWatch
+    from askew_server.serving.popularity import PopularityService
+    from askew_server.serving.retrieval import RetrievalService
+    from askew_server.serving.server import serve, tell
 
     if not check:
         start_log(sys.stderr, chosen.server.log.level)
@@ -94,48 +99,35 @@ def run(chosen: Configuration, *, check: bool) -> None:
     reader = _reader(chosen)
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
-    reading = ModelReader(popular, partial(click.echo, err=True) if check else refused)
+    wrong: list[str] = []  # with live values, without which a server goes on
+    reading = ModelReader(popular, wrong.append if check else refused)
     servings, folder = read_models(chosen.models, reading)
-    if check:
-        click.echo(f"in order: {reading.in_words()}")
-        return
-    asyncio.run(_serve(chosen, reading, servings, folder, reader))
-
-
-async def _serve(
-    chosen: Configuration,
-    reading: ModelReader,
-    servings: Mapping[int, Serving],
-    folder: ModelFolder | None,
-    reader: ReleaseReader | None,
-) -> None:
-    from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.metrics import Observer
-    from askew_server.serving.models import ModelWatch
-    from askew_server.serving.popularity import PopularityService
-    from askew_server.serving.retrieval import RetrievalService
-    from askew_server.serving.server import serve, tell
-
-    holder = SnapshotHolder(*(each.snapshot for each in servings.values()))
+    holder = SnapshotHolder(*(serving.snapshot for serving in servings.values()))
     observer = Observer()
     retrieval = RetrievalService(holder)
-    observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
+    if check:
+        if reader is not None:
+            reader.check()
+        if chosen.server.http is not None:
+            from askew_server.serving.http_door import http_app
+
+            http_app([retrieval], {}, chosen.server.http, observer)
+        if wrong:
+            raise ArtifactError("; ".join(wrong))
+        click.echo(f"in order: {reading.in_words()}")
+        return
+    observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
     ready = retrieval.make_ready
-    watch = ModelWatch(servings, folder, holder, ready, told=observer, today=today)
+    watch = ModelWatch(servings, folder, holder, ready, observer=observer, today=today)
 
     def announce(bound: int, http: int | None) -> None:
         host, scheme = chosen.server.host, "https" if chosen.server.tls else "http"
         door = "" if http is None else f"{scheme}://{host}:{http}, "
         tell(f"listening on {host}:{bound}, {door}{reading.in_words()}")
 
-    await serve(
-        [*services, retrieval],
-        chosen.server,
-        announce,
-        beside=watch.run,
-        observer=observer,
-    )
+    services.append(retrieval)
+    asyncio.run(serve(services, chosen.server, announce, beside=watch.run, observer=observer))
 
 
 def _reader(chosen: Configuration) -> ReleaseReader | None:

@@ -93,10 +93,12 @@ def keys_file(number: int) -> str:
 def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = None) -> None:
     """Write a model to a directory that does not exist yet, all of it or nothing.
 
-    keys: of collections whose live values will be updated. Raises ArtifactError when something is
+    keys: of collections whose live values will be updated. They have a file from the first on:
+    copied over another model, it replaces that one's. Raises ArtifactError when something is
     already there, or cannot be written.
     """
     files: dict[str, bytes] = {}
+    live: dict[str, bytes] = {}  # in no manifest
     for card in model.card.collections:
         collection = model.collections[card.name]
         arrays: dict[str, NDArray[Any]] = {
@@ -110,6 +112,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
         if keys and card.name in keys:
             upper, lower = keys[card.name].T.copy()
             files[keys_file(card.number)] = encode_arrays({"upper": upper, "lower": lower})
+            live[live_path(directory, card.number).name] = _live_to_bytes(collection)
     files |= {_FILES[part]: file for part, file in files_of(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
@@ -121,7 +124,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
         towns=None if model.towns is None else model.towns.source,
         files={name: folder.describe(data) for name, data in files.items()},
     ).encoded()
-    folder.save(directory, files)
+    folder.save(directory, files | live)
 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
@@ -274,18 +277,29 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
     return columns
 
 
-def write_live(path: Path, collection: Collection) -> None:
-    """Replace the file by the live values that a collection has. Raises ArtifactError."""
+def with_live_file(directory: Path, collection: Collection) -> Collection:
+    """Return a collection with the live values beside its model, if there are any. Raises
+    ArtifactError as `read_live`.
+    """
+    path = live_path(directory, collection.card.number)
+    return collection.with_live(read_live(path, collection)) if path.exists() else collection
+
+
+def _live_to_bytes(collection: Collection) -> bytes:
     columns = dict(zip(collection.card.attributes, collection.columns, strict=True))
     arrays: dict[str, NDArray[Any]] = {}
     for at, attribute in _live(collection):
         arrays.update(named(at, columns[attribute].arrays))
     digest = np.frombuffer(_digest(collection.card.version, arrays), np.uint8)
     version = np.frombuffer(bytes.fromhex(collection.card.version), np.uint8)
+    return encode_arrays({**arrays, "version": version, "digest": digest})
+
+
+def write_live(path: Path, collection: Collection) -> None:
+    """Replace the file by the live values that a collection has. Raises ArtifactError."""
     draft = path.with_name(f".{path.name}.draft")
     try:
-        encoded = encode_arrays({**arrays, "version": version, "digest": digest})
-        folder.write_durably(draft, encoded)
+        folder.write_durably(draft, _live_to_bytes(collection))
         draft.replace(path)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None

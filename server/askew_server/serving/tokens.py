@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import os
 import re
-import stat
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from askew.errors import AccessError, ParameterError, Unauthenticated
 from askew.noise.randomness import RandomBits
-from askew_server.folders import replace_file
+from askew_server.folders import is_private, replace_file
 
 _TOKEN_BYTES = 32
 _SCHEME = "Bearer "
@@ -108,8 +107,8 @@ def _mark(path: Path) -> _Mark:
         status = path.stat()
     except OSError as error:
         raise AccessError(f"{path} cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o022:
-        raise AccessError(f"{path} must be a regular file that only its owner can write")
+    if not is_private(status):
+        raise AccessError(f"the file of tokens {path} must be a regular file of mode 0600")
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 

@@ -47,7 +47,9 @@ def seen(live: LiveValues) -> set[object]:
 @pytest.fixture
 def live(directory: Path) -> LiveValues:
     """A served model."""
-    return LiveValues(directory, artifact.load(directory))
+    live = LiveValues(directory, artifact.load(directory))
+    assert live.refresh(pytest.fail)
+    return live
 
 
 @pytest.fixture
@@ -206,9 +208,10 @@ def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Pa
 def test_a_file_of_no_use_changes_nothing(
     keyed: Path, text: str, strict: bool, reason: str
 ) -> None:
+    before = live_path(keyed, 0).read_bytes()
     with pytest.raises(DataError, match=reason):
         update(keyed, text, strict=strict)
-    assert not live_path(keyed, 0).exists()
+    assert live_path(keyed, 0).read_bytes() == before
 
 
 def test_a_new_value_that_cannot_be_read_is_unknown(keyed: Path) -> None:
