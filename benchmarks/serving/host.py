@@ -31,10 +31,8 @@ Handle = Callable[[bytes, grpc.aio.ServicerContext[bytes, bytes]], Awaitable[byt
 def main() -> None:
     kind, *words = sys.argv[1:]
     if kind == "echo":
-        stored = {size: bytes(int(size)) for size in words}
-        asyncio.run(
-            serve_bare("Echo", {size: _handle(lambda _, r=r: r) for size, r in stored.items()})
-        )
+        echoes = {size: _handle(partial(_stored, bytes(int(size)))) for size in words}
+        asyncio.run(serve_bare("Echo", echoes))
         return
     service = RetrievalService(
         SnapshotHolder(snapshot(*(words if kind == "bare" else (kind, *words))))
@@ -47,7 +45,15 @@ def main() -> None:
         return
     # 16 dear calls at once would be too many, and wait too long on a busy machine.
     config = ServerConfig(http=Http(), answers=QueueLimits(waiting=1000))
-    asyncio.run(serve([service], config, lambda port, _: print(port, flush=True)))
+    asyncio.run(serve([service], config, _announce))
+
+
+def _announce(port: int, _: int | None) -> None:
+    print(port, flush=True)
+
+
+def _stored(reply: bytes, _: bytes) -> bytes:
+    return reply
 
 
 def _computed(answer: Answer, request: bytes) -> bytes:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import click
 
 from askew.catalog.catalog_file import FIRST
-from askew.errors import ArtifactError
+from askew.errors import ArtifactError, ConfigError
 from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import SERVE_PORT, existing
 from askew_server.cli.saved_model import of_one_kind, of_tastes
-from askew_server.serving.settings import Configuration
+from askew_server.serving.settings import NO_MODEL, Configuration
 from askew_server.serving.settings import Models as Chosen
 from askew_server.taste.model.mondays import today
 
@@ -38,8 +38,6 @@ _SETTINGS = CommandSettings(
     "tls",
     "http",
     "metrics",
-    "log",
-    "answers",
     defaults={"server.port": SERVE_PORT},
 )
 
@@ -73,7 +71,8 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
       askew-server serve --config askew-server.toml --check
     """
     chosen = _SETTINGS.configuration(config, flags)
-    chosen.models.require()
+    if chosen.models == Chosen():
+        raise ConfigError(NO_MODEL)
     run(chosen, check=check)
 
 
@@ -91,7 +90,7 @@ def run(chosen: Configuration, *, check: bool) -> None:
     from askew_server.serving.server import serve, tell
 
     if not check:
-        start_log(sys.stderr, chosen.server.log.level)
+        start_log(sys.stderr)
     elif chosen.server.tls is not None:
         from askew_server.serving.certificates import Certificates
 

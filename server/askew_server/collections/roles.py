@@ -206,7 +206,7 @@ def guess(name: str, texts: Iterable[str]) -> AttributeKind:
         share = sum(map(bool, map(like, filled))) / max(1, len(filled))
         if share >= _MOST:
             return kind
-        if share >= _HALF:
+        if share > _HALF:
             raise DataError(
                 f"the column {name} looks like {kind} in {share:.0%} of its values: name "
                 f"{name}={kind}, where the others are unknown, or {name}=category"

@@ -423,12 +423,6 @@ def test_a_name_of_another_day_is_said_once_and_stops_no_live_values(folder: Pat
     assert "a Monday: that is when devices look for a new file" in shop.told.reasons[0]
 
 
-def test_a_start_with_what_cannot_be_used_is_refused(folder: Path) -> None:
-    cut(folder / name(MONDAY))
-    with pytest.raises(ArtifactError, match="is not the file that its manifest names"):
-        Shop(folder)
-
-
 # -- under load ------------------------------------------------------------------------------------
 
 ROLLOUTS = 10

@@ -80,15 +80,6 @@ def test_a_folder_without_a_model_in_force_is_an_error(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.usefixtures("_not_served")
-def test_a_name_of_another_day_is_an_error(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "2026-11-24").mkdir()
-    assert run("serve", "--models", tmp_path) != 0
-    assert "a Monday: that is when devices look" in capsys.readouterr().err
-
-
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "serve", lambda *_, **__: pytest.fail("it serves"))
