@@ -24,7 +24,7 @@ from askew_server.taste.model.mondays import today
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
     from askew_server.published.reader import ReleaseReader
-    from askew_server.retrieval.snapshot import Serving
+    from askew_server.retrieval.served import Serving
     from askew_server.serving.call import Service
     from askew_server.serving.models import ModelFolder
     from askew_server.taste.model.item_model import ItemModel
@@ -187,7 +187,7 @@ class ModelReader:
         """A model, ready to be served, with its live values."""
         from threadpoolctl import threadpool_limits
 
-        from askew_server.retrieval.served import serving_of
+        from askew_server.retrieval.served import Serving
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.
@@ -196,7 +196,7 @@ class ModelReader:
         if self.popular is not None:
             model, cold_start = _popular_first(of_tastes(model), *self.popular)
             words = f"{words}, {cold_start}"
-        serving = serving_of(model, directory, since)
+        serving = Serving(model, directory, since)
         serving.refresh(self.refused)
         self.words[since] = words
         return serving

@@ -20,7 +20,8 @@ from pathlib import Path
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import ArtifactError, AskewError
 from askew_server.collections.artifact import LIVE
-from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
+from askew_server.retrieval.served import Serving
+from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.metrics import Observer
 from askew_server.taste.model.directory import MANIFEST
 from askew_server.taste.model.mondays import models_in, text_of_date
@@ -165,7 +166,7 @@ class ModelWatch:
             except (AskewError, OSError) as error:  # the folder itself
                 self._complain(str(error))
         for day, serving in self._servings.items():
-            if serving.changes and serving.refresh(self._complain):
+            if serving.refresh(self._complain):
                 self._swap(day, serving.snapshot)
 
     def _follow(self, folder: ModelFolder, *, at_once: bool) -> None:

@@ -24,7 +24,7 @@ from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
 from askew_server.collections.roles import KeyColumn
-from askew_server.retrieval.served import LiveValues
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.taste.model import directory as folder
@@ -38,16 +38,16 @@ def with_all(value: int, collection: Collection) -> Collection:
     )
 
 
-def seen(live: LiveValues) -> set[object]:
+def seen(live: Serving) -> set[object]:
     """What replies would show."""
-    collection = live._model.collections["cafes"]
+    collection = live.snapshot.collections[0]
     return {cafe.values[3] for cafe in collection.listings(range(len(collection)))}
 
 
 @pytest.fixture
-def live(directory: Path) -> LiveValues:
+def live(directory: Path) -> Serving:
     """A served model."""
-    live = LiveValues(directory, artifact.load(directory))
+    live = Serving(artifact.load(directory), directory)
     assert live.refresh(pytest.fail)
     return live
 
@@ -69,7 +69,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 
 
 def test_a_new_file_is_swapped_in_and_the_index_is_the_same(
-    live: LiveValues, directory: Path, said: list[str]
+    live: Serving, directory: Path, said: list[str]
 ) -> None:
     """Planted bug: the rules are built anew for new live values."""
     rules, card = live.snapshot.answers._rules, live.snapshot.card  # type: ignore[attr-defined]
@@ -99,7 +99,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.thin
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_bad_file_leaves_the_values_of_before_and_is_told_without_values(
-    live: LiveValues, directory: Path, said: list[str], damage: str
+    live: Serving, directory: Path, said: list[str], damage: str
 ) -> None:
     """Planted bug: the digest of live values is not compared."""
     path = live_path(directory, 0)
@@ -249,7 +249,7 @@ def test_the_file_of_live_values_follows_each_swap(tmp_path: Path) -> None:
     """Rows and their file stay. Planted bug: a file that is made once."""
     artifact.save(rows_model(mode=ServingMode.HELD), tmp_path / "model")
     model = artifact.load(tmp_path / "model")
-    live = LiveValues(tmp_path / "model", model)
+    live = Serving(model, tmp_path / "model")
     holder = SnapshotHolder(live.snapshot)
     service = RetrievalService(holder)
     rows = service.catalog_file(FIRST, Part.WHOLE)

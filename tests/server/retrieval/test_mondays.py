@@ -11,7 +11,7 @@ from small_collections import small_map
 
 from askew.catalog.catalog_file import FIRST, PERIOD, catalog_date_of, is_catalog_date
 from askew.errors import ParameterError, StaleSpace
-from askew_server.retrieval.served import serving_of
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.mondays import models_in
@@ -19,7 +19,7 @@ from askew_server.taste.model.mondays import models_in
 MONDAY = FIRST + 100 * PERIOD
 
 
-PLAIN = serving_of(small_map()).snapshot
+PLAIN = Serving(small_map()).snapshot
 
 
 def of(since: int) -> Snapshot:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from operator import sub
 from pathlib import Path
@@ -29,8 +29,8 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.saved_model import of_one_kind
 from askew_server.collections import artifact as collections
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.retrieval.served import serving_of, snapshot_of
-from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
+from askew_server.retrieval.served import Serving
+from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving import models
 from askew_server.serving.metrics import Observer
 from askew_server.serving.models import Build, ModelFolder, ModelWatch
@@ -72,7 +72,7 @@ def reading() -> Build:
     kinds: set[type] = set()
 
     def read(directory: Path, since: int) -> Serving:
-        serving = serving_of(of_one_kind(directory, kinds), directory, since)
+        serving = Serving(of_one_kind(directory, kinds), directory, since)
         serving.refresh(pytest.fail)
         return serving
 
@@ -380,7 +380,7 @@ def test_what_devices_hold_of_a_monday_that_has_come_never_changes(
     refuse.
     """
     put(model, folder / name(MONDAY - PERIOD), "oldest")
-    shop = Shop(folder, today=MONDAY + PERIOD + 1)
+    shop = Shop(folder, today=MONDAY + PERIOD)  # the day on which it comes
     place = put(model, folder / name(MONDAY + since), "another")
     for _ in range(3):
         shop.look(at_once=False)
@@ -490,13 +490,12 @@ async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two
 # -- the task --------------------------------------------------------------------------------------
 
 
-@dataclass
-class Script:
+class Script(Serving):
     """A serving that does what it is told, one look after the other."""
 
-    looks: Iterator[object]
-    snapshot: Snapshot = field(default_factory=lambda: snapshot_of(small_map()))
-    changes: bool = True
+    def __init__(self, looks: Iterator[object]) -> None:
+        super().__init__(small_map())
+        self.looks = looks
 
     def refresh(self, refused: Callable[[str], None], /) -> bool:
         what = next(self.looks, False)
@@ -520,7 +519,7 @@ async def test_it_looks_at_once_when_woken_and_an_error_ends_nothing(
 ) -> None:
     """Planted bugs: the event wakes nothing; an error ends the task."""
     monkeypatch.setattr(models, "_EVERY", 3600)
-    next_one = snapshot_of(small_map())
+    next_one = Serving(small_map()).snapshot
     holder, watch, told = scripted(ValueError("a secret value"), False, next_one)
     swapped, wake = asyncio.Event(), asyncio.Event()
     loop, swap = asyncio.get_running_loop(), holder.swap
