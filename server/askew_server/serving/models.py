@@ -85,6 +85,10 @@ class ModelFolder:
             return at_once and day in self._refused
         return at_once or settled
 
+    def is_as_read(self, day: int) -> bool:
+        """Return True if the files looked the same at the last look as when they were read."""
+        return self._seen.get(day) == self._marks.get(day)
+
     def forget(self, day: int) -> None:
         """Forget a model, as if it had never been read."""
         self._marks.pop(day, None)
@@ -166,7 +170,9 @@ class ModelWatch:
             except (AskewError, OSError) as error:  # the folder itself
                 self._complain(str(error))
         for day, serving in self._servings.items():
-            if serving.refresh(self._complain):
+            # Else live values may already be those of a model that is copied over this one.
+            is_whole = self._folder is None or self._folder.is_as_read(day)
+            if is_whole and serving.refresh(self._complain):
                 self._swap(day, serving.snapshot)
 
     def _follow(self, folder: ModelFolder, *, at_once: bool) -> None:

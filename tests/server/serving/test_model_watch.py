@@ -15,7 +15,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import pytest
-from small_collections import keys_of, small_map
+from small_collections import GERMANY, cafes, keys_of, posts, small_map
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LONGEST_USE, PERIOD, Part
@@ -28,6 +28,7 @@ from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.saved_model import of_one_kind
 from askew_server.collections import artifact as collections
+from askew_server.collections.model import model_of
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
@@ -208,6 +209,22 @@ def test_places_are_models_of_mondays_like_tastes(tmp_path: Path) -> None:
     shop.day = coming
     assert (shop.holder.at(MONDAY).since, shop.holder.at(coming).since) == (MONDAY, coming)
     assert shop.holder.current.since == coming
+
+
+def test_places_and_their_live_values_are_exchanged_without_a_complaint(tmp_path: Path) -> None:
+    """A model without an item, copied over the one in force. Planted bug: live values are looked at
+    before the model that they are of.
+    """
+    collections.save(small_map(), tmp_path / name(MONDAY), {"cafes": keys_of(30)})
+    fewer = model_of(GERMANY, [cafes(29), posts()], small_map().towns)
+    collections.save(fewer, tmp_path / "fewer", {"cafes": keys_of(29)})
+    shop = Shop(tmp_path)
+    shop.look(at_once=False)
+    shutil.copytree(tmp_path / "fewer", tmp_path / name(MONDAY), dirs_exist_ok=True)
+    for _ in range(3):
+        shop.look(at_once=False)
+    assert shop.told.reasons == []
+    assert [len(each) for each in shop.holder.current.collections] == [29, 12]
 
 
 def test_a_model_to_come_is_replaced_and_taken_back(folder: Path, model: ItemModel) -> None:
