@@ -10,6 +10,7 @@ import click
 from askew.catalog.catalog_file import Part
 from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load
+from askew_server.folders import replace_file
 from askew_server.taste.model.mondays import date_of_text, text_of_date
 
 
@@ -71,8 +72,6 @@ def _write(path: Path, file: bytes, *, once: bool) -> bool:
     """Return True if it was written: whole, or not at all. once: raises ArtifactError where another
     is there.
     """
-    from askew_server.taste.model.directory import write_durably
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
@@ -82,9 +81,7 @@ def _write(path: Path, file: bytes, *, once: bool) -> bool:
                 raise ArtifactError(
                     f"{path} is there with other bytes: the files of a Monday never change"
                 )
-        draft = path.with_name(f".{path.name}.new")
-        write_durably(draft, file)
-        draft.replace(path)
+        replace_file(path, file, 0o644)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
     return True

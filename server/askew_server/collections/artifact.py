@@ -20,11 +20,8 @@ what a file of another catalog, a damaged or a forged one says is never taken.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +39,7 @@ from askew.spaces.map import MetricSpace
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.rows_file import rows_files
 from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns, inside
+from askew_server.folders import replace_file
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.directory import (
     CARD,
@@ -297,28 +295,10 @@ def _live_to_bytes(collection: Collection) -> bytes:
 
 def write_live(path: Path, collection: Collection) -> None:
     """Replace the file by the live values that a collection has. Raises ArtifactError."""
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        folder.write_durably(draft, _live_to_bytes(collection))
-        draft.replace(path)
+        replace_file(path, _live_to_bytes(collection), 0o644)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def one_writer(directory: Path) -> Iterator[None]:
-    """Wait until no other process changes files of a directory, and keep others from it."""
-    try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise ArtifactError(f"{directory} cannot be read: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _live(collection: Collection) -> list[tuple[str, Attribute]]:

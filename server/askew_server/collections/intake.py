@@ -25,13 +25,7 @@ from askew.protocol.collection import Collection, collection_of, curve_order
 from askew.protocol.metric_card import MAX_ITEMS
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.collections import artifact
-from askew_server.collections.artifact import (
-    Keys,
-    live_path,
-    one_writer,
-    with_live_file,
-    write_live,
-)
+from askew_server.collections.artifact import Keys, live_path, with_live_file, write_live
 from askew_server.collections.model import Towns, column_names, inside, swapped, words_of
 from askew_server.collections.roles import (
     AttributeColumn,
@@ -44,6 +38,7 @@ from askew_server.collections.roles import (
     people_column,
 )
 from askew_server.collections.wants import default_wants, named_wants
+from askew_server.folders import one_writer
 from askew_server.tables import Table, open_table
 from askew_server.tables.rows import BAD_SHARE, Omissions
 
@@ -220,8 +215,8 @@ def update_live(
     a live file that cannot be read: without it the items that are not named would lose their
     values. Then nothing changes.
     """
+    numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
     with one_writer(directory):
-        numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
         if file.name not in numbers:
             has = ", ".join(numbers)
             raise DataError(f"{directory} has no collection {file.name}; it has {has}")

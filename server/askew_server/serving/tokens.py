@@ -7,9 +7,7 @@ tokens, so that one can be exchanged for another. A service reads the file again
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
@@ -18,7 +16,7 @@ from pathlib import Path
 
 from askew.errors import AccessError, ParameterError, Unauthenticated
 from askew.noise.randomness import RandomBits
-from askew_server.folders import is_private, replace_file
+from askew_server.folders import is_private, one_writer, replace_file
 
 _TOKEN_BYTES = 32
 _SCHEME = "Bearer "
@@ -86,12 +84,8 @@ def _digest(token: str) -> str:
 def _changing(path: Path) -> Iterator[None]:
     """Nobody else changes the file meanwhile. Whatever the system refuses is an AccessError."""
     try:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
+        with one_writer(path.parent):
             yield
-        finally:
-            os.close(folder)
     except OSError as error:
         raise AccessError(f"{path} cannot be written: {error.strerror}") from None
 
