@@ -1,20 +1,17 @@
 """Clients of gRPC made of bare HTTP/2 frames (RFC 9113).
 
 `RawConnection` is as fast as Python allows: a call is two frames, and a status is found by looking
-for its name. `ClosedLoop` checks every byte of every reply. A client of grpcio takes about as much
-of the machine as the server that it measures, and h2load never looks at the status of a call.
+for its name. A client of grpcio takes about as much of the machine as the server that it measures,
+and h2load never looks at the status of a call.
 """
 
 from __future__ import annotations
 
 import re
-import select
 import socket
 import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import cycle
-from time import perf_counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
@@ -29,18 +26,14 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
     return struct.pack(">IBI", len(payload) << 8 | kind, flags, stream) + payload
 
 
-def opened(size: int) -> bytes:
-    """Return the frame that lets so many bytes more come."""
-    return frame(WINDOW_UPDATE, 0, 0, size.to_bytes(4, "big"))
-
-
 def opening(window: int) -> bytes:
     """Return how a connection begins that remembers no headers.
 
     window: bytes of one reply that may come before its reader takes any.
     """
     settings = struct.pack(">HIHIHI", TABLE_SIZE, 0, PUSH, 0, WINDOW, window)
-    return PREFACE + frame(SETTINGS, 0, 0, settings) + opened(LARGEST - _FIRST)
+    opened = (LARGEST - _FIRST).to_bytes(4, "big")
+    return PREFACE + frame(SETTINGS, 0, 0, settings) + frame(WINDOW_UPDATE, 0, 0, opened)
 
 
 def headers(path: str, authority: str = "a", timeout: str = "") -> bytes:
@@ -63,21 +56,6 @@ def message(data: bytes) -> bytes:
 
 def _literal(name: bytes, value: bytes) -> bytes:
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-
-_REFILL = 1 << 29  # bytes of replies after which the connection's window is opened again
-
-
-class WrongReply(Exception):
-    """A reply that is not the expected one."""
-
-
-@dataclass
-class Tally:
-    """What one window of a closed loop did. latencies: seconds, one a call."""
-
-    seconds: float = 0.0
-    latencies: list[float] = field(default_factory=list)
 
 
 NO_ANSWER = -1  # instead of a status: the stream was reset, or the connection closed
@@ -143,98 +121,3 @@ class RawConnection:
 
     def close(self) -> None:
         self.socket.close()
-
-
-class Connection(RawConnection):
-    """One connection, one call at a time, whose reply is kept."""
-
-    def __init__(self, port: int, path: str) -> None:
-        super().__init__(port)
-        self._headers = headers(path, f"127.0.0.1:{port}", "20S")
-        self._seen = 0
-        self.reply, self.asked = b"", 0.0
-
-    def fileno(self) -> int:
-        return self.socket.fileno()
-
-    def ask(self, question: bytes) -> None:
-        """Begin a call."""
-        self.reply, self.asked = b"", perf_counter()
-        self.send(self.call(self._headers, message(question)))
-
-    def receive(self) -> bool:
-        """Read what is there. Return True if the call ended; raise WrongReply if it failed."""
-        ended = list(self.received())
-        if any(done.status for done in ended) or self.closed:
-            raise WrongReply(f"a call failed: {ended}")
-        return bool(ended)
-
-    def _taken(self, kind: int, flags: int, stream: int, payload: bytes) -> Iterator[Done]:
-        if kind == DATA:
-            self.reply += payload
-            self._seen += len(payload)
-            if self._seen > _REFILL:
-                self.send(opened(self._seen))
-                self._seen = 0
-        yield from super()._taken(kind, flags, stream, payload)
-
-
-class ClosedLoop:
-    """So many connections that each ask again as soon as they are answered.
-
-    calls: questions in turn, each with the reply that it must get.
-    """
-
-    def __init__(self, port: int, path: str, width: int, calls: Sequence[tuple[bytes, bytes]]):
-        self._calls = cycle([(question, message(reply)) for question, reply in calls])
-        self._connections = [Connection(port, path) for _ in range(width)]
-        self._poll = select.epoll()
-        self._at = {each.fileno(): each for each in self._connections}
-        for number in self._at:
-            self._poll.register(number, select.EPOLLIN)
-
-    def run(self, seconds: float) -> Tally:
-        """Ask for so long, and wait for the last replies. Raises WrongReply for any other."""
-        tally, expected, start = Tally(), dict[int, bytes](), perf_counter()
-        for each in self._connections:
-            expected[each.fileno()] = self._next(each)
-        while expected:
-            for number, _ in self._poll.poll(30) or _silent():
-                each = self._at[number]
-                if not each.receive():
-                    continue
-                if each.reply != expected.pop(number):
-                    raise WrongReply("a reply has other bytes than the same question got before")
-                now = perf_counter()
-                tally.latencies.append(now - each.asked)
-                if now - start < seconds:
-                    expected[number] = self._next(each)
-        tally.seconds = perf_counter() - start
-        return tally
-
-    def close(self) -> None:
-        self._poll.close()
-        for each in self._connections:
-            each.close()
-
-    def _next(self, connection: Connection) -> bytes:
-        question, reply = next(self._calls)
-        connection.ask(question)
-        return reply
-
-
-def ask_once(port: int, path: str, questions: Sequence[bytes]) -> list[bytes]:
-    """Return the replies to these questions, asked one after the other."""
-    connection = Connection(port, path)
-    replies = []
-    for question in questions:
-        connection.ask(question)
-        while not connection.receive():
-            pass
-        replies.append(connection.reply[5:])
-    connection.close()
-    return replies
-
-
-def _silent() -> list[tuple[int, int]]:
-    raise WrongReply("the server was silent for 30 seconds")

@@ -25,7 +25,7 @@ from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered
 from askew_server.demo.simulation import demo_model
-from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import Snapshot
 
 EPSILON, K = Fraction(1), 8
@@ -51,11 +51,11 @@ def snapshot(kind: str, size: str = "0", more: str = "2") -> Snapshot:
     """
     match kind:
         case "films":
-            return snapshot_of(demo_model())
+            return Serving(demo_model()).snapshot
         case "tastes":
-            return snapshot_of(made_tastes(int(size), int(more)))
+            return Serving(made_tastes(int(size), int(more))).snapshot
         case _:
-            return snapshot_of(made_places(int(size), MetricRuleKind(more)))
+            return Serving(made_places(int(size), MetricRuleKind(more))).snapshot
 
 
 def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> Tastes:

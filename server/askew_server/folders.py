@@ -13,6 +13,8 @@ import shutil
 import stat
 import tempfile
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from askew.errors import AccessError, DataError
@@ -36,15 +38,28 @@ def locked(path: Path) -> int | None:
     return None
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file of mode 0600 in place of another, durably. Raises OSError, in which case the old
-    file is still there, or the new one.
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Wait until no other process changes files of a folder, and keep others from it. Raises
+    OSError.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file in place of another, durably. Raises OSError, in which case the old file is
+    still there, or the new one.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)  # or nothing is replaced
     try:
         # One name: who calls this for a path holds its lock, and a crash leaves one draft at most.
         draft = path.with_name(f"{path.name}.new")
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
         try:
             while content:
                 content = content[os.write(file, content) :]
@@ -57,19 +72,22 @@ def replace_file(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def read_private(path: Path) -> bytes:
-    """Return what a key file holds, a megabyte at most.
+def is_private(status: os.stat_result) -> bool:
+    """Return True for a regular file that nobody but its owner reads. A file that root gave to a
+    group, as one who mounts secrets does, may be read by that group.
+    """
+    is_mounted = status.st_uid == 0 and os.geteuid() != 0
+    return stat.S_ISREG(status.st_mode) and not status.st_mode & (0o037 if is_mounted else 0o077)
 
-    Raises AccessError where others could read it. A file that root gave to a group, as one who
-    mounts secrets does, may be read by that group.
+
+def read_private(path: Path) -> bytes:
+    """Return what a key file holds, a megabyte at most. Raises AccessError where others could read
+    it.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
         with os.fdopen(handle, "rb") as file:
-            status = os.fstat(handle)
-            is_mounted = status.st_uid == 0 and os.geteuid() != 0
-            exposed = 0o037 if is_mounted else 0o077
-            if not stat.S_ISREG(status.st_mode) or status.st_mode & exposed:
+            if not is_private(os.fstat(handle)):
                 raise AccessError(f"the key file {path} must be a regular file of mode 0600")
             return file.read(_MOST_BYTES)
     except OSError as error:

@@ -125,13 +125,52 @@ def _disruptions(by_kind: Mapping[str, Document]) -> Iterator[str]:
         yield "an upgrade takes servers before there are others"
 
 
+# Of the Compose specification, what we use: a name that is none ends `docker compose`.
+COMPOSE_KEYS = {
+    **dict.fromkeys(("image", "user", "command", "restart"), str),
+    **dict.fromkeys(("cap_drop", "security_opt", "volumes", "networks", "tmpfs", "ports"), list),
+    **dict.fromkeys(("mem_limit", "stop_grace_period"), str),
+    **dict.fromkeys(("cpus", "pids_limit"), int),
+    **dict.fromkeys(("build", "depends_on"), dict),
+    "read_only": bool,
+}
+CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+
+
 def compose_complaints(document: Document) -> list[str]:
-    """Of each service, and of the network of the servers."""
+    """What ends `docker compose`, and what is wrong with a service or the servers' network."""
     services: Mapping[str, Document] = document["services"]
     found = [f"{name}: {words}" for name, each in services.items() for words in _service(each)]
+    for name, service in services.items():
+        found += [
+            f"{name}: {key} is no name of the specification, or of another type"
+            for key, value in service.items()
+            if type(value) is not COMPOSE_KEYS.get(key)
+        ]
+        volumes = {each.partition(":")[0] for each in service.get("volumes", ())}
+        named = {
+            "networks": service.get("networks", ()),
+            "volumes": {each for each in volumes if "/" not in each},
+            "services": service.get("depends_on", {}),
+        }
+        found += [
+            f"{name}: {each} is none of {kind}"
+            for kind, names in named.items()
+            for each in set(names) - document[kind].keys()
+        ]
+        found += [
+            f"{name}: {each} is no condition"
+            for each in service.get("depends_on", {}).values()
+            if each.keys() != {"condition"} or each["condition"] not in CONDITIONS
+        ]
+    if unknown := {key for key in document if not key.startswith("x-")} - {"name", *_PARTS}:
+        found.append(f"{unknown} is no name of the specification")
     if document["networks"]["inside"].get("internal") is not True:
         found.append("servers reach the network outside")
     return found
+
+
+_PARTS = {"services", "networks", "volumes"}
 
 
 def _service(service: Document) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -20,7 +19,6 @@ from end_to_end.server_process import BESIDE
 
 from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import NotFound
-from askew_client import AskewClient, ClientSettings
 from askew_client.catalog.https import HttpsSource, trusted
 from askew_client.settings.paths import StaticHost
 from askew_client.transport.grpc import GrpcTransport
@@ -83,22 +81,6 @@ async def called(channel: grpc.aio.Channel, method: str, request: bytes = b"") -
     return Code.OK
 
 
-async def test_a_device_asks_through_it_by_tls(proxy: Proxy, tmp_path: Path) -> None:
-    settings = ClientSettings(
-        mode="ask",
-        k=4,
-        timeout=PATIENCE,
-        authority=str(proxy.authority),
-        held_from=f"https://{proxy.address}/catalog",
-    )
-    async with AskewClient(settings, server=proxy.address, directory=tmp_path) as client:
-        await ready(proxy)
-        client.rate("Alien (1979)", 5)
-        answer = await client.ask()
-        assert client.pick(answer) in answer.results
-    assert "askew.wire.v1.Retrieval/Retrieve 200" in proxy.log
-
-
 async def test_a_held_file_comes_through_it_as_from_the_server(
     proxy: Proxy, servers: list[Server]
 ) -> None:
@@ -133,39 +115,6 @@ def http_of(address: str) -> str:
     """The door for HTTP of a server."""
     host, _, port = address.rpartition(":")
     return f"http://{host}:{int(port) + 1}"
-
-
-async def test_a_server_that_is_stopped_takes_no_call_with_it(
-    servers: list[Server], tmp_path: Path
-) -> None:
-    """Questions go on meanwhile, of both."""
-    address, process = servers[2]
-    with proxying([address, servers[1][0]], tmp_path, rate="9999r/s") as proxy:
-        await ready(proxy)
-        busy, stopped = asyncio.Event(), asyncio.Event()
-        devices = [asyncio.create_task(asking(proxy, busy, stopped)) for _ in range(MANY)]
-        await busy.wait()
-        assert min(proxy.log.count(each) for each in ("127.0.0.3", "127.0.0.4")) > 20
-        process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(process.wait)
-        stopped.set()
-        answered = await asyncio.gather(*devices)
-    assert process.returncode == 0
-    assert min(answered) >= 20
-
-
-async def asking(proxy: Proxy, busy: asyncio.Event, stopped: asyncio.Event) -> int:
-    """How many pieces a device got before and after; it raises where one is refused."""
-    answered = 0
-    async with device_of(proxy) as network:
-        left = 20  # after the server has gone
-        while left:
-            await network.call("GetModelCard", b"")
-            answered += 1
-            left -= stopped.is_set()
-            if answered == 50:
-                busy.set()
-    return answered
 
 
 async def test_a_server_that_is_not_there_takes_no_call(

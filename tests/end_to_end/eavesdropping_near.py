@@ -24,7 +24,7 @@ from askew.wire.queries import query_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_server.collections.model import MetricModel
-from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService
@@ -91,7 +91,7 @@ class HonestRows:
 
     def __init__(self, model: MetricModel) -> None:
         self.heard: list[Heard] = []
-        self._service = RetrievalService(SnapshotHolder(snapshot_of(model)))
+        self._service = RetrievalService(SnapshotHolder(Serving(model).snapshot))
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """All of its methods."""

@@ -53,7 +53,7 @@ from askew_server.serving.metrics import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.server import serve
-from askew_server.serving.settings import Log, Metrics, QueueLimits, ServerConfig
+from askew_server.serving.settings import Metrics, QueueLimits, ServerConfig
 from askew_server.serving.tokens import Tokens, add_token
 
 DATASET, PRINCIPAL = "dataset-brontosaurus", "ada-lovelace-canary"
@@ -182,10 +182,9 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
 async def main(folder: Path, *, leaky: bool) -> None:
     config = ServerConfig(
         metrics=Metrics(port=0),
-        log=Log(level="debug"),
         answers=QueueLimits(threads=1, waiting=1),
     )
-    start_log(sys.stderr, config.log.level)
+    start_log(sys.stderr)
     observer = Observer()
     if leaky:
         leak(observer, lambda words: sys.stderr.write(f"{words}\n"))

@@ -30,7 +30,7 @@ from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.retrieval.served import LiveValues, snapshot_of
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.serving.metrics import Observer
 from askew_server.serving.models import ModelWatch
@@ -59,7 +59,7 @@ async def served(holder: SnapshotHolder) -> AsyncIterator[GrpcTransport]:
 
 @asynccontextmanager
 async def serving(model: MetricModel) -> AsyncIterator[GrpcTransport]:
-    async with served(SnapshotHolder(snapshot_of(model))) as transport:
+    async with served(SnapshotHolder(Serving(model).snapshot)) as transport:
         yield transport
 
 
@@ -191,11 +191,14 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
     """Planted bug: columns are swapped one after the other, so a reply can mix two states."""
     directory = tmp_path / "model"
     artifact.save(small_map(), directory, {"cafes": keys_of(30)})
-    live = LiveValues(directory, artifact.load(directory))
+    live = Serving(artifact.load(directory), directory)
+    assert live.refresh(pytest.fail)
     holder, said = SnapshotHolder(live.snapshot), [0]
     observer = Observer()
     servings = {FIRST: live}
-    watch = ModelWatch(servings, None, holder, lambda _: None, told=observer, today=lambda: FIRST)
+    watch = ModelWatch(
+        servings, None, holder, lambda _: None, observer=observer, today=lambda: FIRST
+    )
     done = asyncio.Event()
 
     def write(value: int) -> None:

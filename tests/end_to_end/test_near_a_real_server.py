@@ -16,7 +16,7 @@ from small_collections import DAY, posts, small_map
 from askew.protocol.metric_card import MetricRuleKind
 from askew_client import AskewClient, AxisValues, ClientSettings, Position, Preferences
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.server import running
@@ -36,7 +36,7 @@ CAKE = Preferences(only={"kind": frozenset({"cake"})}, open_now=True)
 @asynccontextmanager
 async def served(model: MetricModel) -> AsyncIterator[str]:
     """The address of a server of this model."""
-    holder = SnapshotHolder(snapshot_of(model))
+    holder = SnapshotHolder(Serving(model).snapshot)
     async with running([RetrievalService(holder)], ServerConfig(), grace=0) as server:
         yield f"127.0.0.1:{server.port}"
 

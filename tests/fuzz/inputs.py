@@ -574,7 +574,7 @@ def live_values() -> Input:
 
 
 FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
-SERVER_FILE = b"[server]\nport = 7571\n[limits]\nconnections = 9\n[answers]\nthreads = 1\n"
+SERVER_FILE = b"[server]\nport = 7571\n[limits]\nconnections = 9\n[metrics]\nport = 1\n"
 DEVICE_FILE = (
     b'server = "a.example:443"\nepsilon_per_rating = 1\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
 )

@@ -52,6 +52,9 @@ _COLLECTION: Any = {
     metavar="COLUMN=WORD|KM:WEIGHT",
     help="What a share of people may care about, or none.  [default: by the columns]",
 )
+@click.option(
+    "--model", "before", type=PATH, help="A model before it, whose live values its items keep."
+)
 @click.option("--towns", type=PATH, help="Where people are: a csv of towns with a population.")
 @click.option("--source", help="Where the items come from, shown to people.  [default: the files]")
 @click.option(
@@ -68,6 +71,7 @@ def collect(
     attributes: tuple[str, ...],
     live: tuple[str, ...],
     wants: tuple[str, ...],
+    before: Path | None,
     towns: Path | None,
     source: str | None,
     week: datetime.datetime | None,
@@ -81,6 +85,9 @@ def collect(
     Every row is checked. Rows that are left out, and values that cannot be read and are unknown,
     are counted under their reason, with the first lines. Hours are OpenStreetMap's opening_hours,
     of one week.
+
+    Items keep the live values that they have in --model, by their keys: name it to take an item
+    out of a model that is served.
 
     Questions name a collection by a number. Each new name gets the next one, and keeps it in
     collection-numbers.txt beside the model: keep that file with your models, and collect the next
@@ -99,7 +106,10 @@ def collect(
     from askew_server.cli import collect_run
 
     day = week.date() if week else datetime.date.today()
-    files = collect_run.named_files(collections, day, source, max_bad_rows)
+    more = {"source": source} if source else {}
+    files = collect_run.named_files(
+        collections, day, before=before, max_bad_rows=max_bad_rows, **more
+    )
     collect_run.collect(out, files, region, attributes, live, wants, towns)
 
 
@@ -122,6 +132,6 @@ def update_live(model: Path, collections: tuple[str, ...], max_bad_rows: float) 
     """
     from askew_server.cli import collect_run
 
-    files = collect_run.named_files(collections, datetime.date.today(), None, max_bad_rows)
+    files = collect_run.named_files(collections, datetime.date.today(), max_bad_rows=max_bad_rows)
     for file in files:
         collect_run.update_live(model, file)

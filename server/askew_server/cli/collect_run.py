@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,17 +34,15 @@ from askew_server.collections.numbers import numbers_for
 from askew_server.tables.rows import Omissions
 
 
-def named_files(
-    texts: Sequence[str], day: datetime.date, source: str | None, bad_share: float
-) -> list[CollectionFile]:
-    """Return the collections of "NAME=FILE". Raises ParameterError."""
+def named_files(texts: Sequence[str], day: datetime.date, **more: Any) -> list[CollectionFile]:
+    """Return the collections of "NAME=FILE"; more: of a CollectionFile. Raises ParameterError."""
     files = []
     for text in texts:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise ParameterError("collection", text, "NAME=FILE, such as pharmacies=pharmacies.csv")
         file = Path(path)
-        files.append(CollectionFile(name, file, day, source or file.name, max_bad_rows=bad_share))
+        files.append(CollectionFile(name, file, day, **{"source": file.name, **more}))
     return files
 
 

@@ -10,6 +10,7 @@ import click
 from askew.catalog.catalog_file import Part
 from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load
+from askew_server.folders import replace_file
 from askew_server.taste.model.mondays import date_of_text, text_of_date
 
 
@@ -31,7 +32,8 @@ def publish(model: Path, monday: str, out: Path) -> None:
     Devices look once a week for DATE.whole, or DATE.default where that is too long for them. So a
     host needs files for every Monday, also where nothing changed: then devices fetch 48 bytes.
     Keep those of the last three Mondays. The files of a Monday never change: one that is there
-    already with other bytes is an error.
+    already with other bytes is an error. Live values are DATE.live, which is replaced: publish
+    again after each update-live.
 
     \b
     Example:
@@ -40,13 +42,15 @@ def publish(model: Path, monday: str, out: Path) -> None:
     name = text_of_date(date_of_text("week", monday))
     for part, file in _files_of(model).items():
         path = out / f"{name}.{part}"
-        new = _write_once(path, file)
+        new = _write(path, file, once=part is not Part.LIVE)
         click.echo(f"{path}  {len(file):,} bytes{'' if new else ', as it was'}")
 
 
 def _files_of(directory: Path) -> Mapping[Part, bytes]:
     """Return what devices hold of a model. Raises ArtifactError for collections that none holds."""
     from askew.wire.catalog_file import catalog_files
+    from askew.wire.live_file import live_to_bytes
+    from askew_server.collections.artifact import with_live_file
     from askew_server.collections.model import MetricModel
 
     found = load(directory)
@@ -56,26 +60,28 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
         raise ArtifactError(
             f"{directory} proposes to devices that they ask and hold nothing; there is no file"
         )
-    return found.files
+    collections = {
+        name: with_live_file(directory, collection)
+        for name, collection in found.collections.items()
+    }
+    live = live_to_bytes(found.card, collections)
+    return found.files if live is None else {**found.files, Part.LIVE: live}
 
 
-def _write_once(path: Path, file: bytes) -> bool:
-    """Return True if it was written: whole, or not at all. Raises ArtifactError where another is
-    there.
+def _write(path: Path, file: bytes, *, once: bool) -> bool:
+    """Return True if it was written: whole, or not at all. once: raises ArtifactError where another
+    is there.
     """
-    from askew_server.taste.model.directory import write_durably
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            if path.read_bytes() != file:
+            if path.read_bytes() == file:
+                return False
+            if once:
                 raise ArtifactError(
                     f"{path} is there with other bytes: the files of a Monday never change"
                 )
-            return False
-        draft = path.with_name(f".{path.name}.new")
-        write_durably(draft, file)
-        draft.replace(path)
+        replace_file(path, file, 0o644)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
     return True

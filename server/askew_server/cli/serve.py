@@ -7,25 +7,24 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from askew.catalog.catalog_file import FIRST
-from askew.errors import ArtifactError
+from askew.errors import ArtifactError, ConfigError
 from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import SERVE_PORT, existing
 from askew_server.cli.saved_model import of_one_kind, of_tastes
-from askew_server.serving.settings import Configuration
+from askew_server.serving.settings import NO_MODEL, Configuration
 from askew_server.serving.settings import Models as Chosen
 from askew_server.taste.model.mondays import today
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
     from askew_server.published.reader import ReleaseReader
-    from askew_server.retrieval.snapshot import Serving
+    from askew_server.retrieval.served import Serving
     from askew_server.serving.call import Service
     from askew_server.serving.models import ModelFolder
     from askew_server.taste.model.item_model import ItemModel
@@ -39,8 +38,6 @@ _SETTINGS = CommandSettings(
     "tls",
     "http",
     "metrics",
-    "log",
-    "answers",
     defaults={"server.port": SERVE_PORT},
 )
 
@@ -74,7 +71,8 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
       askew-server serve --config askew-server.toml --check
     """
     chosen = _SETTINGS.configuration(config, flags)
-    chosen.models.require()
+    if chosen.models == Chosen():
+        raise ConfigError(NO_MODEL)
     run(chosen, check=check)
 
 
@@ -83,10 +81,16 @@ def run(chosen: Configuration, *, check: bool) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
+    from askew_server.retrieval.snapshot import SnapshotHolder
     from askew_server.serving.log import refused, start_log
+    from askew_server.serving.metrics import Observer
+    from askew_server.serving.models import ModelWatch
+    from askew_server.serving.popularity import PopularityService
+    from askew_server.serving.retrieval import RetrievalService
+    from askew_server.serving.server import serve, tell
 
     if not check:
-        start_log(sys.stderr, chosen.server.log.level)
+        start_log(sys.stderr)
     elif chosen.server.tls is not None:
         from askew_server.serving.certificates import Certificates
 
@@ -94,48 +98,35 @@ def run(chosen: Configuration, *, check: bool) -> None:
     reader = _reader(chosen)
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
-    reading = ModelReader(popular, partial(click.echo, err=True) if check else refused)
+    wrong: list[str] = []  # with live values, without which a server goes on
+    reading = ModelReader(popular, wrong.append if check else refused)
     servings, folder = read_models(chosen.models, reading)
-    if check:
-        click.echo(f"in order: {reading.in_words()}")
-        return
-    asyncio.run(_serve(chosen, reading, servings, folder, reader))
-
-
-async def _serve(
-    chosen: Configuration,
-    reading: ModelReader,
-    servings: Mapping[int, Serving],
-    folder: ModelFolder | None,
-    reader: ReleaseReader | None,
-) -> None:
-    from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.metrics import Observer
-    from askew_server.serving.models import ModelWatch
-    from askew_server.serving.popularity import PopularityService
-    from askew_server.serving.retrieval import RetrievalService
-    from askew_server.serving.server import serve, tell
-
-    holder = SnapshotHolder(*(each.snapshot for each in servings.values()))
+    holder = SnapshotHolder(*(serving.snapshot for serving in servings.values()))
     observer = Observer()
     retrieval = RetrievalService(holder)
-    observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
+    if check:
+        if reader is not None:
+            reader.check()
+        if chosen.server.http is not None:
+            from askew_server.serving.http_door import http_app
+
+            http_app([retrieval], {}, chosen.server.http, observer)
+        if wrong:
+            raise ArtifactError("; ".join(wrong))
+        click.echo(f"in order: {reading.in_words()}")
+        return
+    observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
     ready = retrieval.make_ready
-    watch = ModelWatch(servings, folder, holder, ready, told=observer, today=today)
+    watch = ModelWatch(servings, folder, holder, ready, observer=observer, today=today)
 
     def announce(bound: int, http: int | None) -> None:
         host, scheme = chosen.server.host, "https" if chosen.server.tls else "http"
         door = "" if http is None else f"{scheme}://{host}:{http}, "
         tell(f"listening on {host}:{bound}, {door}{reading.in_words()}")
 
-    await serve(
-        [*services, retrieval],
-        chosen.server,
-        announce,
-        beside=watch.run,
-        observer=observer,
-    )
+    services.append(retrieval)
+    asyncio.run(serve(services, chosen.server, announce, beside=watch.run, observer=observer))
 
 
 def _reader(chosen: Configuration) -> ReleaseReader | None:
@@ -196,7 +187,7 @@ class ModelReader:
         """A model, ready to be served, with its live values."""
         from threadpoolctl import threadpool_limits
 
-        from askew_server.retrieval.served import serving_of
+        from askew_server.retrieval.served import Serving
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.
@@ -205,7 +196,7 @@ class ModelReader:
         if self.popular is not None:
             model, cold_start = _popular_first(of_tastes(model), *self.popular)
             words = f"{words}, {cold_start}"
-        serving = serving_of(model, directory, since)
+        serving = Serving(model, directory, since)
         serving.refresh(self.refused)
         self.words[since] = words
         return serving

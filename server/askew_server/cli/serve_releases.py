@@ -38,8 +38,6 @@ _SETTINGS = CommandSettings(
     "server.plain_text",
     "tls",
     "metrics",
-    "log",
-    "answers",
     defaults={
         "server.port": RELEASES_PORT,
         "releases.ledger": Path(DEFAULT_LEDGER),
@@ -85,7 +83,7 @@ def _run(chosen: Configuration) -> None:
         served = "releases, and answers to analysts" if analysts.tokens else "releases"
         tell(f"listening on {chosen.server.host}:{bound}, {served}")
 
-    start_log(sys.stderr, chosen.server.log.level)
+    start_log(sys.stderr)
     observer = Observer()
     with ExitStack() as stack:
         place = _place(chosen)

@@ -20,11 +20,8 @@ what a file of another catalog, a damaged or a forged one says is never taken.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +39,7 @@ from askew.spaces.map import MetricSpace
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.rows_file import rows_files
 from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns, inside
+from askew_server.folders import replace_file
 from askew_server.taste.model import directory as folder
 from askew_server.taste.model.directory import (
     CARD,
@@ -93,10 +91,12 @@ def keys_file(number: int) -> str:
 def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = None) -> None:
     """Write a model to a directory that does not exist yet, all of it or nothing.
 
-    keys: of collections whose live values will be updated. Raises ArtifactError when something is
+    keys: of collections whose live values will be updated. They have a file from the first on:
+    copied over another model, it replaces that one's. Raises ArtifactError when something is
     already there, or cannot be written.
     """
     files: dict[str, bytes] = {}
+    live: dict[str, bytes] = {}  # in no manifest
     for card in model.card.collections:
         collection = model.collections[card.name]
         arrays: dict[str, NDArray[Any]] = {
@@ -110,6 +110,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
         if keys and card.name in keys:
             upper, lower = keys[card.name].T.copy()
             files[keys_file(card.number)] = encode_arrays({"upper": upper, "lower": lower})
+            live[live_path(directory, card.number).name] = _live_to_bytes(collection)
     files |= {_FILES[part]: file for part, file in files_of(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
@@ -121,7 +122,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
         towns=None if model.towns is None else model.towns.source,
         files={name: folder.describe(data) for name, data in files.items()},
     ).encoded()
-    folder.save(directory, files)
+    folder.save(directory, files | live)
 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
@@ -274,37 +275,30 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
     return columns
 
 
-def write_live(path: Path, collection: Collection) -> None:
-    """Replace the file by the live values that a collection has. Raises ArtifactError."""
+def with_live_file(directory: Path, collection: Collection) -> Collection:
+    """Return a collection with the live values beside its model, if there are any. Raises
+    ArtifactError as `read_live`.
+    """
+    path = live_path(directory, collection.card.number)
+    return collection.with_live(read_live(path, collection)) if path.exists() else collection
+
+
+def _live_to_bytes(collection: Collection) -> bytes:
     columns = dict(zip(collection.card.attributes, collection.columns, strict=True))
     arrays: dict[str, NDArray[Any]] = {}
     for at, attribute in _live(collection):
         arrays.update(named(at, columns[attribute].arrays))
     digest = np.frombuffer(_digest(collection.card.version, arrays), np.uint8)
     version = np.frombuffer(bytes.fromhex(collection.card.version), np.uint8)
-    draft = path.with_name(f".{path.name}.draft")
+    return encode_arrays({**arrays, "version": version, "digest": digest})
+
+
+def write_live(path: Path, collection: Collection) -> None:
+    """Replace the file by the live values that a collection has. Raises ArtifactError."""
     try:
-        encoded = encode_arrays({**arrays, "version": version, "digest": digest})
-        folder.write_durably(draft, encoded)
-        draft.replace(path)
+        replace_file(path, _live_to_bytes(collection), 0o644)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def one_writer(directory: Path) -> Iterator[None]:
-    """Wait until no other process changes files of a directory, and keep others from it."""
-    try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise ArtifactError(f"{directory} cannot be read: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _live(collection: Collection) -> list[tuple[str, Attribute]]:

@@ -25,7 +25,7 @@ from askew.protocol.collection import Collection, collection_of, curve_order
 from askew.protocol.metric_card import MAX_ITEMS
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.collections import artifact
-from askew_server.collections.artifact import Keys, live_path, one_writer, read_live, write_live
+from askew_server.collections.artifact import Keys, live_path, with_live_file, write_live
 from askew_server.collections.model import Towns, column_names, inside, swapped, words_of
 from askew_server.collections.roles import (
     AttributeColumn,
@@ -38,6 +38,7 @@ from askew_server.collections.roles import (
     people_column,
 )
 from askew_server.collections.wants import default_wants, named_wants
+from askew_server.folders import one_writer
 from askew_server.tables import Table, open_table
 from askew_server.tables.rows import BAD_SHARE, Omissions
 
@@ -71,7 +72,8 @@ class AttributeOption:
 class CollectionFile:
     """A collection as an operator names it, or new values of one. day: one of the week whose hours
     count; source: where its items come from, in words; max_bad_rows: the share of rows that may be
-    no rows, or lack what each must have.
+    no rows, or lack what each must have; before: a model whose live values its items keep, by
+    their keys.
     """
 
     name: str
@@ -80,6 +82,7 @@ class CollectionFile:
     source: str = ""
     simulated: bool = False
     max_bad_rows: float = BAD_SHARE
+    before: Path | None = None
 
     @property
     def monday(self) -> datetime.date:
@@ -134,8 +137,8 @@ def read_collection(
     Options name attributes; those of columns that it lacks do not count, but for live ones of a
     declared kind, whose values are unknown until the first update. Keys are read where values are
     live. day: one of the week whose hours count. wants: as an operator names them; else those by
-    default. Raises DataError for a file that cannot be read, that lacks a title or a coordinate, or
-    of which no row is usable.
+    default. Raises ArtifactError for a model before it that cannot be read, and DataError for a
+    file that cannot be read, that lacks a title or a coordinate, or of which no row is usable.
     """
     table = _opened(file.path, progress)
     points = _points(table, space)
@@ -176,9 +179,10 @@ def read_collection(
     else:
         card = replace(card, wants=named_wants(wants, card.attributes))
     keys = key.digests()[rows.good][order] if key is not None else None
-    return ReadCollection(
-        replace(collection, card=card), keys, rows.omissions, rows.unknown, rows.unused
-    )
+    collection = replace(collection, card=card)
+    if file.before is not None and keys is not None:
+        collection = _with_live_of(file.before, collection, keys)
+    return ReadCollection(collection, keys, rows.omissions, rows.unknown, rows.unused)
 
 
 def read_towns(
@@ -211,8 +215,8 @@ def update_live(
     a live file that cannot be read: without it the items that are not named would lose their
     values. Then nothing changes.
     """
+    numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
     with one_writer(directory):
-        numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
         if file.name not in numbers:
             has = ", ".join(numbers)
             raise DataError(f"{directory} has no collection {file.name}; it has {has}")
@@ -221,10 +225,8 @@ def update_live(
         if keys is None:
             what = "without a column key or id, or without --live"
             raise ArtifactError(f"{file.name} was made {what}: no item can be named")
-        collection = artifact.load(directory).collections[file.name]
+        collection = with_live_file(directory, artifact.load(directory).collections[file.name])
         place = live_path(directory, number)
-        if place.exists():
-            collection = collection.with_live(read_live(place, collection))
         update, changed = _changed(file, collection, keys, progress)
         if strict and (reasons := "; ".join([*update.omissions.lines, *update.unknown.lines])):
             raise DataError(
@@ -233,6 +235,32 @@ def update_live(
         progress.step(f"writing {place.name}")
         write_live(place, changed)
         return update
+
+
+def _with_live_of(directory: Path, collection: Collection, keys: Keys) -> Collection:
+    numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
+    number = numbers.get(collection.card.name)
+    keys_there = None if number is None else artifact.read_keys(directory, number)
+    if keys_there is None:
+        return collection
+    there = with_live_file(directory, artifact.load(directory).collections[collection.card.name])
+    columns: dict[Attribute, Any] = dict(zip(there.card.attributes, there.columns, strict=True))
+    items = _items_of(keys, keys_there)
+    stays = np.flatnonzero(items >= 0)
+    pairs = zip(collection.card.attributes, collection.columns, strict=True)
+    live: dict[str, Any] = {
+        attribute.name: column.changed(stays, columns[attribute].part(items[stays]))
+        for attribute, column in pairs
+        if attribute.live and attribute in columns
+    }
+    return collection.with_live(live)
+
+
+def _items_of(wanted: Keys, keys: Keys) -> NDArray[np.int64]:
+    """Return the item of each key that is wanted, -1 where there is none."""
+    near = np.flatnonzero(np.isin(keys[:, 0], wanted[:, 0]))
+    item_of = dict(zip(map(tuple, keys[near].tolist()), near.tolist(), strict=True))
+    return np.array([item_of.get(tuple(digest), -1) for digest in wanted.tolist()], np.int64)
 
 
 def _changed(
@@ -253,9 +281,7 @@ def _changed(
     rows = _CheckedRows(table, own, progress, file.max_bad_rows)
     wanted = key.digests()
     rows.refuse_again(wanted)
-    near = np.flatnonzero(np.isin(keys[:, 0], wanted[:, 0]))
-    item_of = dict(zip(map(tuple, keys[near].tolist()), near.tolist(), strict=True))
-    items = np.array([item_of.get(tuple(digest), -1) for digest in wanted.tolist()], np.int64)
+    items = _items_of(wanted, keys)
     rows.refuse(items < 0, "no item has its key")
     rows.count()
     items = items[rows.good]
@@ -365,7 +391,7 @@ def _attributes(
     for option in options:
         kind, column = option.kind, None
         if option.name in table.columns:
-            kind = kind or guess(table.beginning(option.name, _GUESSED_FROM))
+            kind = kind or guess(option.name, table.beginning(option.name, _GUESSED_FROM))
             column = AttributeColumn(option.name, kind, monday)
         if kind and (column or option.live):  # a live one may be unknown at first
             attributes.append((Attribute(option.name, kind, option.live, option.unit), column))

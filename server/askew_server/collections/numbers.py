@@ -11,8 +11,7 @@ from pathlib import Path
 
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew.protocol.metric_card import MAX_COLLECTIONS
-from askew_server.collections.artifact import one_writer
-from askew_server.taste.model import directory as folder
+from askew_server.folders import one_writer, replace_file
 
 FILE = "collection-numbers.txt"
 
@@ -27,24 +26,19 @@ def numbers_for(models: Path, names: Sequence[str]) -> dict[str, int]:
     path = models / FILE
     try:
         models.mkdir(parents=True, exist_ok=True)
+        with one_writer(models):
+            numbers = _read(path)
+            for name in names:
+                if name not in numbers:
+                    numbers[name] = max(numbers.values(), default=-1) + 1
+            if max(numbers.values(), default=0) >= MAX_COLLECTIONS:
+                limit = f"one of the {MAX_COLLECTIONS} of {path}: none is free, and none is reused"
+                raise ParameterError("collection", names[-1], limit)
+            lines = [f"{number} {name}\n" for name, number in numbers.items()]
+            replace_file(path, "".join(lines).encode(), 0o644)
+            return numbers
     except OSError as error:
-        raise ArtifactError(f"{models} cannot be written: {error.strerror}") from None
-    with one_writer(models):
-        numbers = _read(path)
-        for name in names:
-            if name not in numbers:
-                numbers[name] = max(numbers.values(), default=-1) + 1
-        if max(numbers.values(), default=0) >= MAX_COLLECTIONS:
-            limit = f"one of the {MAX_COLLECTIONS} of {path}: no number is free, and none is reused"
-            raise ParameterError("collection", names[-1], limit)
-        lines = [f"{number} {name}\n" for name, number in numbers.items()]
-        draft = path.with_name(f".{FILE}.draft")
-        try:
-            folder.write_durably(draft, "".join(lines).encode())
-            draft.replace(path)
-        except OSError as error:
-            raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
-        return numbers
+        raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _read(path: Path) -> dict[str, int]:

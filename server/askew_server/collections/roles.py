@@ -25,7 +25,7 @@ from askew_server.tables.rows import BadField, number
 
 MAX_CATEGORIES = 10_000
 _KEY_LIMIT = 200
-_MOST = 0.9  # of the values that are there make a guess
+_MOST, _HALF = 0.9, 0.5  # of the values that are there make a guess, or a doubt
 _TRUE, _FALSE = {"true", "yes", "t", "y", "1"}, {"false", "no", "f", "n", "0"}
 _LARGEST = float(np.finfo(np.float32).max)
 _HOURS = re.compile(r"\b[0-2]?[0-9]:[0-5][0-9]\b|^24/7$")
@@ -191,19 +191,27 @@ class AttributeColumn(FileColumn):
         return code
 
 
-def guess(texts: Iterable[str]) -> AttributeKind:
-    """Return what nine in ten of the values of a column look like; else a category."""
+def guess(name: str, texts: Iterable[str]) -> AttributeKind:
+    """Return what nine in ten of the values of a column look like; a category where no half looks
+    like anything else. Raises DataError for what lies between.
+    """
     filled = [text for text in map(str.strip, texts) if text]
-
-    def is_mostly(like: Callable[[str], object]) -> bool:
-        return bool(filled) and sum(map(bool, map(like, filled))) >= _MOST * len(filled)
-
     words = (_TRUE | _FALSE) - {"0", "1"}
-    if is_mostly(lambda text: text.lower() in words):
-        return AttributeKind.FLAG
-    if is_mostly(_is_number):
-        return AttributeKind.NUMBER
-    return AttributeKind.HOURS if is_mostly(_HOURS.search) else AttributeKind.CATEGORY
+    looks: dict[AttributeKind, Callable[[str], object]] = {
+        AttributeKind.FLAG: lambda text: text.lower() in words,
+        AttributeKind.NUMBER: _is_number,
+        AttributeKind.HOURS: _HOURS.search,
+    }
+    for kind, like in looks.items():
+        share = sum(map(bool, map(like, filled))) / max(1, len(filled))
+        if share >= _MOST:
+            return kind
+        if share > _HALF:
+            raise DataError(
+                f"the column {name} looks like {kind} in {share:.0%} of its values: name "
+                f"{name}={kind}, where the others are unknown, or {name}=category"
+            )
+    return AttributeKind.CATEGORY
 
 
 def _is_number(text: str) -> bool:

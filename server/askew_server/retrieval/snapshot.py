@@ -48,21 +48,6 @@ class Snapshot:
     files: Mapping[Part, bytes] = field(default_factory=dict, repr=False)
 
 
-class Serving(Protocol):
-    """A snapshot that may be followed by another while it is served."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return what serves now."""
-
-    @property
-    def changes(self) -> bool:
-        """Return True if another snapshot may ever follow."""
-
-    def refresh(self, refused: Callable[[str], None], /) -> bool:
-        """Looks for the next; whether there is one."""
-
-
 class SnapshotHolder:
     """The snapshots of all models that are answered, by their Mondays. Reading and swapping are one
     step each, so any thread may. today: in days since 1970-01-01, UTC.

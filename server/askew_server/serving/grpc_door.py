@@ -15,9 +15,9 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health
 
+from askew_server.serving.admission import Method
 from askew_server.serving.call import Service
 from askew_server.serving.log import log_event
-from askew_server.serving.methods import Method
 from askew_server.serving.metrics import Observer
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
@@ -39,9 +39,12 @@ OPTIONS = [
 """What a gRPC server is started with."""
 
 
-def grpc_server(methods: Mapping[str, Mapping[str, Method]]) -> grpc.aio.Server:
-    """Return a server without a port."""
+def grpc_server(methods: Mapping[str, Mapping[str, Method]], health: Health) -> grpc.aio.Server:
+    """Return a server without a port. Health is asked by registered methods, which wait in a line
+    of their own: no calls crowd them out.
+    """
     server = grpc.aio.server(options=OPTIONS)
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
     for service, own in methods.items():
         handlers = {name: _handler(method) for name, method in own.items()}
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
@@ -107,26 +110,15 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
                     await asyncio.to_thread(service.check)
                 except Exception:  # whatever it is: it cannot answer
                     good = False
-            before = self._good.get(service.name)
-            self._good[service.name] = good
-            if before not in {None, good}:
+            if self._good.get(service.name, good) != good:
                 log_event("health_changed", service=service.name, serving=good)
+            self._good[service.name] = good
+            self._observer.serving.labels(service.name).set(good)
         for name, good in {**self._good, ALL: all(self._good.values()), LIVE: True}.items():
             await self.set(name, _State.SERVING if good else _State.NOT_SERVING)
-        self._count()
 
     async def stop(self) -> None:
-        """Serve nothing any more, whatever is found later."""
-        self._good = dict.fromkeys(self._good, False)
-        self._count()
+        """Serve nothing any more, whatever `look` would say later."""
+        for name in self._good:
+            self._observer.serving.labels(name).set(False)
         await self.enter_graceful_shutdown()
-
-    def answer_on(self, server: grpc.aio.Server) -> None:
-        """Answer as registered methods, which wait in a line of their own: no calls crowd them
-        out.
-        """
-        health_pb2_grpc.add_HealthServicer_to_server(self, server)
-
-    def _count(self) -> None:
-        for name, good in self._good.items():
-            self._observer.serving.labels(name).set(good)

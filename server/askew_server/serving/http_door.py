@@ -35,10 +35,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askew.catalog.catalog_file import Part
 from askew.errors import AccessError, Malformed, Overloaded, StaleSpace, WireError
+from askew_server.serving.admission import Method
 from askew_server.serving.call import Service
 from askew_server.serving.certificates import Certificates
 from askew_server.serving.grpc_door import REQUEST_BYTES
-from askew_server.serving.methods import Method
 from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import Http
 

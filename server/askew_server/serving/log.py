@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 _LOGGER = logging.getLogger("askew_server.serving")
-_DEBUG, _INFO, _WARNING, _ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR
+_INFO, _WARNING, _ERROR = logging.INFO, logging.WARNING, logging.ERROR
 
 EVENTS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "ready": (_INFO, ("port", "http_port", "metrics_port")),
@@ -161,7 +161,7 @@ class _OnceAMinute(logging.Filter):
         return True
 
 
-def start_log(stream: TextIO, level: str = "info") -> None:
+def start_log(stream: TextIO) -> None:
     """Let nothing but lines of JSON reach standard error from this process's Python code."""
     handler = _Lines(stream)
     handler.setFormatter(JsonFormatter())
@@ -169,7 +169,7 @@ def start_log(stream: TextIO, level: str = "info") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    _LOGGER.setLevel(level.upper())
+    _LOGGER.setLevel(logging.INFO)
     logging.raiseExceptions = False  # else it quotes what it cannot write
 
     def crashed(error: BaseException | None) -> None:

@@ -3,9 +3,9 @@
 A server answers from every model of its folder. While it runs, it takes a model for a Monday to
 come alone: it reads, checks and prepares it in another thread than calls, and swaps it in. One rule
 protects those who ask: **what devices hold of a Monday that has come never changes, but that items
-are withdrawn.** They fetched it under the name of that Monday, and cannot use answers from anything
-else until the next one. A model that leaves the folder is answered from no more, unless nothing
-else would be in force.
+are withdrawn, or are back.** They fetched it under the name of that Monday, and cannot use answers
+from anything else until the next one. A model that leaves the folder is answered from no more,
+unless nothing else would be in force.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import ArtifactError, AskewError
 from askew_server.collections.artifact import LIVE
-from askew_server.retrieval.snapshot import Serving, Snapshot, SnapshotHolder
+from askew_server.retrieval.served import Serving
+from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.serving.metrics import Observer
+from askew_server.taste.model.directory import MANIFEST
 from askew_server.taste.model.mondays import models_in, text_of_date
 
 Mark = tuple[tuple[str, int, int, int], ...]
 """What changes with the files of a model: of each its name, time, size and place on the disk."""
 Build = Callable[[Path, int], Serving]
 """Reads a model and checks it. Raises AskewError or OSError."""
+_EVERY = 0.5  # seconds between two looks at the files
 
 
 class ModelFolder:
@@ -38,6 +41,7 @@ class ModelFolder:
         self._marks: dict[int, Mark] = {}
         self._seen: dict[int, Mark] = {}
         self._refused: set[int] = set()
+        self.manifests: dict[int, bytes] = {}  # of what was read last
 
     def find(self) -> dict[int, Path]:
         """Return where the models are now, by their Mondays. Raises AskewError."""
@@ -45,14 +49,14 @@ class ModelFolder:
 
     def read_all(self, today: int) -> dict[int, Serving]:
         """Read every model. Raises as `build` does, and ArtifactError where none is in force."""
-        found = self.find()
-        if not found or min(found) > today:
+        models = self.find()
+        if not models or min(models) > today:
             monday = text_of_date(catalog_date_of(today))
             raise ArtifactError(
                 f"{self._folder} holds no model that is in force: name one by a Monday that has "
                 f"come, such as {monday}"
             )
-        return {day: self.read(day, path) for day, path in found.items()}
+        return {day: self.read(day, path) for day, path in models.items()}
 
     def read(self, day: int, path: Path) -> Serving:
         """Read a model. Raises as `build` does; then it is not read again until its files
@@ -60,6 +64,7 @@ class ModelFolder:
         """
         self.refuse(day, path)  # before it is read: what changes meanwhile is read again
         serving = self._build(path, day)
+        self.manifests[day] = (path / MANIFEST).read_bytes()
         self._refused.discard(day)
         return serving
 
@@ -80,6 +85,10 @@ class ModelFolder:
             return at_once and day in self._refused
         return at_once or settled
 
+    def is_as_read(self, day: int) -> bool:
+        """Return True if the files looked the same at the last look as when they were read."""
+        return self._seen.get(day) == self._marks.get(day)
+
     def forget(self, day: int) -> None:
         """Forget a model, as if it had never been read."""
         self._marks.pop(day, None)
@@ -91,14 +100,10 @@ def mark_of(directory: Path) -> Mark:
     """Return the model's mark; live values are none of it, they have a way of their own."""
     try:
         with os.scandir(directory) as entries:
-            found = [(entry.name, entry.stat()) for entry in entries if _is_part(entry.name)]
+            files = [(e.name, e.stat()) for e in entries if not e.name.startswith((".", LIVE))]
     except OSError:
         return ()
-    return tuple(sorted((name, s.st_mtime_ns, s.st_size, s.st_ino) for name, s in found))
-
-
-def _is_part(name: str) -> bool:
-    return not name.startswith((".", LIVE))
+    return tuple(sorted((name, s.st_mtime_ns, s.st_size, s.st_ino) for name, s in files))
 
 
 def withdraws(before: Snapshot, after: Snapshot) -> bool:
@@ -111,35 +116,16 @@ def _items_of(snapshot: Snapshot) -> set[object]:
     if snapshot.catalog is not None:
         return set(snapshot.catalog.items)
     return {
-        (collection.card.name, each.title, each.coordinates)
+        (collection.card.name, item.title, item.coordinates)
         for collection in snapshot.collections
-        for each in collection.listings(range(len(collection)))
+        for item in collection.listings(range(len(collection)))
     }
-
-
-_EVERY = 0.5  # seconds between two looks at the files
-
-MakeReady = Callable[[Snapshot], None]
-"""Makes what everybody gets alike of a snapshot, once."""
-
-
-class Listener(Protocol):
-    """Who is told."""
-
-    def swapped(self, day: int, now: float, /) -> None:
-        """Another snapshot serves what is in force from a day on."""
-
-    def withdrawn(self, day: int, /) -> None:
-        """What was named by a day is answered from no more."""
-
-    def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
-        """What was served goes on being served."""
 
 
 class ModelWatch:
     """Looks at the folder and at live values every half second, and at once when woken. servings:
-    what is served, by its Monday. folder: None for one model that is always in force. today: in
-    days since 1970-01-01, UTC.
+    what is served, by its Monday. folder: None for one model that is always in force. make_ready:
+    makes what everybody gets alike of a snapshot, once. today: in days since 1970-01-01, UTC.
     """
 
     def __init__(  # noqa: PLR0913  # one parameter a collaborator
@@ -147,18 +133,20 @@ class ModelWatch:
         servings: Mapping[int, Serving],
         folder: ModelFolder | None,
         holder: SnapshotHolder,
-        make_ready: MakeReady,
+        make_ready: Callable[[Snapshot], None],
         *,
-        told: Listener,
+        observer: Observer,
         today: Callable[[], int],
     ) -> None:
         self._servings, self._folder, self._holder = dict(servings), folder, holder
-        self._make_ready, self._told, self._today = make_ready, told, today
+        self._make_ready, self._observer, self._today = make_ready, observer, today
+        self._manifests = {} if folder is None else dict(folder.manifests)
+        self._first = dict(self._manifests)  # what may come back after a withdrawal
         self._complaints: set[str] = set()  # of the last look
-        self._told_before: set[str] = set()
+        self._said: set[str] = set()
 
     async def run(self, wake: asyncio.Event) -> None:
-        """Until cancelled; an error is told by its type alone and ends nothing."""
+        """Look until cancelled; an error is logged by its type alone and ends nothing."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_EVERY):
@@ -168,13 +156,13 @@ class ModelWatch:
             try:
                 await asyncio.to_thread(self.look, at_once)
             except Exception as error:
-                self._told.swap_refused(error, "no look at the models")
+                self._observer.swap_refused(error, "no look at the models")
 
     def look(self, at_once: bool) -> None:
         """Take what is new and withdraw what is gone; at once: also what may still be being
         written, and say again what is wrong.
         """
-        self._told_before = set() if at_once else self._complaints
+        self._said = set() if at_once else self._complaints
         self._complaints = set()
         if self._folder is not None:
             try:
@@ -182,20 +170,22 @@ class ModelWatch:
             except (AskewError, OSError) as error:  # the folder itself
                 self._complain(str(error))
         for day, serving in self._servings.items():
-            if serving.changes and serving.refresh(self._complain):
+            # Else live values may already be those of a model that is copied over this one.
+            is_whole = self._folder is None or self._folder.is_as_read(day)
+            if is_whole and serving.refresh(self._complain):
                 self._swap(day, serving.snapshot)
 
     def _follow(self, folder: ModelFolder, *, at_once: bool) -> None:
-        found = folder.find()
-        for day, path in found.items():
+        models = folder.find()
+        for day, path in models.items():
             if folder.has_changed(day, path, at_once=at_once):
                 self._take(folder, day, path)
-        for day in sorted(self._servings.keys() - found):
+        for day in sorted(self._servings.keys() - models):
             if any(each <= self._today() for each in self._servings.keys() - {day}):
                 folder.forget(day)
                 del self._servings[day]
                 self._holder.withdraw(day)
-                self._told.withdrawn(day)
+                self._observer.withdrawn(day)
             else:
                 name = text_of_date(day)
                 self._complain(f"{name} is gone and answered from: no other is in force")
@@ -203,9 +193,15 @@ class ModelWatch:
     def _take(self, folder: ModelFolder, day: int, path: Path) -> None:
         try:
             before = self._servings.get(day)
-            serving = folder.read(day, path)
+            serving, manifest = folder.read(day, path), folder.manifests[day]
             is_held = day <= self._today()
-            if is_held and not (before and withdraws(before.snapshot, serving.snapshot)):
+            if is_held and before and manifest == self._manifests[day]:
+                return  # touched, or copied once more
+            if not is_held:
+                self._first[day] = manifest
+            elif before is None or not (
+                manifest == self._first[day] or withdraws(before.snapshot, serving.snapshot)
+            ):
                 folder.refuse(day, path)
                 coming = text_of_date(catalog_date_of(self._today()) + PERIOD)
                 raise ArtifactError(
@@ -214,17 +210,17 @@ class ModelWatch:
                 )
             self._swap(day, serving.snapshot)
         except (AskewError, OSError, MemoryError) as error:
-            self._told.swap_refused(reason=f"{path} is not taken: {error}")
+            self._observer.swap_refused(reason=f"{path} is not taken: {error}")
         else:
-            self._servings[day] = serving
+            self._servings[day], self._manifests[day] = serving, manifest
 
     def _swap(self, day: int, snapshot: Snapshot) -> None:
         self._make_ready(snapshot)
         self._holder.swap(snapshot)
-        self._told.swapped(day, time.time())
+        self._observer.swapped(day, time.time())
 
     def _complain(self, reason: str) -> None:
         """Say what is wrong, and not twice a second."""
-        if reason not in self._told_before:
-            self._told.swap_refused(reason=reason)
+        if reason not in self._said:
+            self._observer.swap_refused(reason=reason)
         self._complaints.add(reason)

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import grpc.aio
 
 from askew.errors import ParameterError
-from askew_server.serving.admission import Admission
+from askew_server.serving.admission import Admission, methods_of
 from askew_server.serving.call import QueueName, Service
 from askew_server.serving.certificates import Certificates
 from askew_server.serving.grpc_door import Health, grpc_server
 from askew_server.serving.http_door import HttpDoor, http_app
 from askew_server.serving.log import log_event
-from askew_server.serving.methods import methods_of
 from askew_server.serving.metrics import Observer, published
 from askew_server.serving.ports import bound_socket
 from askew_server.serving.settings import ServerConfig, second_ports
@@ -64,7 +63,13 @@ async def serve(
     loop.add_signal_handler(signal.SIGHUP, wake.set)
     with published(config.metrics.host, config.metrics.port, observer) as numbers:
         async with running(services, config, observer) as server:
-            tasks = [loop.create_task(_every_look(server))]
+
+            async def look() -> None:
+                while True:
+                    await asyncio.sleep(_EVERY)
+                    await server.look()
+
+            tasks = [loop.create_task(look())]
             if beside is not None:
                 tasks.append(loop.create_task(beside(wake)))
             announce(server.port, server.http_port)
@@ -104,8 +109,8 @@ async def running(
     app = None
     if config.http is not None:
         app = http_app(services, methods, config.http, observer)
-    server, health = grpc_server(methods), Health(services, observer)
-    health.answer_on(server)
+    health = Health(services, observer)
+    server = grpc_server(methods, health)
     try:
         port, bound = _listening(server, config, certificates)
     except BaseException:
@@ -173,12 +178,6 @@ def tell(line: str) -> None:
         if sys.stdout.isatty() or os.environ.get(_WITH_PARENT):
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
-
-
-async def _every_look(server: Running) -> None:
-    while True:
-        await asyncio.sleep(_EVERY)
-        await server.look()
 
 
 async def _stop_when_input_closes(stop: asyncio.Event) -> None:

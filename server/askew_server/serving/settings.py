@@ -29,8 +29,6 @@ from askew.settings import (
     whole,
 )
 
-LogLevel = Literal["debug", "info", "warning", "error"]
-
 
 def _path(value: object) -> Path:
     if isinstance(value, Path):
@@ -85,22 +83,10 @@ class Http:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Log:
-    """The least line of the log that is written."""
-
-    level: LogLevel = setting(
-        one_of("debug", "info", "warning", "error"), "info", "The least line that is written."
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class QueueLimits:
-    """How many jobs of a queue run at once, how many wait, and the longest that a call may take.
+    """How many jobs of a queue run at once, how many wait, and the longest that a call may take."""
 
-    threads: one leaves a core to the loop, which refuses; more cores are for more servers.
-    """
-
-    threads: int = setting(whole(1), 1, "Answers made at once; more cores are for more servers.")
+    threads: int = 1  # leaves a core to the loop, which refuses; more cores are for more servers
     waiting: int = 32  # of 5 ms: a sixth of a second
     longest: float = 10.0  # seconds, whatever deadline the caller has
 
@@ -125,7 +111,6 @@ class ServerConfig:
     tls: Tls | None = None
     http: Http | None = None  # no door
     metrics: Metrics = field(default_factory=Metrics)
-    log: Log = field(default_factory=Log)
     answers: QueueLimits = field(default_factory=QueueLimits)
     # One count at a time: analysts who wait must not take the threads of everybody's answers.
     analysts: QueueLimits = field(default_factory=lambda: QueueLimits(longest=3600.0))
@@ -155,7 +140,7 @@ def second_ports(port: int) -> Iterator[int]:
     yield from range(10_001 + os.getpid() % 5_000 * 2, 32_768, 2)
 
 
-_ONE = "name one model to serve: --model DIR, --models FOLDER or --demo"
+NO_MODEL: Final = "name one model to serve: --model DIR, --models FOLDER or --demo"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,16 +167,8 @@ class Models:
     )
 
     def __post_init__(self) -> None:
-        if self._ways() > 1:
-            raise ConfigError(_ONE)
-
-    def require(self) -> None:
-        """Raise ConfigError where there is none."""
-        if not self._ways():
-            raise ConfigError(_ONE)
-
-    def _ways(self) -> int:
-        return 3 - [self.directory, self.folder, self.demo].count(None)
+        if [self.directory, self.folder, self.demo].count(None) < 2:
+            raise ConfigError(NO_MODEL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,8 +255,6 @@ _TABLES: Final = {
     "tls": Tls,
     "http": Http,
     "metrics": Metrics,
-    "log": Log,
-    "answers": QueueLimits,
 }
 KEYS: Final = tuple(
     key
@@ -309,8 +284,6 @@ def configuration_of(values: Mapping[str, Any]) -> Configuration:
         tls=Tls(**tls) if tls else None,
         http=Http(**http) if http else None,
         metrics=Metrics(**stated["metrics"]),
-        log=Log(**stated["log"]),
-        answers=QueueLimits(**stated["answers"]),
     )
     return Configuration(
         server=server,

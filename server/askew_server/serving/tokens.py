@@ -7,11 +7,8 @@ tokens, so that one can be exchanged for another. A service reads the file again
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import re
-import stat
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +16,7 @@ from pathlib import Path
 
 from askew.errors import AccessError, ParameterError, Unauthenticated
 from askew.noise.randomness import RandomBits
-from askew_server.folders import replace_file
+from askew_server.folders import is_private, one_writer, replace_file
 
 _TOKEN_BYTES = 32
 _SCHEME = "Bearer "
@@ -87,12 +84,8 @@ def _digest(token: str) -> str:
 def _changing(path: Path) -> Iterator[None]:
     """Nobody else changes the file meanwhile. Whatever the system refuses is an AccessError."""
     try:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
+        with one_writer(path.parent):
             yield
-        finally:
-            os.close(folder)
     except OSError as error:
         raise AccessError(f"{path} cannot be written: {error.strerror}") from None
 
@@ -108,8 +101,8 @@ def _mark(path: Path) -> _Mark:
         status = path.stat()
     except OSError as error:
         raise AccessError(f"{path} cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o022:
-        raise AccessError(f"{path} must be a regular file that only its owner can write")
+    if not is_private(status):
+        raise AccessError(f"the file of tokens {path} must be a regular file of mode 0600")
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from types import ModuleType
 import grpc
 import pytest
 
+from askew.catalog.attributes import Flags
 from askew.catalog.catalog_file import HEAD_BYTES
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.hexagonal import HexagonalLattice
@@ -22,6 +24,7 @@ from askew.protocol import metric_card
 from askew.protocol.metric_card import Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
+from askew.wire.live_file import with_live_values
 from askew.wire.places import places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.rows_file import rows_from_body
@@ -101,6 +104,41 @@ def test_rows_that_devices_hold_are_proposed_and_can_be_published(
     card, rows = rows_from_body((site / "2026-11-23.whole").read_bytes()[HEAD_BYTES:])
     assert card == model.card
     assert {name: len(part) for name, part in rows.items()} == {"cafes": 30, "bars": 10}
+    # Live values of now are beside it, and are the one file that is replaced.
+    (files / "now.csv").write_text("id,open\nc7,yes\n")
+    for is_open in (0, 1):
+        file = (site / "2026-11-23.live").read_bytes()
+        live = with_live_values(card, rows, file)["cafes"].columns[1]
+        assert isinstance(live, Flags)
+        assert live.values.sum() == is_open
+        update = ("--model", files / "model", "--collection", f"cafes={files / 'now.csv'}")
+        assert run("update-live", *update) == 0
+        assert run("publish", "--model", files / "model", *monday, "--out", site) == 0
+
+
+def test_an_item_goes_and_the_others_keep_their_live_values(
+    run: Run, collect: Run, files: Path
+) -> None:
+    """Copied over the model in force, with its file of live values. Planted bugs: those of the new
+    file count; they are found by row.
+    """
+    assert collect(*SHOWN) == 0
+    (files / "now.csv").write_text("id,open\nc7,yes\nc29,yes\n")
+    update = ("--model", files / "model", "--collection", f"cafes={files / 'now.csv'}")
+    assert run("update-live", *update) == 0
+    rows = (files / "cafes.csv").read_text().splitlines(keepends=True)
+    (files / "cafes.csv").write_text("".join([*rows[:3], *rows[4:], "c99,New,50,10,3,yes\n"]))
+    without = ("--out", files / "without", "--model", files / "model")
+    named = ("--region", "47/5/55/16", "--collection", f"cafes={files / 'cafes.csv'}")
+    assert run("collect", *without, *named, *SHOWN) == 0
+    shutil.copytree(files / "without", files / "model", dirs_exist_ok=True)
+    cafes = artifact.with_live_file(
+        files / "model", artifact.load(files / "model").collections["cafes"]
+    )
+    shown = cafes.listings(range(len(cafes)))
+    assert len(shown) == 30
+    assert {item.title for item in shown if item.values[1]} == {"Café 7", "Café 29", "New"}
+    assert run("update-live", *update) == 0
 
 
 @pytest.mark.parametrize(

@@ -57,31 +57,11 @@ def test_a_category_of_few_words_has_them_on_the_card_and_others_have_none() -> 
     assert [len(attribute.words) for attribute in with_words((kind, kind), (many, few))] == [0, 64]
 
 
-def test_items_come_back_in_any_order_and_as_often_as_they_are_asked_for() -> None:
-    held = cafes()
-    assert held.listings([2, 0, 2]) == tuple(held.listings([i])[0] for i in (2, 0, 2))
-    assert held.listings(np.array([1], np.int64))[0].values == (None, None, False)
-    assert held.listings([]) == ()
-
-
 def test_a_word_that_repeats_is_itself_each_time_whatever_holds_the_vocabulary() -> None:
     codes = np.array([2, 0, UNKNOWN, 2, 1], np.int32)
     for vocabulary in (("tea", "cake", "käse"), Titles.of(["tea", "cake", "käse"])):
         taken = Words(codes, vocabulary).take(np.array([0, 1, 2, 3, 4]))
         assert taken == ["käse", "tea", None, "käse", "cake"]
-
-
-def test_a_number_is_the_shortest_that_is_its_float32() -> None:
-    bits = np.random.default_rng(0).integers(0, 2**32, 4000, dtype=np.uint32)
-    values = bits.view(np.float32)
-    taken = Numbers(values).take(np.arange(len(values)))
-    for value, one in zip(values, taken, strict=True):
-        if one is None:
-            assert np.isnan(value)
-        else:
-            assert np.float32(one) == value
-            assert len(repr(one)) <= len(repr(float(value)))
-    assert Numbers(np.array([23.6], np.float32)).take(np.array([0])) == [23.6]
 
 
 def test_live_values_are_swapped_and_nothing_else_is_copied() -> None:

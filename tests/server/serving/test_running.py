@@ -6,12 +6,16 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from issuer import Issuer
+from small_collections import GERMANY, cafes, keys_of, small_map
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
+from askew_server.collections.artifact import save
+from askew_server.collections.model import model_of
 from askew_server.serving import server
 from askew_server.serving.server import serve
 from askew_server.serving.settings import ServerConfig, Tls
@@ -76,15 +80,6 @@ def test_a_folder_without_a_model_in_force_is_an_error(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.usefixtures("_not_served")
-def test_a_name_of_another_day_is_an_error(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "2026-11-24").mkdir()
-    assert run("serve", "--models", tmp_path) != 0
-    assert "a Monday: that is when devices look" in capsys.readouterr().err
-
-
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "serve", lambda *_, **__: pytest.fail("it serves"))
@@ -102,10 +97,22 @@ def test_a_check_ends_when_settings_and_models_were_read(
 
 
 @pytest.mark.usefixtures("_never_served")
-def test_a_check_refuses_what_no_server_could_start_with(
+def test_a_check_refuses_whatever_a_server_would(
     run: Run, tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Also that without which it would go on. Planted bug: a check that reads models alone."""
+    now, coming = (text_of_date(catalog_date_of(today()) + each) for each in (0, PERIOD))
+    save(small_map(), tmp_path / "live", {"cafes": keys_of(30)})
+    (tmp_path / "live" / "live-0.safetensors").write_bytes(b"cut")
+    (tmp_path / "models").mkdir()
+    for place, name in (now, "cafes"), (coming, "bars"):
+        card = replace(cafes().card, name=name)
+        save(model_of(GERMANY, [replace(cafes(), card=card)]), tmp_path / "models" / place)
+    (tmp_path / "ledger").write_bytes(b"no ledger")
     for words, code, told in (
+        (("--model", tmp_path / "live"), 1, "live values of cafes were not taken"),
+        (("--models", tmp_path / "models"), 1, "number 0 is that of the collection cafes"),
+        (("--model", directory, "--ledger", tmp_path / "ledger"), 1, "ledger"),
         (("--model", tmp_path / "nowhere"), 1, "nowhere/manifest.json cannot be read"),
         (("--models", tmp_path / "nowhere"), 1, "nowhere cannot be read"),
         (("--model", directory, "--ledger", tmp_path / "none"), 1, "there is no ledger"),

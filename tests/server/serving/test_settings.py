@@ -168,7 +168,7 @@ def test_no_server_starts_with_anything_wrong_and_all_of_it_is_said(
     path = file_with(
         tmp_path,
         models={"demo": "film"},
-        answers={"threads": 0},
+        releases={"popularity": 0},
         servr={"port": 1},
         analysts={"engine": "postgresql://ada:secret@host\t"},
     )
@@ -179,7 +179,9 @@ def test_no_server_starts_with_anything_wrong_and_all_of_it_is_said(
     assert f"server.port (ASKEW_SERVER_PORT) must be {limit}, got '7x'" in told
     assert "ASKEW_SERVER_PROT is no setting (perhaps ASKEW_SERVER_PORT)" in told
     assert f"models.demo ({path}) must be one of films, places, got 'film'" in told
-    assert f"answers.threads ({path}) must be a whole number from 1 to 1000000000, got 0" in told
+    assert (
+        f"releases.popularity ({path}) must be a whole number from 1 to 1000000000, got 0" in told
+    )
     assert f"'servr.port' is no setting ({path}) (perhaps server.port" in told
     assert f"analysts.engine ({path}) must be text, got something else" in told
 

@@ -320,16 +320,6 @@ def test_a_certificate_that_names_no_host_is_refused(issuer: Issuer, made: MakeF
         read_pair(made(issuer, hosts=()), NOW)
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604])
-def test_a_key_that_others_can_read_is_refused_at_the_start(
-    mode: int, issuer: Issuer, made: MakeFiles
-) -> None:
-    tls = made(issuer)
-    tls.key.chmod(mode)
-    with pytest.raises(AccessError, match="must be a regular file of mode 0600"):
-        Certificates(tls, pytest.fail)
-
-
 def test_a_key_that_root_gave_to_the_servers_group_is_taken(
     issuer: Issuer, made: MakeFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,13 +59,12 @@ def served_rule_of(
     index: MetricIndex,
     density: Density | None = None,
     wants: Wants | None = None,
-    disutility: Disutility | None = None,
 ) -> NearRule:
     """Return what a server whose card names this rule answers by. Raises as above."""
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
-        return ServedCodebook(index, disutility)
+        return ServedCodebook(index)
     return _sampled(kind, index, density, wants, served=True)
 
 

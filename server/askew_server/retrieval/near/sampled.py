@@ -27,7 +27,7 @@ in the set, and R a distance within which s has k items. Then
     least distance to codebook's set  <=  |p a| + delta_a
     least distance to nearest's set   >=  |p s| - R
 
-by the triangle inequality and because h increases. Where the first sum is below the second by more
+by the triangle inequality. Where the first sum is below the second by more
 than costs are rounded, `codebook` costs less, and the rule looks at nothing else. It finds R
 quickly first, and the least R where the quick one does not decide. Guarantee: the set of least
 objective for this very signal, ties to `codebook`, whichever way it was found; a function of the
@@ -45,7 +45,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column
-from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
 from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
@@ -190,9 +189,8 @@ class Around(NamedTuple):
 class ServedCodebook:
     """The rule `codebook` as a server answers by it."""
 
-    def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
-        self._index, self._disutility = index, disutility or Identity()
-        self._codebook = CodebookRule(index, disutility)
+    def __init__(self, index: MetricIndex) -> None:
+        self._index, self._codebook = index, CodebookRule(index)
         self._people = ByNoise(index.frame, FEW)
         self._around = Laws(self._made)
 
@@ -221,18 +219,17 @@ class ServedCodebook:
 
     def _is_better(self, by_probe: Points, from_signal: Points, radius: float) -> bool:
         # By bounds alone, whatever rounding does.
-        most = self._disutility(by_probe)
-        least = self._disutility(np.maximum(from_signal - radius, 0.0))
-        top = self._disutility(np.maximum(by_probe.max(), from_signal.max() + radius))
+        least = np.maximum(from_signal - radius, 0.0)
+        top = max(by_probe.max(), from_signal.max() + radius)
         # Half a level for each cost of both sets, and as much again for what float32 rounds.
-        return bool(most.sum() + 2 * FEW * top / LEVELS < least.sum())
+        return bool(by_probe.sum() + 2 * FEW * top / LEVELS < least.sum())
 
     def _cheaper(self, placed: Rows, near: Rows, people: Points) -> Rows:
         # By each person's own item.
         index = self._index
         every = index.compared(np.concatenate((placed, near)), people)
         least = index.measured(every.reshape(2, len(placed), FEW).min(axis=1))
-        costs = whole(self._disutility(least.astype(np.float64)).astype(np.float32).T)
+        costs = whole(least.T)
         by_codebook, by_nearest = costs.sum(axis=0).tolist()
         return placed if by_codebook <= by_nearest else near
 

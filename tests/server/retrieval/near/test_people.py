@@ -64,12 +64,6 @@ def test_people_by_the_noise_alone_have_its_mean_distance_in_every_direction() -
     assert np.median(away) == pytest.approx(expected * 0.84, rel=0.03)
 
 
-def test_people_on_axes_have_the_mean_distance_of_laplace_noise() -> None:
-    signal = point_of(LINE, 200.0)
-    people, _ = ByNoise(frame_of(LINE)).sample(signal)
-    assert np.abs(people - 200.0).mean() == pytest.approx(1.0, rel=0.02)
-
-
 @pytest.mark.parametrize("share", [0.5, 4.0])
 def test_a_density_divides_people_between_two_towns_as_bayes_does(share: float) -> None:
     """By their shares; they stand as densely as results of least distance do, in proportion to the

@@ -10,8 +10,8 @@ from near_world import EARTH, INLAND, ISLANDS, LINE, noisy, places
 
 from askew.catalog.attributes import UNKNOWN, Column, Flags, Numbers, Words
 from askew.errors import OutOfRange
-from askew.protocol.metric_card import MAX_WANTS, Want
 from askew.protocol.metric_card import MetricRuleKind as Kind
+from askew.protocol.metric_card import Want
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.retrieval.near.answers import served_rule_of
 from askew_server.retrieval.near.density import low_discrepancy
@@ -114,22 +114,6 @@ def test_a_price_brings_cheap_items_beside_every_position() -> None:
         assert better.mean() < 0.32
 
 
-def without(wants: Wants, wanted: np.ndarray, k: int) -> float:
-    """How often a slate has none of the wanted items."""
-    rule = served_rule_of(Kind.ITEMS, INDEX, wants=wants)
-    signals = noisy(INLAND, places(INLAND, 60, seed=3), TOWN)
-    return float(np.mean([not wanted[rule.choose(signal, k)].any() for signal in signals]))
-
-
-@pytest.mark.slow
-def test_slates_hold_what_some_people_accept_alone() -> None:
-    """Planted bugs: wants that weigh nothing; candidates by distance alone."""
-    assert without(Wants(INDEX), TERRACE, 12) > 0.3
-    assert without(WANTS, TERRACE, 12) < 0.02
-    for kind in range(4):
-        assert without(WANTS, np.equal(KINDS, kind), 12) < 0.02
-
-
 def test_slates_hold_bargains() -> None:
     """Regret in kilometers and half a kilometer a EUR. Planted bug: rates of nobody."""
     homes = places(INLAND, 60, seed=3)
@@ -169,15 +153,6 @@ def test_what_is_unknown_is_worth_nothing_to_whoever_wants_it() -> None:
     assert at_hand[-1].tolist() == [10, 0, 2]
     rule = served_rule_of(Kind.ITEMS, index, wants=wants)
     assert len(set(rule.choose(noisy(INLAND, places(INLAND, 1), TOWN)[0], 3).tolist())) == 3
-
-
-def test_as_many_wants_as_a_card_may_have_are_bounded_work() -> None:
-    """Planted bug: as many rows for each want, however many there are."""
-    flags = {f"f{n}": Flags((RNG.random(N) < 0.1).astype(np.int8)) for n in range(MAX_WANTS)}
-    wants = Wants(INDEX, [Want(name, 0.01, "yes") for name in flags], flags)
-    assert len(wants._people) <= 384
-    assert len(wants._asked) <= 300
-    assert without(wants, flags["f63"].values > 0, 40) == 0
 
 
 @pytest.mark.parametrize(("name", "want"), [("price", "cheap"), ("terrace", ""), ("kind", "")])

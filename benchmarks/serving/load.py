@@ -1,60 +1,74 @@
-"""Calls that come at a rate, or that wait for each other, over bare HTTP/2."""
+"""Calls that come at a rate, or that wait for each other, over bare HTTP/2, and what they took."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import selectors
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
+from pathlib import Path
 
+import grpc
+import numpy as np
+from benchmarks.results import busy_seconds
 from benchmarks.serving.http2 import RawConnection, headers, message
-from benchmarks.serving.windows import cpu_of
 
-from askew_server.serving.call import Service
-from askew_server.serving.server import running
-from askew_server.serving.settings import ServerConfig
-
+ROOT = Path(__file__).resolve().parents[2]
 HEALTH = "/grpc.health.v1.Health/Check"
 HEALTH_EVERY = 0.02
 CONNECTIONS = 64
-
-
-async def serve(service: Service) -> None:
-    """Serve on a free port, say which, and stop when standard input closes."""
-    async with running([service], ServerConfig(), grace=0) as server:
-        print(server.port, flush=True)
-        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+Server = tuple[int, int]  # its port and its process
 
 
 @contextmanager
-def served(module: str, flag: str = "--serve") -> Iterator[tuple[int, int]]:
-    """Start a module that serves, and yield its port and its process."""
-    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", module, flag]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=one_thread) as server:
+def hosted(module: str, *words: object) -> Iterator[Server]:
+    """Start a module that serves and says its port; it ends when its standard input closes."""
+    settled = {"OPENBLAS_NUM_THREADS": "1", "ASKEW_WITH_PARENT": "1"}
+    command = [sys.executable, "-m", module, *map(str, words)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=-1, stdout=-1, text=True, env=os.environ | settled
+    ) as server:
         assert server.stdout is not None
+        line = server.stdout.readline()
+        if not line.strip():
+            raise SystemExit(f"the server of {words} ended early")
         try:
-            yield int(server.stdout.readline()), server.pid
+            yield int(line), server.pid
         finally:
             server.communicate()
 
 
+def replies_to(server: Server, path: str, questions: Sequence[bytes]) -> list[bytes]:
+    """Return the replies to these questions, asked one after the other."""
+    with grpc.insecure_channel(f"127.0.0.1:{server[0]}") as channel:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(path)
+        return [call(question, timeout=60) for question in questions]
+
+
+def cpu_of(process: int) -> float:
+    """Return the seconds of CPU that a process took so far."""
+    # The clock of another process, by its number: see clock_getcpuclockid(3).
+    return time.clock_gettime((~process << 3) | 2)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median of values, and its bootstrap interval of 90 %."""
+    drawn = np.random.default_rng(0).choice(np.array(values), (2000, len(values)))
+    low, high = np.quantile(np.median(drawn, axis=1), [0.05, 0.95])
+    return float(np.median(values)), float(low), float(high)
+
+
 @dataclass(frozen=True)
 class Load:
-    """What is asked: a method, a maker of framed messages, and the seconds of a deadline.
+    """What is asked: a method, a maker of framed messages, and the seconds of a deadline."""
 
-    pid: the process of the server.
-    """
-
-    port: int
-    pid: int
+    server: Server
     path: str
     body: Callable[[], bytes]
     deadline: float
@@ -69,12 +83,17 @@ class Window:
     health: list[float] = field(default_factory=list)
     unhealthy: int = 0
     lost: int = 0
-    server_cores: float = 0.0
-    generator_cores: float = 0.0
+    cpu: float = 0.0  # of the server
+    own_cpu: float = 0.0
+    foreign: float = 0.0  # cores that others took
 
     @property
     def statuses(self) -> Counter[int]:
         return Counter({status: len(took) for status, took in self.took.items()})
+
+    @property
+    def cpu_of_call(self) -> float:
+        return self.cpu / sum(self.statuses.values())
 
     def in_time(self, status: int, deadline: float) -> float:
         """Return the calls a second that ended so within the deadline."""
@@ -98,8 +117,8 @@ class _Callers:
     def __init__(self, load: Load, window: Window) -> None:
         self._load, self.window = load, window
         self._head = headers(load.path, timeout=f"{round(1e3 * load.deadline)}m")
-        self._connections = [RawConnection(load.port) for _ in range(CONNECTIONS)]
-        self._health = RawConnection(load.port)
+        self._connections = [RawConnection(load.server[0]) for _ in range(CONNECTIONS)]
+        self._health = RawConnection(load.server[0])
         self._turn = cycle(self._connections)
         self._began = dict[tuple[RawConnection, int], float]()
         self._selector = selectors.DefaultSelector()
@@ -157,7 +176,9 @@ def offer(load: Load, seconds: float, *, callers: int = 0, rate: float = 0) -> W
     """
     window = Window(seconds)
     group = _Callers(load, window)
-    start, cpu, own = time.perf_counter(), cpu_of([load.pid]), time.process_time()
+    pid = load.server[1]
+    cpu, own, busy = cpu_of(pid), time.process_time(), busy_seconds()
+    start = time.perf_counter()
     asked = asked_health = 0
     while (passed := time.perf_counter() - start) < seconds:
         due = callers - group.under_way if callers else int(passed * rate) - asked
@@ -168,10 +189,11 @@ def offer(load: Load, seconds: float, *, callers: int = 0, rate: float = 0) -> W
             group.ask_health()
             asked_health += 1
         group.take(0.001)
-    window.server_cores = (cpu_of([load.pid]) - cpu) / seconds
-    window.generator_cores = (time.process_time() - own) / seconds
     end = time.perf_counter() + 2 * load.deadline
     while group.under_way and time.perf_counter() < end:
         group.take(0.01)
+    window.cpu, window.own_cpu = cpu_of(pid) - cpu, time.process_time() - own
+    others = busy_seconds() - busy - window.cpu - window.own_cpu
+    window.foreign = max(0.0, others / (time.perf_counter() - start))
     group.close()
     return window
