@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from askew.noise.randomness import SystemBits
-from askew_server.cli.options import RELEASES_PORT, as_json
+from askew_server.cli.options import RELEASES_PORT, Group, as_json
 from askew_server.cli.releases import release_in_words
 from askew_server.release.tables import headed, losses, number
 from askew_server.serving.tokens import add_token, remove_tokens
@@ -46,7 +46,7 @@ def _asking_options(command: _Command) -> _Command:
     return dataset(_connection_options(as_json(command)))
 
 
-@click.group()
+@click.group(cls=Group)
 def analyst() -> None:
     """Ask for the most popular items, from a budget that an operator granted.
 

@@ -16,6 +16,7 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError, Refused
+from askew_server.cli.options import Group
 
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
@@ -24,7 +25,7 @@ _ELSEWHERE = {
 }
 
 
-class Commands(click.Group):
+class Commands(Group):
     """A group that imports a command when it is named, and explains its errors.
 
     listed: by name, what the list of commands says of each, so that this imports none of them. A
@@ -69,23 +70,31 @@ def _explain(command: click.Command) -> None:
         for each in command.commands.values():
             _explain(each)
     elif command.callback is not None:
+        command.allow_extra_args = True  # for a clearer error than click's
         command.callback = _explained(command.callback)
 
 
 def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(callback)
     def explained(*args: Any, **kwargs: Any) -> Any:
+        context = click.get_current_context()
+        if context.args:
+            example = next(option.opts[0] for option in context.command.params if option.opts)
+            raise click.UsageError(
+                f"{context.args[0]!r} belongs to no option: each value stands behind the option"
+                f" that it is of, such as {example}",
+                context,
+            )
         try:
             return callback(*args, **kwargs)
         except ConfigError as error:
-            raise click.UsageError(str(error), click.get_current_context()) from None
+            raise click.UsageError(str(error), context) from None
         except MemoryError as error:
-            error.add_note(click.get_current_context().info_name or "")
+            error.add_note(context.info_name or "")
             raise
         except AskewError as error:
             if not isinstance(error, ParameterError):
                 raise
-            context = click.get_current_context()
             name = ("-" if len(error.name) == 1 else "--") + error.name.replace("_", "-")
             for option in context.command.params:
                 if name in option.opts:

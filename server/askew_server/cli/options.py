@@ -200,10 +200,35 @@ def mark_file(ledger: Path, mark: Path | None) -> Path:
     return mark or ledger.with_name(ledger.name + ".mark")
 
 
-def existing(ledger: Path) -> Path:
+def existing(ledger: Path, mark: Path | None = None) -> Path:
     """Return the path, if something is there. Raises LedgerError: no command but `open` makes a
-    ledger.
+    ledger, and none but `accept` makes one again that was lost.
     """
-    if not ledger.exists():
-        raise LedgerError(f"there is no ledger {ledger}; see askew-server ledger open --help")
-    return ledger
+    if ledger.exists():
+        return ledger
+    if mark_file(ledger, mark).exists():
+        raise LedgerError(
+            f"the ledger {ledger} is gone, and its mark {mark_file(ledger, mark)} is there: put the"
+            " newest copy of the ledger back. If there is none, askew-server ledger accept begins"
+            " a new one, in which all is spent that the mark knows of"
+        )
+    raise LedgerError(
+        f"there is no ledger {ledger}: askew-server ledger open --help says how to make one, and"
+        " --ledger names another"
+    )
+
+
+class Group(click.Group):
+    """A group of commands that says where an option belongs that stands before the command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            path, name = ctx.command_path, error.option_name
+            raise click.UsageError(
+                f"{path} itself has no option {name}: an option stands behind the command that it"
+                f" is of, {path} COMMAND {name}",
+                ctx,
+            ) from None

@@ -95,5 +95,5 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
             asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
             release_run.demo(output, source=source, **asked)
         else:
-            existing(work["ledger"])
+            existing(work["ledger"], work["mark"])
             release_run.run(Workplace(**work), output, source=source, **asked)

@@ -151,7 +151,7 @@ def _paid_matrix(
     """
     place = paying.place
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(existing(place.ledger), place.mark_path))
+        ledger = stack.enter_context(Ledger(existing(place.ledger, place.mark), place.mark_path))
         data = dataset_of(ledger, paying.dataset)
         plan = MatrixPlan(data.name, data.version, task, noise)
         if paying.as_of is not None:
@@ -165,6 +165,7 @@ def _paid_matrix(
             steps.pause()
             click.echo(repeat_in_words(stored))
         else:
+            ledger.foresee(request)  # what is refused is refused before the ratings are looked at
             engine = stack.enter_context(opened_engine(place, steps.share))
             # What the ratings call their columns is known when they are looked at.
             columns = columns_of_ratings(engine, task.events)
@@ -174,7 +175,6 @@ def _paid_matrix(
             steps.pause()
             click.echo(headed(_plan_in_words(plan, data, ledger, paying.expect)) + "\n")
             _require_worth(noise, len(task.keys), paying.expect)
-            ledger.foresee(request)  # what is refused is refused before the ratings are looked at
             warn_of_sharers(ledger, data.name, place_of(task))
             engine.look_through(task.events, columns)
         if paying.dry_run:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.dp.composition import PrivacyFilter, RunningLoss
-from askew.dp.privacy import ApproximateDP, BoundedRange
+from askew.dp.composition import PrivacyFilter, RunningLoss, delta_of
+from askew.dp.privacy import REPLACE_ONE, ApproximateDP, BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
 from askew.errors import BudgetExceeded, DataError, ParameterError, shown
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
@@ -112,7 +112,8 @@ class Expectation:
 class Forecast:
     """One mechanism on a public domain of n_items, or on an unknown one (None).
 
-    asked: with the contribution bound that the mechanism has by default. users_needed: about how
+    asked: with the contribution bound that the mechanism has by default, and the delta that it
+    spends, which may be less than it was offered. users_needed: about how
     many place k must have for 19 of 20 of the list to be right; None where no number will do.
     expected_hits: how many of the k are right, if the expectation is, and if place k has half or
     twice as many; None without one. error_bound: with a chance of `CHANCE` or more, and whatever
@@ -162,7 +163,8 @@ class Forecast:
 
     def row(self) -> Row:
         """Return it as a table has it: "none" where there is none, or none is known."""
-        return {name: _cell(value) for name, value in self.named().items()}
+        spent = {name: number(getattr(self.asked, name)) for name in ("epsilon", "delta")}
+        return {name: _cell(value) for name, value in (self.named() | spent).items()}
 
 
 def forecast(
@@ -188,6 +190,8 @@ def forecast(
     if expectation is not None:
         expected = round(simulation.hits(1, _DRAWS), 1)
         if_half, if_twice = (round(simulation.hits(share, _FEWER), 1) for share in (0.5, 2))
+    if noise:
+        asked = replace(asked, delta=selected.delta + delta_of(noise.privacy_loss()))
     return Forecast(
         mechanism=mechanism,
         ranked=spec.ranked,
@@ -235,24 +239,26 @@ def one_of_many(
     data set with, and what all of them spend.
 
     budget: epsilon and delta of all lists together. Bounded-range mechanisms compose by zCDP, for
-    which the delta that the lists do not need is the slack; others add up. The epsilon of a list is
-    the largest of three digits that the cap pays for, by the arithmetic of the ledger.
-    Raises ParameterError.
+    which the delta that the lists do not need is the slack; others, and lists with counts, add up.
+    All numbers have three digits, as they are typed; the epsilon of a list is the largest that the
+    cap pays for, by the arithmetic of the ledger. Raises ParameterError.
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
     spec = specs().get(mechanism)
-    takes_delta = bool(budget.share) or (spec is not None and spec.needs_delta)
-    delta = budget.delta / (2 * lists) if takes_delta else Fraction(0)
+    composes = not budget.share and (spec is None or spec.rounds is not None)
+    delta = Fraction(0)
+    if budget.delta and (budget.share or (spec is not None and spec.needs_delta)):
+        each = budget.delta / (2 * lists if composes else lists)
+        delta = each // _digit(each) * _digit(each)
+    slack = budget.delta - delta * lists if composes else Fraction(0)
+    slack = slack and slack // _digit(slack) * _digit(slack)
     cap = PrivacyFilter(
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        slack=budget.delta - delta * lists,
-        neighbors=budget.neighbors,
+        epsilon=budget.epsilon, delta=budget.delta, slack=slack, neighbors=budget.neighbors
     )
     source = EventSource(events="events", catalog=None if n_items is None else "catalog")
     share = budget.epsilon / lists
-    digit = Fraction(10) ** (floor(log10(share)) - 2)
+    digit = _digit(share)
 
     def requested(digits: int) -> MechanismRequest:
         return with_default_bound(mechanism, replace(budget, epsilon=digits * digit, delta=delta))
@@ -280,6 +286,11 @@ def one_of_many(
     if total is None:
         raise ParameterError("lists", lists, "fewer, or a larger delta")
     return requested(low), cap, total
+
+
+def _digit(value: Fraction) -> Fraction:
+    """Return the third digit of a positive number, as a power of ten."""
+    return Fraction(10) ** (floor(log10(value)) - 2)
 
 
 def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
@@ -408,9 +419,12 @@ def explained_in_words(
     domain = (
         "of an unknown domain" if n_items is None else f"of the {n_items:,} of a public catalog"
     )
+    spends = losses(rows[0].asked.epsilon, rows[0].asked.delta)
+    if len(rows) > 1:
+        spends = f"at most {losses(asked.epsilon, asked.delta)}"
     lines = [
         ("selects", f"{asked.k} items {domain}"),
-        ("spends", f"{losses(asked.epsilon, asked.delta)}; neighbors: {asked.neighbors.value}"),
+        ("spends", f"{spends}; neighbors: {asked.neighbors.value}"),
     ]
     if asked.share:
         lines.append(("numbers", counts_in_words(rows[0])))
@@ -428,18 +442,32 @@ def explained_in_words(
 
 
 def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
-    """Say what each of so many lists may cost, how good it will be, and what is left then."""
+    """Say what each of so many lists costs, how good it will be, what is left then, and the two
+    commands that open the budget and make a list.
+    """
     own, cap, spent = one_of_many(lists, budget, chosen.mechanism, chosen.n_items)
-    opened = " ".join(
-        f"--{name} {number(getattr(cap, name))}" for name in ("epsilon", "delta", "slack")
-    )
     hits = ""
     if chosen.expected_hits is not None:
         hits = f", {chosen.expected_hits} of {own.k} right expected"
+    replaced = " --neighbors replace" if own.neighbors is REPLACE_ONE else ""
+    opened = "".join(
+        f" --{name} {number(getattr(cap, name))}" for name in ("epsilon", "delta", "slack")
+    )
+    release = "askew-server release --dataset films --events log.csv"
+    if chosen.n_items is not None:
+        release += " --catalog films.csv"
+    release += f" -k {own.k} --mechanism {chosen.mechanism} --epsilon {number(own.epsilon)}"
+    if chosen.asked.delta:
+        release += f" --delta {number(own.delta)}"
+    if own.share:
+        release += f" --counts {own.share}"
+    if budget.max_items_per_unit is not None:
+        release += f" --max-items-per-unit {budget.max_items_per_unit}"
     return [
-        ("lists", f"{lists}, each by {chosen.mechanism} at {losses(own.epsilon, own.delta)}{hits}"),
-        ("opened by", f"ledger open {opened}, which stay as they are"),
+        ("lists", f"{lists}, each at {losses(own.epsilon, chosen.asked.delta)}{hits}"),
         ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
+        ("once", f"askew-server ledger open --dataset films{opened}{replaced}"),
+        ("each time", f"{release} --as-of $(date -I)"),
     ]
 
 
