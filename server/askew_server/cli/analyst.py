@@ -145,7 +145,7 @@ def add(name: str, tokens: Path) -> None:
 @click.argument("name")
 @_tokens_option
 def remove(name: str, tokens: Path) -> None:
-    """Take back every token of NAME. A service that runs sees it at once.
+    """Remove every token of NAME. A service that runs sees it at once.
 
     For operators. To end a budget, see ledger revoke.
 
@@ -153,7 +153,9 @@ def remove(name: str, tokens: Path) -> None:
     Example:
       askew-server analyst remove ada --tokens analysts.tokens
     """
-    click.echo(f"took back {remove_tokens(tokens, name)} tokens of {name}", err=True)
+    count = remove_tokens(tokens, name)
+    number_of_tokens = "1 token" if count == 1 else f"{count} tokens"
+    click.echo(f"{number_of_tokens} of {name} removed, which no service takes any more", err=True)
 
 
 def _client(server: str, token: IO[str]) -> AnalystClient:

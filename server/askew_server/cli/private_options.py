@@ -69,7 +69,7 @@ class PrivateOptions:
         if any((*typed, self.again, self.dry_run)):
             raise click.UsageError(
                 "--epsilon, --delta, --expect, --as-of, --again, --max-items-per-unit and --dry-run"
-                " are of --private; devices choose an epsilon of their own"
+                " need --private: without it nothing is spent, and devices choose their own epsilon"
             )
 
     @property

@@ -54,7 +54,7 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
         return catalog_files(found.card, found.catalog)
     if not found.files:
         raise ArtifactError(
-            f"{directory} proposes to devices that they ask and hold nothing; there is no file"
+            f"{directory} has no file to publish: of this model devices hold nothing, and ask"
         )
     return found.files
 
@@ -70,7 +70,8 @@ def _write_once(path: Path, file: bytes) -> bool:
         if path.exists():
             if path.read_bytes() != file:
                 raise ArtifactError(
-                    f"{path} is there with other bytes: the files of a Monday never change"
+                    f"{path} is there with other bytes, and the files of a Monday never change:"
+                    " name another --week"
                 )
             return False
         draft = path.with_name(f".{path.name}.new")

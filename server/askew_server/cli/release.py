@@ -79,7 +79,9 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
         --as-of 2026-11-29 --json
     """
     if demo and (asked["events"] or asked["catalog"] or asked["dataset"]):
-        raise click.UsageError("--demo brings its own events, catalog and budget")
+        raise click.UsageError(
+            "--demo brings its own events, catalog and budget: leave these options out"
+        )
     if not demo and (asked["events"] is None or asked["epsilon"] is None):
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server.cli import release_run

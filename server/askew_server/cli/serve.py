@@ -223,7 +223,7 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> tupl
     if missed == len(release.items):
         raise ArtifactError(
             f"release {charge} orders no cold start: none of its {missed} items is in the catalog "
-            "of the model; --popularity names one whose items are spelled as the model's"
+            "of the model. Name by --popularity one whose items are spelled as the model's"
         )
     found = len(release.items) - missed
     words = f"cold start by release {charge}: {found} items, {missed} are not in the catalog"

@@ -114,7 +114,7 @@ def update(
     manifest = decode_manifest(read(model / MANIFEST, MANIFEST_LIMIT), TasteManifest)
     if paying.private != (NOISY in manifest.files):
         raise click.UsageError(
-            f"{model} is no private model: its people are told as they are, without --private"
+            f"{model} is not a private model: update it without --private"
             if paying.private
             else f"{model} is a private model: update it with --private"
         )

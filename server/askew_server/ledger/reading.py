@@ -110,10 +110,11 @@ def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
 
 def mark_of(database: sqlite3.Connection) -> Mark:
     """Return the mark of the ledger as it is: its last act, and what is spent of each data set."""
-    # A ledger that lost a data set has accepted what the mark knew of it.
+    # A ledger that lost a data set has accepted what the mark knew of it. CROSS: or SQLite would
+    # go through all totals, of which there is one for each charge.
     names = database.execute(
         "SELECT name FROM datasets UNION"
-        " SELECT dataset FROM totals JOIN acceptances USING (sequence)"
+        " SELECT dataset FROM acceptances CROSS JOIN totals USING (sequence)"
     )
     spent = {name: sums_of(spent_on(database, name)) for (name,) in names.fetchall()}
     return Mark(last_acts(database)[0], spent)
@@ -135,7 +136,7 @@ def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
     """Return what a new charge must keep to; not what was spent. Raises LedgerError."""
     row = database.execute(_VERSIONS + " LIMIT 1", (name,)).fetchone()
     if row is None:
-        raise LedgerError(f"there is no data set {name!r} in the ledger: open it first")
+        raise LedgerError(f"there is no data set {name!r} in the ledger: see ledger open --help")
     return _opened(name, *row)
 
 

@@ -96,7 +96,7 @@ class Expectation:
             raise DataError(f"{shown(text)}: it cannot be read: {error}") from None
         counts = _counts_in(path.name, content)
         if len(counts) < max(k, 2):
-            raise DataError(f"{text}: it has {len(counts)} counts; at least {max(k, 2)} are needed")
+            raise DataError(f"{text}: at least {max(k, 2)} counts are needed; it has {len(counts)}")
         if not counts[k - 1]:
             raise DataError(f"{text}: the count of place {k} is 0; nothing follows from that")
         digest = sha256(content).hexdigest()[:16]

@@ -361,7 +361,7 @@ def test_an_earlier_list_with_its_counts_says_more_than_one_number(tmp_path: Pat
         ("item,count\na,3.5\n", "no csv with a whole number in a column 'count'"),
         ("item,count\na\n", "no csv with a whole number in a column 'count'"),
         ("item,count\na,-1\n", "a count is below 0"),
-        ("item,count\na,3\n", "it has 1 counts; at least 20 are needed"),
+        ("item,count\na,3\n", "at least 20 counts are needed; it has 1"),
         ("count\n" + 19 * "3\n" + 9 * "0\n", "the count of place 20 is 0"),
     ],
 )
