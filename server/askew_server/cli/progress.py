@@ -57,10 +57,6 @@ class Steps:
         elif self.clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
-    def step_of_all(self, name: str, done: float) -> None:
-        """A step begins in work whose length is known, of which so much is done, from 0 to 1."""
-        self.step(f"{done:4.0%}  {name}")
-
     def pause(self) -> None:
         """Leaves the terminal to what is said or asked now."""
         if self.status is not None:

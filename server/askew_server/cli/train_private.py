@@ -89,7 +89,7 @@ def make_private(
         NoisyCovariance(paying.epsilon or Fraction(0), paying.delta or Fraction(0)),
     )
     if items is None:
-        raise click.UsageError("--private needs --items")
+        raise click.UsageError("a private model (--epsilon) needs --items")
     check_new(out)
     if ratings.is_file() and not is_file(str(ratings)):
         raise DataError(

@@ -130,13 +130,6 @@ def test_the_newest_grant_is_the_one_that_counts(ledger: Ledger, desk: AnalystDe
     assert (budget.terms, budget.closed) == (terms, False)
 
 
-def test_a_data_set_that_is_not_on_offer_is_not_answered(ledger: Ledger, desk: AnalystDesk) -> None:
-    ledger.grant("films", "bob", TERMS)
-    closed = AnalystDesk(ledger, {}, ReleaseJob(ledger, Counting(), SystemBits()))
-    with pytest.raises(NotFound):
-        closed.top_k("bob", ask(1, "a"))
-
-
 def test_an_analyst_never_sees_a_known_domain(desk: AnalystDesk, counting: Counting) -> None:
     """A catalog on the offer does not make rare items of the log listable."""
     desk.top_k("ada", ask(5, "a"))

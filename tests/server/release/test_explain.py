@@ -16,7 +16,6 @@ from server.release.typed import (
     BUDGET,
     FAILED,
     KNOWN,
-    UNKNOWN,
     USAGE,
     Captured,
     Run,
@@ -26,7 +25,6 @@ from server.release.typed import (
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
-from askew.mechanisms.shortfall import error_bound
 from askew_server.cli import release_run
 from askew_server.release import forecast as foreseeing
 from askew_server.release.forecast import (
@@ -81,22 +79,6 @@ def test_every_mechanism_is_explained_without_a_ledger_or_a_log(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_domain_has_the_mechanisms_that_it_allows(run: Run, capsys: Captured) -> None:
-    found = explained(run, capsys, "--delta", "1e-6")
-    assert [each["mechanism"] for each in found] == ["limited-domain", "laplace-domain"]
-    assert {each["n_items"] for each in found} == {None}
-
-
-def test_what_explain_says_is_what_the_core_proves(
-    run: Run, capsys: Captured, plan_of: MakePlan
-) -> None:
-    [found] = explained(
-        run, capsys, "-k", 3, "--epsilon", 2, "--catalog-size", 70, "--mechanism", "joint"
-    )
-    assert found["error_bound"] == error_bound(plan_of(mechanism="joint").selector, 70)
-    assert found["max_items_per_unit"] is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -122,13 +104,6 @@ def test_an_option_that_makes_no_release_is_named_as_it_is_typed(
     assert message in shown.err.splitlines()[-1]
 
 
-def test_too_few_items_are_refused_in_one_line(run: Run, capsys: Captured) -> None:
-    assert run("explain", "--catalog-size", 9) == FAILED
-    shown = capsys.readouterr()
-    assert (shown.out, len(shown.err.splitlines())) == ("", 1)
-    assert "at least k, 20" in shown.err
-
-
 # -- in the plan ----------------------------------------------------------------------------------
 
 
@@ -141,19 +116,6 @@ def test_the_plan_says_how_far_off_the_list_can_be(
         "accuracy    at least 95 % sure, whatever the counts: no item listed is more than 0 people"
     )
     assert f"{said} below place 3\n" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", [KNOWN, UNKNOWN], ids=["known", "unknown"])
-def test_a_dry_run_for_programs_says_what_explain_says(
-    opened: Path, run: Run, capsys: Captured, asked: tuple[object, ...]
-) -> None:
-    """Planted bug: an empty standard output, as it was."""
-    assert run(*asked, "--dry-run", "--json") == 0
-    dry = json.loads(capsys.readouterr().out)
-    numbers = [word for word in asked if word in ("--epsilon", "--delta", "-k", 20, "1e-9", 3, 5)]
-    items = () if asked is UNKNOWN else ("--catalog-size", 9)
-    assert dry in explained(run, capsys, *numbers, *items)
 
 
 # -- what is expected -----------------------------------------------------------------------------

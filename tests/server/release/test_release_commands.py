@@ -21,7 +21,6 @@ from server.release.typed import (
     USAGE,
     Captured,
     Run,
-    document_in,
     ledger_shown,
     release_in,
     spent,
@@ -64,16 +63,6 @@ def test_the_plan_comes_first_and_then_the_release(
         assert part in text
 
 
-def test_standard_output_holds_the_release_alone_for_programs(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    assert run(*KNOWN, "--json") == 0
-    shown = capsys.readouterr()
-    assert "will spend" in shown.err
-    release = release_from_bytes(document_in(shown.out))
-    assert release.items == ("film 0", "film 1", "film 2")
-
-
 def test_a_dry_run_says_the_same_and_leaves_everything_as_it_was(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
@@ -86,27 +75,6 @@ def test_a_dry_run_says_the_same_and_leaves_everything_as_it_was(
     plan = dry.split("\n\n")[0]
     assert capsys.readouterr().out.startswith(plan)
     assert "will spend" in plan
-
-
-@pytest.mark.parametrize("form", ["parquet", "table"])
-def test_events_may_be_parquet_or_tables_of_an_engine(
-    opened: Path, run: Run, capsys: Captured, form: str
-) -> None:
-    """With the columns named as they are there."""
-    with duckdb.connect(str(opened / "log.duckdb")) as database:
-        database.execute("CREATE TABLE seen AS SELECT unit AS who, item AS film FROM 'log.csv'")
-        database.execute("CREATE TABLE films AS SELECT item AS film FROM 'films.csv'")
-        database.execute("COPY seen TO 'log.parquet'")
-        database.execute("COPY films TO 'films.parquet'")
-    sources = {
-        "parquet": ("--events", "log.parquet", "--catalog", "films.parquet"),
-        "table": ("--events", "seen", "--catalog", "films"),
-    }
-    engine = ("--engine", "duckdb:log.duckdb") if form == "table" else ()
-    columns = ("--unit-column", "who", "--item-column", "film")
-    numbers = ("--epsilon", 20, "-k", 3, "--json", "--as-of", "monday")
-    assert run("release", *sources[form], *engine, *columns, *numbers) == 0
-    assert release_in(capsys.readouterr().out)["items"] == ["film 0", "film 1", "film 2"]
 
 
 # -- what it spends -------------------------------------------------------------------------------
@@ -285,13 +253,6 @@ def test_a_catalog_that_will_not_do_is_refused_before_the_charge(
         said = "films.csv: it has 2 different items; at least 3 are needed"
         assert said in capsys.readouterr().err
     assert spent(run, capsys) == "0"
-
-
-def test_without_a_ledger_nothing_is_made(folder: Path, run: Run, capsys: Captured) -> None:
-    before = contents(folder)
-    assert run(*KNOWN) == FAILED
-    assert "askew-server ledger open --help" in capsys.readouterr().err
-    assert contents(folder) == before
 
 
 # -- stored releases ------------------------------------------------------------------------------
@@ -636,19 +597,6 @@ def test_a_yes_spends_and_the_same_request_is_not_asked_again(opened: Path) -> N
     assert (code, "Spend it?" in shown, released(opened)) == (0, False, 1)
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize(
-    ("extra", "code", "made"),
-    [(("--dry-run",), 0, 0), (("--epsilon", 41), BUDGET, 0)],
-    ids=["dry run", "refused"],
-)
-def test_nothing_is_asked_where_nothing_depends_on_the_answer(
-    opened: Path, extra: tuple[object, ...], code: int, made: int
-) -> None:
-    found, shown = at_a_terminal("n\n", *KNOWN, *extra)
-    assert (found, "Spend it?" in shown, released(opened)) == (code, False, made)
-
-
 @pytest.mark.slow
 def test_a_script_is_not_asked(opened: Path) -> None:
     """Standard input is no terminal: planted bug, a question that waits for ever or aborts."""
@@ -675,15 +623,6 @@ def test_a_dry_run_that_the_budget_would_refuse_is_exit_code_3(
     assert "this would cost 41 epsilon; 0 of the data set's budget of 40 is spent" in shown.err
     assert "will spend" not in shown.out + shown.err
     assert contents(opened) == before
-
-
-def test_a_dry_run_of_what_was_released_says_that_it_costs_nothing(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    """Also when the budget is used up."""
-    assert run(*KNOWN, "--epsilon", 40) == 0
-    assert run(*KNOWN, "--epsilon", 40, "--dry-run") == 0
-    assert "nothing counted or spent; --as-of or --again for another" in capsys.readouterr().out
 
 
 def test_a_dry_run_on_a_ledger_that_is_refused_says_so(
