@@ -155,14 +155,10 @@ def main() -> None:
         click.echo(f"askew-server: {error}{''.join(notes)}", err=True)
         sys.exit(exit_code(error))
     except MemoryError as error:
-        click.echo(f"askew-server: {_too_large(error)}", err=True)
+        doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))  # from the outside in
+        click.echo(
+            f"askew-server: {doing}: takes more memory than there is. Nothing is half-written. Give"
+            " it more memory or less data: of ratings, those of fewer people",
+            err=True,
+        )
         sys.exit(1)
-
-
-def _too_large(error: MemoryError) -> str:
-    """Return what was being done, from the outside in, and what to do."""
-    doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))
-    return (
-        f"{doing}: takes more memory than there is. Nothing is half-written. Give it more memory "
-        "or less data: of ratings, those of fewer people"
-    )

@@ -266,8 +266,8 @@ class Ledger:
     def datasets(self) -> tuple[Dataset, ...]:
         """Return every data set, by name, with what is spent of its cap."""
         with self._store.transaction() as database:
-            names = reading.dataset_names(database)
-            return tuple(reading.newest_version(database, name) for name in names)
+            names = database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1").fetchall()
+            return tuple(reading.newest_version(database, name) for (name,) in names)
 
     def dataset(self, name: str) -> Dataset:
         """Return one data set. Raises LedgerError if there is none."""

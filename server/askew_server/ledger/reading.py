@@ -120,11 +120,6 @@ def mark_of(database: sqlite3.Connection) -> Mark:
     return Mark(last_acts(database)[0], spent)
 
 
-def dataset_names(database: sqlite3.Connection) -> list[str]:
-    """Return the names of all data sets, in order."""
-    return [name for (name,) in database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1")]
-
-
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
     """Return every version of a data set, newest first, with what all have spent together."""
     spent = spent_on(database, name)
@@ -184,13 +179,22 @@ def _granted(k_star: int, l_star: int, *numbers: str) -> PayWhatYouGet:
 
 def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
     identity, dataset, version, principal, key, digest, *numbers, day, payload, outputs = row
+    epsilon, delta, rounds, relation = numbers
     try:
+        exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
+        loss: Loss
+        if delta is None:
+            loss = PureDP(exact, neighbors)
+        elif rounds is None:
+            loss = ApproximateDP(exact, rational_of(delta), neighbors)
+        else:
+            loss = BoundedRange(exact, rounds, rational_of(delta), neighbors)
         request = ChargeRequest(
             dataset=dataset,
             version=version,
             key=key,
             digest=digest,
-            loss=_loss(*numbers),
+            loss=loss,
             principal=principal or None,
             day=day,
         )
@@ -199,12 +203,3 @@ def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
     if payload is None:
         return Charge(identity, request)
     return StoredRelease(identity, request, payload, outputs)
-
-
-def _loss(epsilon: str, delta: str | None, rounds: int | None, relation: str) -> Loss:
-    exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
-    if delta is None:
-        return PureDP(exact, neighbors)
-    if rounds is None:
-        return ApproximateDP(exact, rational_of(delta), neighbors)
-    return BoundedRange(exact, rounds, rational_of(delta), neighbors)

@@ -97,12 +97,13 @@ class ReleasePlan:
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
         digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)
+        added = self.loss if self.loss.delta else PureDP(self.loss.epsilon, self.loss.neighbors)
         return ChargeRequest(
             dataset=self.dataset,
             version=self.version,
             key=digest.hex(),
             digest=digest,
-            loss=(self._ranged_loss if ranged else None) or self._added_loss,
+            loss=(self._ranged_loss if ranged else None) or added,
             place=place_of(self.source),
             day=day,
         )
@@ -143,11 +144,6 @@ class ReleasePlan:
             return None
         loss = self.spec.rounds(self.selector)
         return loss if loss.epsilon * loss.rounds <= self.asked.epsilon else None
-
-    @property
-    def _added_loss(self) -> PureDP | ApproximateDP:
-        loss = self.loss
-        return loss if loss.delta else PureDP(loss.epsilon, loss.neighbors)
 
 
 def draw(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -19,7 +18,6 @@ from server.release.typed import (
     USAGE,
     Captured,
     Run,
-    release_in,
     spent,
 )
 
@@ -365,18 +363,6 @@ def test_a_list_that_is_expected_to_be_noise_is_refused_and_costs_nothing(
     assert spent(run, capsys) == "0"
 
 
-def test_an_expectation_is_no_part_of_the_request(opened: Path, run: Run, capsys: Captured) -> None:
-    """The same list is asked again, and nothing is spent."""
-    asked = (*KNOWN, "--json", "--expect")
-    shown = []
-    for users in (100, 200):
-        assert run(*asked, users) == 0
-        shown.append(capsys.readouterr().out)
-    assert release_in(shown[0]) == release_in(shown[1])
-    assert "100 users at place 3" in shown[0]
-    assert spent(run, capsys) == "20"
-
-
 def test_the_refusal_of_noise_comes_before_the_log_is_looked_at(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
@@ -435,33 +421,3 @@ def test_the_plan_says_what_a_bound_costs(
         max_items_per_unit=bound,
     )
     assert plan.spec.noise(plan.selector, bound).endswith(said)
-
-
-def write_heavy_log(folder: Path) -> set[str]:
-    """250 items that 60 people have, all of them; 50 others, each of 30 people with no more."""
-    heavy = {f"item {n}" for n in range(250)}
-    pairs = [(f"heavy {unit}", item) for unit in range(60) for item in heavy]
-    pairs += [(f"light {n} {unit}", f"light {n}") for n in range(50) for unit in range(30)]
-    with (folder / "heavy.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("unit", "item"), *pairs])
-    with (folder / "all.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("item",), *sorted({(item,) for _, item in pairs})])
-    return heavy
-
-
-def test_by_default_people_of_many_items_do_not_ruin_the_list(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    """A bound of 100 leaves about 24 of each 60, below the 30. At epsilon 20 a gap of 30 is lost
-    with a chance below C(300,250) e^-600."""
-    heavy = write_heavy_log(opened)
-    log = ("release", "--events", "heavy.csv", "--catalog", "all.csv", "-k", 250)
-    found: list[tuple[int, int | None]] = []
-    for number, bound in enumerate(((), ("--max-items-per-unit", 100))):
-        asked = ("--epsilon", 20, "--as-of", number, "--json", *bound)
-        assert run(*log, *asked) == 0
-        release = release_in(capsys.readouterr().out)
-        found.append((len(heavy & set(release["items"])), release["max_items_per_unit"]))
-    (unbounded, no_bound), (bounded, hundred) = found
-    assert (unbounded, no_bound) == (250, None)
-    assert (bounded < 250, hundred) == (True, 100)
