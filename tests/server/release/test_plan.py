@@ -15,22 +15,22 @@ from askew.errors import (
     BudgetExceeded,
     ParameterError,
 )
+from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.limited_domain import LimitedDomain
 from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.release.job import ReleaseJob
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import specs
 
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)
-KNOWN_ONLY = [name for name, kind in specs().items() if kind.needs_catalog]
-ANY_DOMAIN = [name for name, kind in specs().items() if not kind.needs_catalog]
+KNOWN_ONLY = [name for name, kind in KINDS.items() if kind.needs_catalog]
+ANY_DOMAIN = [name for name, kind in KINDS.items() if not kind.needs_catalog]
 
 
 def delta_for(mechanism: str) -> Fraction:
-    return MILLIONTH if specs()[mechanism].needs_delta else Fraction(0)
+    return MILLIONTH if KINDS[mechanism].needs_delta else Fraction(0)
 
 
 @pytest.mark.parametrize("mechanism", KNOWN_ONLY)
@@ -51,14 +51,14 @@ def test_a_limited_domain_needs_no_catalog(
     assert plan.task.limit == (None if catalog else 1001)
 
 
-@pytest.mark.parametrize("mechanism", list(specs()))
+@pytest.mark.parametrize("mechanism", list(KINDS))
 def test_what_is_counted_of_a_person_is_what_the_mechanism_is_told(
     plan_of: MakePlan, mechanism: str
 ) -> None:
     """Planted bug: noise for 7 items of a person, and all of them counted."""
     plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), max_items_per_unit=7)
     assert plan.task.max_items_per_unit == 7
-    if plan.spec.needs_bound:
+    if plan.kind.needs_bound:
         assert vars(plan.selector)["max_items_per_unit"] == 7
 
 
@@ -86,7 +86,7 @@ def test_numbers_that_make_no_mechanism_are_refused_before_anything_is_spent(
 # -- what it spends -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", specs())
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_every_mechanism_spends_what_was_asked_and_no_more(
     plan_of: MakePlan, mechanism: str
 ) -> None:
@@ -128,7 +128,7 @@ def test_many_rounds_gain_by_bounded_range() -> None:
     assert float(per_round) * 20 == pytest.approx(1.9157, abs=1e-3)
 
 
-@pytest.mark.parametrize("mechanism", specs())
+@pytest.mark.parametrize("mechanism", KINDS)
 @pytest.mark.parametrize("k", [1, 3, 20])
 def test_a_data_set_that_composes_is_never_charged_more_than_was_asked(
     plan_of: MakePlan, mechanism: str, k: int
@@ -140,7 +140,7 @@ def test_a_data_set_that_composes_is_never_charged_more_than_was_asked(
     assert delta_of(loss) <= plan.asked.delta
 
 
-@pytest.mark.parametrize("mechanism", specs())
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_the_contribution_bound_scales_epsilon_only_where_one_person_is_bounded(
     plan_of: MakePlan, mechanism: str
 ) -> None:
@@ -224,7 +224,7 @@ def test_an_item_of_any_name_can_win(plan_of: MakePlan, mechanism: str) -> None:
     assert {*release.items} == {"a\\u{a}b\\u{1b}", "(no name)", "x" * 500}
 
 
-@pytest.mark.parametrize("mechanism", specs())
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_a_catalog_needs_k_items_unless_the_mechanism_may_stop_before(
     plan_of: MakePlan, mechanism: str
 ) -> None:
@@ -248,12 +248,12 @@ ROUNDS = {
 }
 
 
-@pytest.mark.parametrize("mechanism", specs())
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_a_loss_is_rounds_only_where_the_mechanism_is_bounded_range(
     plan_of: MakePlan, mechanism: str
 ) -> None:
     """Planted bugs: a row without its rounds, and the rounds of peeling for permute-and-flip."""
-    delta = MILLIONTH if specs()[mechanism].needs_delta else Fraction(0)
+    delta = MILLIONTH if KINDS[mechanism].needs_delta else Fraction(0)
     plan = plan_of(mechanism=mechanism, k=K, epsilon=EPSILON, delta=delta)
     loss = plan.charge_request(ranged=True).loss
     rounds = (loss.epsilon, loss.rounds) if isinstance(loss, BoundedRange) else None
