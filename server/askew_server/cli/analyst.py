@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from askew.noise.randomness import SystemBits
-from askew_server.cli.options import RELEASES_PORT, Group, as_json
+from askew_server.cli.main import Group
+from askew_server.cli.options import RELEASES_PORT, as_json
 from askew_server.cli.releases import release_in_words
 from askew_server.release.tables import headed, losses, number
 from askew_server.serving.tokens import add_token, remove_tokens

@@ -11,11 +11,11 @@ import click
 from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import PrivacyFilter, concentrated_epsilon
 from askew.dp.release import PRIVACY_UNIT
+from askew_server.cli.main import Group
 from askew_server.cli.options import (
     NEIGHBORS,
     POSITIVE,
     RATIONAL,
-    Group,
     as_json,
     existing,
     ledger_options,
@@ -68,7 +68,7 @@ def open_dataset(
     """Open a data set's budget, or a new version of the data set.
 
     A new version inherits all that was spent. Without a delta there is no slack: epsilons then add
-    up, for good, and the same cap pays for a third of the lists or fewer.
+    up, for good, and the same cap may pay for far fewer lists.
 
     \b
     Examples:

@@ -16,13 +16,28 @@ import click
 
 from askew import __version__
 from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError, Refused
-from askew_server.cli.options import Group
 
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
     "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
     "update-live": ("collect", "update_live"),
 }
+
+
+class Group(click.Group):
+    """A group of commands that says where an option belongs that stands before the command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            path, name = ctx.command_path, error.option_name
+            raise click.UsageError(
+                f"{path} itself has no option {name}: an option stands behind the command that it"
+                f" is of, {path} COMMAND {name}",
+                ctx,
+            ) from None
 
 
 class Commands(Group):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from askew.errors import LedgerError
+from askew.errors import LedgerError, ParameterError
 
 # Of their own, so that both servers run on one machine.
 SERVE_PORT, RELEASES_PORT = 7571, 7575
@@ -218,17 +218,7 @@ def existing(ledger: Path, mark: Path | None = None) -> Path:
     )
 
 
-class Group(click.Group):
-    """A group of commands that says where an option belongs that stands before the command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click's."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            path, name = ctx.command_path, error.option_name
-            raise click.UsageError(
-                f"{path} itself has no option {name}: an option stands behind the command that it"
-                f" is of, {path} COMMAND {name}",
-                ctx,
-            ) from None
+def check_new(out: Path) -> None:
+    """Raise ParameterError for an `out` that is there."""
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
@@ -91,7 +90,7 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
     named = {name: asked.pop(name) for name in columns}
     source = EventSource(**named | {"events": named["events"] or ""})  # the demo brings its own
     output = release_run.Output(as_json=as_json)
-    with when_stopped(partial(click.echo, _STOPPED, err=True)):
+    with when_stopped(_STOPPED):
         if demo:
             del asked["dataset"]
             asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON

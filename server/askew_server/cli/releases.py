@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from askew.dp.release import Release, ReleaseSummary, release_from_bytes
-from askew_server.cli.options import Group, as_json, ledger_option
+from askew_server.cli.main import Group
+from askew_server.cli.options import as_json, ledger_option
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.tables import Row, aligned, headed, within_in_words
 

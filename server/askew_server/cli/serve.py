@@ -91,7 +91,11 @@ def run(chosen: Configuration, *, check: bool) -> None:
         from askew_server.serving.certificates import Certificates
 
         Certificates(chosen.server.tls, click.echo)
-    reader = _reader(chosen)
+    reader, ledger = None, chosen.releases.ledger
+    if ledger is not None:
+        from askew_server.published.reader import ReleaseReader
+
+        reader = ReleaseReader(existing(ledger))
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
     reading = ModelReader(popular, partial(click.echo, err=True) if check else refused)
@@ -136,14 +140,6 @@ async def _serve(
         beside=watch.run,
         observer=observer,
     )
-
-
-def _reader(chosen: Configuration) -> ReleaseReader | None:
-    if chosen.releases.ledger is None:
-        return None
-    from askew_server.published.reader import ReleaseReader
-
-    return ReleaseReader(existing(chosen.releases.ledger))
 
 
 def read_models(
