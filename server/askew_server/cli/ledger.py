@@ -80,7 +80,7 @@ def open_dataset(
     """
     if mark_file(ledger, mark).exists():
         existing(ledger, mark)
-    with _opened(ledger, mark) as book:
+    with Ledger(ledger, mark_file(ledger, mark)) as book:
         if slack is None:
             slacks = [data.cap.slack for data in book.datasets() if data.name == dataset]
             slack = slacks[0] if slacks else delta / 10
@@ -102,7 +102,7 @@ def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) ->
       askew-server ledger show --dataset films --json
     """
 
-    with _opened(existing(ledger, mark), mark) as book:
+    with _opened(ledger, mark) as book:
         click.echo(_shown(book, dataset, as_json=as_json))
 
 
@@ -152,7 +152,7 @@ def grant(
         delta=delta / questions,
         slack=slack,
     )
-    with _opened(existing(ledger, mark), mark) as book:
+    with _opened(ledger, mark) as book:
         before = book.dataset(dataset).spent
         book.grant(dataset, principal, terms)
         after = book.dataset(dataset)
@@ -193,7 +193,7 @@ def revoke(principal: str, dataset: str, ledger: Path, mark: Path | None) -> Non
     Example:
       askew-server ledger revoke ada --dataset films
     """
-    with _opened(existing(ledger, mark), mark) as book:
+    with _opened(ledger, mark) as book:
         budget = book.revoke(dataset, principal)
         spent = f"{budget.answered.outputs} of {budget.terms.k_star} outputs were spent"
         click.echo(f"{principal} may not ask about {dataset} any more; {spent}")
@@ -215,7 +215,7 @@ def accept(ledger: Path, mark: Path | None) -> None:
     """
     if not mark_file(ledger, mark).exists():
         existing(ledger)
-    with _opened(ledger, mark) as book:
+    with Ledger(ledger, mark_file(ledger, mark)) as book:
         happened = book.refused
         book.accept()
         click.echo(f"accepted: {str(happened).partition('. ')[0]}")
@@ -224,7 +224,7 @@ def accept(ledger: Path, mark: Path | None) -> None:
 
 
 def _opened(path: Path, mark: Path | None) -> Ledger:
-    return Ledger(path, mark_file(path, mark))
+    return Ledger(existing(path, mark), mark_file(path, mark))
 
 
 def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError, Event, Lock
+from threading import Event, Lock
 from time import sleep
 
 import pytest
@@ -147,26 +147,6 @@ def test_a_count_that_fails_keeps_the_whole_reservation(
     with pytest.raises(Refused, match="stays spent"):
         desk.top_k("ada", ask(5, "a"))
     assert desk.budget("ada", "films").outputs == 5
-
-
-def test_one_question_is_counted_at_a_time(ledger: Ledger) -> None:
-    """An engine is one connection. Planted bug: a desk without its lock.
-
-    Whoever counts waits for a second one to come, who without the lock does.
-    """
-    receiving, met = Barrier(2), []
-
-    def count(_: CountingTask) -> TopCounts:
-        with suppress(BrokenBarrierError):
-            receiving.wait(timeout=0.3)
-            met.append("two at a time")
-        return COUNTS
-
-    ledger.grant("films", "ada", TERMS)
-    desk = AnalystDesk(ledger, {"films": OFFERED}, ReleaseJob(ledger, count, SystemBits()))
-    with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda key: desk.top_k("ada", ask(1, key)), "ab"))
-    assert (len(answers), met) == (2, [])
 
 
 # -- when an answer leaves ------------------------------------------------------------------------

@@ -350,8 +350,12 @@ def test_a_charge_is_called_what_was_released_for_it(
         charge("crashed")
         book.fulfill(charge("asked", "ada"), b"an answer", 3)
         charge("asked and crashed", "ada")
-    released = [row["released"] for row in ledger_shown(run, capsys)["charges"]]
+    shown = ledger_shown(run, capsys)
+    released = [row["released"] for row in shown["charges"]]
     assert released == ["list", "noisy matrix of likes", "nothing", "answer", "nothing"]
+    assert [(row["outputs"], row["state"]) for row in shown["budgets"]] == [(8, "open")]
+    assert run("ledger", "revoke", "ada", "--dataset", "films") == 0
+    assert [row["state"] for row in ledger_shown(run, capsys)["budgets"]] == ["closed"]
 
 
 # -- what is left ---------------------------------------------------------------------------------

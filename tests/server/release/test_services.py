@@ -74,8 +74,6 @@ BEARERS: dict[str, str] = {}  # the tokens of a server, by principal
 @dataclass
 class Wired:
     ledger: Ledger
-    tokens: Path  # its file
-    published: list[bytes]
     channel: grpc.aio.Channel
     lines: Lines  # of the log
 
@@ -91,13 +89,9 @@ class Wired:
 
 
 @pytest_asyncio.fixture
-async def wired(
-    ledger: Ledger, paths: tuple[Path, Path], count: Count, plan_of: MakePlan
-) -> AsyncIterator[Wired]:
-    """Two public releases, and a desk at which ada has a budget of nine outputs."""
+async def wired(ledger: Ledger, paths: tuple[Path, Path], count: Count) -> AsyncIterator[Wired]:
+    """A desk at which ada has a budget of nine outputs."""
     job = ReleaseJob(ledger, count, SystemBits())
-    plans = [plan_of(k=k) for k in (1, 2)]
-    published = [job.publish(plan, plan.charge_request()).payload for plan in plans]
     ledger.grant("films", "ada", TERMS)
     offered = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
     tokens = paths[0].with_name("tokens")
@@ -115,15 +109,11 @@ async def wired(
             running(services, ServerConfig(), observer, grace=0) as server,
             grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
         ):
-            yield Wired(ledger, tokens, published, channel, lines)
+            yield Wired(ledger, channel, lines)
 
 
 def bearer(principal: str = "ada") -> Metadata:
     return (("authorization", "Bearer " + BEARERS[principal]),)
-
-
-def release_request(charge: int) -> bytes:
-    return pb.GetReleaseRequest(charge=charge).SerializeToString()
 
 
 def ask(k: int, key: str) -> bytes:
