@@ -167,7 +167,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@touch $@
 
 PROTOC = PATH="$(CURDIR)/.venv-proto/bin:$$PATH" .venv-proto/bin/python -m grpc_tools.protoc -Iproto \
-  --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) $(PROTOS)
+  --python_out=$(1) --mypy_out=quiet:$(1) $(PROTOS)
 
 # RELEASE=1 also makes today's protocol the one that later changes must not break.
 proto: .venv-proto/.installed $(STAMP)

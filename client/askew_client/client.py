@@ -200,6 +200,7 @@ class AskewClient(_Client):
         `ask`. again: send once more the signal that was charged for this very spot without a name
         and not answered; the server sees that it is the same spot.
         """
+        _check("collection", collection, str, "a collection's name")
         if collection == ALL:
             raise ParameterError("collection", ALL, "one's name; `near_all` asks all of them")
         question = self._device.nearby.question(collection, place, preferences)
@@ -224,6 +225,7 @@ class AskewClient(_Client):
         self: _Client, collection: str, place: str | Spot = "home", *, again: bool = False
     ) -> Cost:
         """Return what `near` would cost now. Connects if need be; nothing is drawn or charged."""
+        _check("collection", collection, str, "a collection's name")
         question = self._device.nearby.question(collection, place)
         return await self._device.asker.show(question, again=again)
 

@@ -181,6 +181,17 @@ def test_numbers_of_other_kinds_are_ratings(network: LocalTransport, tmp_path: P
             assert [each.rating for each in client.ratings()] == [4.0]
 
 
+@pytest.mark.parametrize("call", ["near", "near_cost"])
+def test_a_collection_that_is_no_text_is_refused(
+    network: LocalTransport, tmp_path: Path, call: str
+) -> None:
+    with (
+        BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client,
+        pytest.raises(ParameterError, match="collection"),
+    ):
+        getattr(client, call)(3, place="home")
+
+
 @pytest.mark.parametrize("answer", [None, "Film 9 (1969)"])
 def test_only_an_answer_is_picked_from(
     network: LocalTransport, tmp_path: Path, answer: Any

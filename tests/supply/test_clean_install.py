@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from packaging.metadata import Metadata
 from packaging.specifiers import SpecifierSet
+from pages import ROOT, differs, played
 
-ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = "client,tui,server"
 MINORS = range(11, 20)
@@ -83,7 +83,7 @@ def test_an_index_would_take_its_metadata(built: dict[str, Path], kind: str) -> 
 
 @pytest.mark.parametrize("age", ["oldest", "newest"])
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_it_installs_alone_and_its_two_commands_and_demo_run(
+def test_it_installs_alone_and_all_that_the_readme_types_runs(
     built: dict[str, Path], kind: str, age: str, tmp_path: Path
 ) -> None:
     """Planted bugs: a module that the wheel leaves out; a dependency that only developers have."""
@@ -109,3 +109,7 @@ def test_it_installs_alone_and_its_two_commands_and_demo_run(
     assert PROJECT["version"] in run("askew", "--version")
     assert PROJECT["version"] in run("askew-server", "--version")
     assert re.search(r"spent \d", run("askew", "demo"))
+    session = played((ROOT / "README.md").read_text("utf-8"), tmp_path, scripts)
+    assert session.code == 0, (tmp_path / "shell.out").read_text()
+    for fence, expected, shown in session.printed:
+        assert differs(expected, shown, "by chance" in fence.notes) == "", fence.line

@@ -141,7 +141,7 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 @options.data
 @click.pass_context
 def forget(context: click.Context, name: str, yes: bool, data: Path | None) -> None:
-    """Erase a place from this device. What it cost stays spent: servers know its signal."""
+    """Erase a place from the profile. What it cost stays spent: servers know its signal."""
     desk = _desk(context, data=data)
     if not yes and name in {view.name for view in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)

@@ -61,8 +61,7 @@ def add(context: click.Context, data: Path | None) -> None:
     if not named:
         lines = [line if "," in line or not line.strip() else f"{line}," for line in lines]
     changes = read_titles(lines, "standard input", named=named)
-    desk.edit(changes)
-    _tell_rated(changes)
+    _tell_rated(changes, desk.edit(changes))
 
 
 @profile.command("remove")
@@ -150,8 +149,7 @@ def import_ratings(context: click.Context, file: Path, user: int | None, data: P
         changes = read_titles(sys.stdin.read().splitlines(), "standard input")
     else:
         changes = read_export(file, "" if user is None else str(user))
-    desk.edit(changes)
-    _tell_rated(changes, "; `askew profile undo` takes all of them back")
+    _tell_rated(changes, desk.edit(changes))
 
 
 @profile.command("export")
@@ -209,8 +207,11 @@ def _prompted_ratings() -> list[str]:
     return text.getvalue().splitlines()
 
 
-def _tell_rated(changes: Mapping[str, State], then: str = "") -> None:
-    tell(f"{_count(len(changes), 'title')} rated{then}")
+def _tell_rated(changes: Mapping[str, State], changed: int) -> None:
+    already = len(changes) - changed
+    same = f"; {already} of them were rated so already" if already else ""
+    undo = "; `askew profile undo` takes this back" if changed else ""
+    tell(f"{_count(len(changes), 'title')} rated{same}{undo}")
     beyond = sum(1 for state in changes.values() if state and (state[0] or 0) > _USUAL)
     if beyond:
         tell(f"{beyond} above {_USUAL}, which a server with a lower scale takes for its best")

@@ -28,6 +28,7 @@ from askew_client.profile.document import (
 )
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import LEVELS, ClientSettings, month_of
+from askew_client.signals.account import cost_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.answers import PlaceView
 from askew_client.views.cost import MAP_AXES, Cost
@@ -70,10 +71,9 @@ class PlaceService:
 
         Raises ParameterError where no region is set.
         """
-        account = self._signals.account()
-        noise = self._settings.map_noise
-        cap = self._settings.place_lifetime_cap
-        return Cost.of_place(noise, account.spent_per_km, cap, fresh=True)
+        noise, month = self._settings.map_noise, month_of(self._today())
+        charge, account = SignalCharge.of_place(noise.epsilon), self._signals.account()
+        return replace(cost_of(account.entries, "", month, charge, account.caps, None), noise=noise)
 
     def price_of(self, spot: Spot) -> Cost | None:
         """Return what naming this spot would cost now; None on axes, where it costs when it is

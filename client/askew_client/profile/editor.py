@@ -108,20 +108,23 @@ class ProfileService:
     def edit(self, changes: Mapping[str, State]) -> int:
         """Make many changes as one edit, so that one `undo` takes all of them back.
 
-        Returns how many of the named titles were rated before, so that a removal which found
-        nothing can be told.
+        Returns how many titles changed: without any there is no edit, and `undo` would take back
+        the one before.
         """
-        removed = [0]
+        changed = [0]
 
         def edited(document: ProfileDocument) -> ProfileDocument:
             known = self._known(document)
             kept = {_identity(known, label): label for label in reversed([*document.ratings])}
             spelled = {_spelled(known, label, kept): state for label, state in changes.items()}
-            removed[0] = len(spelled.keys() & document.ratings.keys())
-            return document.edited(spelled)
+            after = document.edited(spelled)
+            changed[0] = sum(
+                document.ratings.get(label, ()) != after.ratings.get(label, ()) for label in spelled
+            )
+            return after
 
         self._profile.change(edited)
-        return removed[0]
+        return changed[0]
 
     def undo(self) -> int:
         """Take the last edit back; an import is one. Returns how many ratings changed."""

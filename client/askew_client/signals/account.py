@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -101,7 +101,7 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
         limits = caps.axes_lifetime, caps.axes_monthly, None
     at, drawn = tuple(_MEASURES).index(account), drawn_in(known, month)
     sent, noise = kept or (charge, None)
-    return Cost(
+    cost = Cost(
         Leaves.FRESH if kept is None else Leaves.KEPT,
         sent,
         space_version=space_version,
@@ -116,6 +116,12 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
         is_second=kept is None and any(entry.adds[at] for entry in drawn),
         noise=noise,
     )
+    try:
+        if cost.fresh:
+            check_caps(cost)
+    except BudgetExceeded as error:
+        return replace(cost, refused=str(error))
+    return cost
 
 
 def check_caps(cost: Cost) -> None:

@@ -63,7 +63,7 @@ class Cost:
     is_second: its account has a fresh signal of this month already. noise: that law. reason: how it
     is answered, and why. median, diameter: how many ratings two people are apart, by the server's
     word, and any two at most. wanted: the epsilon of the settings, which counts from the next month
-    on if it is another.
+    on if it is another. refused: which cap refuses a fresh signal, in words.
     """
 
     leaves: Leaves
@@ -86,6 +86,7 @@ class Cost:
     median: Fraction = _NONE
     diameter: Fraction = _NONE
     wanted: Fraction = _NONE
+    refused: str = ""
 
     @classmethod
     def of_place(cls, noise: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
@@ -209,4 +210,5 @@ class Cost:
             *(() if self.fresh else (kept,)),
             f"epsilon {at_most(self.epsilon, 3)} {unit}{mark} {means}",
             f"all {who} together: {spent}",
+            *((f"it will be refused: {self.refused}",) if self.refused else ()),
         )

@@ -40,7 +40,7 @@ def test_a_rating_beyond_the_usual_scale_is_kept_and_said(askew: Askew) -> None:
     assert "1 above 5, which a server with a lower scale takes for its best" in found.err
     assert listed(askew) == [" like  Moon (2009)", "    9  Alien (1979)"]
     found = askew("profile", "add", stdin=b"Alien (1979),5\n")
-    assert (found.err, found.code) == ("1 title rated\n", 0)
+    assert (found.err, found.code) == ("1 title rated; `askew profile undo` takes this back\n", 0)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,12 @@ def test_an_undo_takes_a_whole_import_back(askew: Askew, tmp_path: Path) -> None
     assert "3 ratings" in askew("profile", "undo").err
     assert listed(askew) == []
     assert "0 ratings" in askew("profile", "undo").err
+
+
+def test_an_edit_that_changes_nothing_offers_no_undo_of_the_one_before(askew: Askew) -> None:
+    askew("profile", "import", "-", stdin=RATINGS)
+    again = askew("profile", "import", "-", stdin=RATINGS).err
+    assert again == "3 titles rated; 3 of them were rated so already\n"
 
 
 def test_an_export_is_what_an_import_reads(askew: Askew) -> None:

@@ -332,6 +332,7 @@ def test_a_cap_refuses_before_a_draw(device: DeviceWorld) -> None:
     caps = replace(device.settings.caps, places_monthly=Fraction(1, 2))
     device.signals = device.signals.with_caps(caps)
     device.bits = Silent()
+    assert device.places.price().words[-1].startswith("it will be refused: this would cost 0.27")
     with pytest.raises(BudgetExceeded, match="epsilon per kilometer"):
         device.places.add("work", MUNICH)
     assert len(device.places.list()) == 1
