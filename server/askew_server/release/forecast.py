@@ -475,7 +475,7 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
     """Return headings and their text, in the order in which they are shown."""
     asked, cap, bound = plan.asked, dataset.cap, plan.asked.max_items_per_unit
     loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
-    spends = losses(asked.epsilon, asked.delta)
+    spends = losses(plan.loss.epsilon, plan.loss.delta)
     if isinstance(loss, BoundedRange):
         slack = f"which takes delta {number(cap.slack)} once for all"
         spends = f"at most {spends}, by zCDP with the others, {slack}"

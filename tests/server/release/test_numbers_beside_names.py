@@ -104,10 +104,14 @@ def test_counts_are_noisy_within_the_error_that_is_stated(plan_of: MakePlan) -> 
 def test_an_operator_is_shown_counts_with_their_error_before_and_after(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    """In the plan, in words, in JSON, from the ledger and by `explain`; charged once, in whole."""
-    asked = (*typed.KNOWN, "--counts", "1/4")
+    """In the plan, in words, in JSON, from the ledger and by `explain`; charged once, in whole.
+    Planted bug: a delta that geometric noise does not need is said to be spent.
+    """
+    noise = ("--counts", "1/4", "--delta", "1e-6")
+    asked = (*typed.KNOWN, *noise)
     assert run(*asked) == 0
     shown = capsys.readouterr().out
+    assert "will spend  epsilon 20, delta 0, once" in shown
     assert "noisy counts beside the items, for epsilon 5 of the total: each within 2" in shown
     assert "counts     noisy: each within 2, all within 2, at least 95 % sure" in shown
     assert "place  item    count" in shown
@@ -121,9 +125,9 @@ def test_an_operator_is_shown_counts_with_their_error_before_and_after(
     [charge] = ledger_shown(run, capsys)["charges"]
     assert (charge["epsilon"], charge["delta"]) == ("20", "0")
     numbers = ("--catalog-size", 9, "--epsilon", 20, "-k", 3, "--mechanism", "canonical")
-    assert run("explain", *numbers, "--counts", "1/4", "--json") == 0
+    assert run("explain", *numbers, *noise, "--json") == 0
     [found] = json.loads(capsys.readouterr().out)
-    assert (found["each_within"], found["all_within"]) == (2, 2)
+    assert (found["each_within"], found["all_within"], found["delta"]) == (2, 2, "0")
 
 
 def test_counts_alone_are_half_and_a_request_of_its_own(
