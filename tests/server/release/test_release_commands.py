@@ -103,6 +103,7 @@ def test_two_data_sets_have_to_be_told_apart(opened: Path, run: Run, capsys: Cap
         (*KNOWN, "--epsilon", "0"),
         (*KNOWN, "-k", "0"),
         (*KNOWN, "--delta", "0.1"),
+        (*KNOWN, "--as-of", ""),
         (*KNOWN, "--mechanism", "guess"),
         (*KNOWN, "--events", "log.csv.zip", "--as-of", "monday"),
         (*KNOWN, "--catalog", "films.json"),
