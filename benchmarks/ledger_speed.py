@@ -3,7 +3,7 @@
     .venv/bin/python -m benchmarks.ledger_speed
 
 A charge waits for three syncs: the commit, the mark's file and its folder. How long they take is
-the disk's, so this measures in memory where there is some. The goals: .3 ms a charge, beside three
+the disk's, so this measures in memory where there is some. The goals: .1 ms a charge, beside three
 of SQLite's commits; half a second to open a ledger of 20,000 charges.
 """
 

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from askew.noise.randomness import SystemBits
+from askew_server.cli.main import Group
 from askew_server.cli.options import RELEASES_PORT, as_json
 from askew_server.cli.releases import release_in_words
 from askew_server.release.tables import headed, losses, number
@@ -18,12 +19,13 @@ from askew_server.serving.tokens import add_token, remove_tokens
 
 if TYPE_CHECKING:
     from askew.dp.analyst import BudgetStatus
-    from askew_server.serving.analyst_client import AnalystAnswer, AnalystClient
+    from askew_server.serving.analyst_client import AnalystClient
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _connection_options(command: _Command) -> _Command:
+def _asking_options(command: _Command) -> _Command:
+    dataset = click.option("--dataset", required=True, help="The data set that you may ask about.")
     server = click.option(
         "--server",
         default=f"127.0.0.1:{RELEASES_PORT}",
@@ -38,15 +40,10 @@ def _connection_options(command: _Command) -> _Command:
         envvar="ASKEW_TOKEN_FILE",
         help="The file with your token, or - for standard input.",
     )
-    return server(token(command))
+    return dataset(server(token(as_json(command))))
 
 
-def _asking_options(command: _Command) -> _Command:
-    dataset = click.option("--dataset", required=True, help="The data set that you may ask about.")
-    return dataset(_connection_options(as_json(command)))
-
-
-@click.group()
+@click.group(cls=Group)
 def analyst() -> None:
     """Ask for the most popular items, from a budget that an operator granted.
 
@@ -81,22 +78,13 @@ def top_k(k: int, key: str, dataset: str, as_json: bool, server: str, token: IO[
         parts = {"release": release, "budget": _budget(dataset, answer.budget)}
         click.echo(json.dumps(parts, ensure_ascii=False))
         return
+    outputs = len(answer.release.items) + answer.release.stopped
+    epsilon = answer.budget.terms.epsilon
+    paid = f"{outputs} outputs of epsilon {number(epsilon)}: {number(outputs * epsilon)}"
+    if outputs < k:
+        paid += f"; the loss above is for all {k}"
     click.echo(release_in_words(answer.document))
-    click.echo("\n" + headed([_paid(answer), *_standing(dataset, answer.budget)]))
-
-
-def _paid(answer: AnalystAnswer) -> tuple[str, str]:
-    """Return what an answer took from the grant: the loss of a release is that of all that it could
-    be.
-    """
-    release, terms = answer.release, answer.budget.terms
-    outputs = len(release.items) + release.stopped
-    cost = (
-        f"{outputs} outputs of epsilon {number(terms.epsilon)}: {number(outputs * terms.epsilon)}"
-    )
-    return "paid", cost + (
-        "" if outputs == release.k else f"; the loss above is for all {release.k}"
-    )
+    click.echo("\n" + headed([("paid", paid), *_standing(dataset, answer.budget)]))
 
 
 @analyst.command()
@@ -145,7 +133,7 @@ def add(name: str, tokens: Path) -> None:
 @click.argument("name")
 @_tokens_option
 def remove(name: str, tokens: Path) -> None:
-    """Take back every token of NAME. A service that runs sees it at once.
+    """Remove every token of NAME. A service that runs sees it at once.
 
     For operators. To end a budget, see ledger revoke.
 
@@ -153,7 +141,9 @@ def remove(name: str, tokens: Path) -> None:
     Example:
       askew-server analyst remove ada --tokens analysts.tokens
     """
-    click.echo(f"took back {remove_tokens(tokens, name)} tokens of {name}", err=True)
+    count = remove_tokens(tokens, name)
+    number_of_tokens = "1 token" if count == 1 else f"{count} tokens"
+    click.echo(f"{number_of_tokens} of {name} removed, which no service takes any more", err=True)
 
 
 def _client(server: str, token: IO[str]) -> AnalystClient:
@@ -179,24 +169,19 @@ def _budget(dataset: str, budget: BudgetStatus) -> dict[str, str | int]:
     }
 
 
-def _left(budget: BudgetStatus) -> str:
-    """Return how many outputs may be asked, and why none may where some are not spent."""
-    unspent = budget.terms.k_star - budget.outputs
-    if budget.outputs_left or not unspent:
-        return f"{unspent} left"
-    why = "the budget is closed" if budget.closed else "no question is left"
-    return f"{unspent} left that may not be asked: {why}"
-
-
 def _standing(dataset: str, budget: BudgetStatus) -> list[tuple[str, str]]:
     terms, total = budget.terms, budget.terms.total_loss()
     rule = f"by zCDP at slack {number(terms.slack)}" if terms.slack else "added up"
     parts = f"{terms.k_star} outputs of epsilon {number(terms.epsilon)}, {rule}; "
     parts += f"{terms.l_star} questions of delta {number(terms.delta)}"
+    left = f"{terms.k_star - budget.outputs} left"
+    if terms.k_star > budget.outputs and not budget.outputs_left:
+        why = "the budget is closed" if budget.closed else "no question is left"
+        left += f" that may not be asked: {why}"
     state = "closed: nothing may be asked any more" if budget.closed else "open"
     return [
         ("data set", dataset),
-        ("outputs", f"{budget.outputs} of {terms.k_star} spent, {_left(budget)}"),
+        ("outputs", f"{budget.outputs} of {terms.k_star} spent, {left}"),
         ("questions", f"{budget.calls} of {terms.l_star} asked"),
         (
             "may lose",

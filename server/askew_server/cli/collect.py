@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +63,7 @@ _COLLECTION: Any = {
     help="A day of the week whose opening hours count.  [default: today]",
 )
 @bad_rows_option
-def collect(
-    out: Path,
-    collections: tuple[str, ...],
-    region: str,
-    attributes: tuple[str, ...],
-    live: tuple[str, ...],
-    wants: tuple[str, ...],
-    before: Path | None,
-    towns: Path | None,
-    source: str | None,
-    week: datetime.datetime | None,
-    max_bad_rows: float,
-) -> None:
+def collect(**asked: Any) -> None:
     """Make a model of collections: items on a map or on lines.
 
     A file is csv, tsv, JSON lines, GeoJSON or parquet. It has a column title or name, latitude and
@@ -105,12 +92,7 @@ def collect(
     """
     from askew_server.cli import collect_run
 
-    day = week.date() if week else datetime.date.today()
-    more = {"source": source} if source else {}
-    files = collect_run.named_files(
-        collections, day, before=before, max_bad_rows=max_bad_rows, **more
-    )
-    collect_run.collect(out, files, region, attributes, live, wants, towns)
+    collect_run.collect(**asked)
 
 
 @click.command("update-live")
@@ -132,6 +114,5 @@ def update_live(model: Path, collections: tuple[str, ...], max_bad_rows: float) 
     """
     from askew_server.cli import collect_run
 
-    files = collect_run.named_files(collections, datetime.date.today(), max_bad_rows=max_bad_rows)
-    for file in files:
+    for file in collect_run.named_files(collections, max_bad_rows):
         collect_run.update_live(model, file)

@@ -15,6 +15,7 @@ from askew.errors import DataError, ParameterError
 from askew.protocol.modes import DEVICE_BYTES, ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.rows_file import rows_to_bytes
+from askew_server.cli.options import check_new
 from askew_server.cli.progress import Steps, when_stopped
 from askew_server.collections import artifact, intake
 from askew_server.collections.intake import (
@@ -34,9 +35,15 @@ from askew_server.collections.numbers import numbers_for
 from askew_server.tables.rows import Omissions
 
 
-def named_files(texts: Sequence[str], day: datetime.date, **more: Any) -> list[CollectionFile]:
-    """Return the collections of "NAME=FILE"; more: of a CollectionFile. Raises ParameterError."""
-    files = []
+def named_files(
+    texts: Sequence[str],
+    bad_share: float,
+    source: str | None = None,
+    week: datetime.datetime | None = None,
+    before: Path | None = None,
+) -> list[CollectionFile]:
+    """Return the collections of "NAME=FILE". Raises ParameterError."""
+    day, files = week.date() if week else datetime.date.today(), []
     for text in texts:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
@@ -48,16 +55,20 @@ def named_files(texts: Sequence[str], day: datetime.date, **more: Any) -> list[C
 
 def collect(
     out: Path,
-    files: Sequence[CollectionFile],
+    collections: Sequence[str],
     region: str,
     attributes: Sequence[str],
     live: Sequence[str],
     wants: Sequence[str],
     towns: Path | None,
+    source: str | None,
+    week: datetime.datetime | None,
+    before: Path | None,
+    max_bad_rows: float,
 ) -> None:
     """Make a model; see `askew-server collect`. Raises ParameterError and DataError."""
-    if out.exists() or out.is_symlink():
-        raise ParameterError("out", str(out), "a directory that does not exist yet")
+    files = named_files(collections, max_bad_rows, source, week, before)
+    check_new(out)
     space: MetricSpace
     if region.count("/") == 3:
         space = space_of_region(region)
@@ -80,23 +91,21 @@ def collect(
             _say_left_out(reading.omissions, reading.unknown)
         _check_used(options, named or (), readings)
         is_flawed = any(reading.omissions.count or reading.unknown.count for reading in readings)
-        if is_flawed and files[0].max_bad_rows == 0:
+        if is_flawed and max_bad_rows == 0:
             what = "rows were left out, or values are unknown"
             raise DataError(f"{what}, and --max-bad-rows 0 refuses that; nothing was written")
         people = None
         if towns is not None:  # a list of the world is no slip
-            people, omissions = intake.read_towns(
-                towns, space, towns.name, progress, files[0].max_bad_rows
-            )
+            people, omissions = intake.read_towns(towns, space, towns.name, progress, max_bad_rows)
             steps.pause()
             _say_left_out(omissions)
         names = [reading.collection.card.name for reading in readings]
         numbers = numbers_for(out.parent, names)
-        collections = [
+        numbered = [
             replace(part, card=replace(part.card, number=numbers[part.card.name]))
             for part in (reading.collection for reading in readings)
         ]
-        model, proposals = _proposing(model_of(space, collections, people))
+        model, proposals = _proposing(model_of(space, numbered, people))
         steps.step("writing the model")
         keys = {
             name: reading.keys

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,16 +28,7 @@ from askew_server.cli.options import PATH, bad_rows_option
 @click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
 @click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
 @bad_rows_option
-def import_vectors(
-    vectors: Path,
-    items: Path,
-    user_vectors: Path | None,
-    out: Path,
-    scale: tuple[float, float],
-    like_from: float | None,
-    k: int,
-    max_bad_rows: float,
-) -> None:
+def import_vectors(**asked: Any) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
 
     VECTORS has rows of floating-point numbers, whose dot products rank: `vectors` in npz or
@@ -52,7 +43,6 @@ def import_vectors(
     Example:
       askew-server import als.npz --items movies.csv --out model
     """
-    from askew_server.cli import train_run, training_data
+    from askew_server.cli import train_run
 
-    rated = training_data.scale_of(scale, like_from)
-    train_run.import_vectors(vectors, items, user_vectors, out, rated, k=k, bad_share=max_bad_rows)
+    train_run.import_vectors(**asked)

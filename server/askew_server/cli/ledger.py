@@ -11,6 +11,7 @@ import click
 from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import PrivacyFilter, concentrated_epsilon
 from askew.dp.release import PRIVACY_UNIT
+from askew_server.cli.main import Group
 from askew_server.cli.options import (
     NEIGHBORS,
     POSITIVE,
@@ -25,7 +26,7 @@ from askew_server.published.reader import part_of_model
 from askew_server.release.tables import Row, aligned, headed, losses, number
 
 
-@click.group()
+@click.group(cls=Group)
 def ledger() -> None:
     """Budgets: open them, look at them, give some to analysts.
 
@@ -43,8 +44,8 @@ def ledger() -> None:
 @click.option(
     "--slack",
     type=RATIONAL,
-    help="Part of delta for composition by zCDP, such as a tenth of it; 0 adds epsilons up. It is "
-    "fixed for good.  [default: 0; of a new version, that of the first]",
+    help="Part of delta by which many releases compose (zCDP); 0 adds their epsilons up. It is "
+    "fixed for good.  [default: a tenth of delta; of a new version, that of the first]",
 )
 @click.option(
     "--neighbors",
@@ -66,19 +67,23 @@ def open_dataset(
 ) -> None:
     """Open a data set's budget, or a new version of the data set.
 
-    A new version inherits all that was spent.
+    A new version inherits all that was spent. Without a delta there is no slack: epsilons then add
+    up, for good, and the same cap may pay for far fewer lists.
 
     \b
     Examples:
       askew-server ledger open --dataset films --epsilon 10 --delta 1e-6
+      askew-server ledger open --dataset books --epsilon 10 --delta 1e-6 \\
+        --slack 5e-7
       askew-server ledger open --dataset films --version 2 \\
         --epsilon 10 --delta 1e-6
     """
-
-    with _opened(ledger, mark) as book:
+    if mark_file(ledger, mark).exists():
+        existing(ledger, mark)
+    with Ledger(ledger, mark_file(ledger, mark)) as book:
         if slack is None:
             slacks = [data.cap.slack for data in book.datasets() if data.name == dataset]
-            slack = slacks[0] if slacks else Fraction(0)
+            slack = slacks[0] if slacks else delta / 10
         cap = PrivacyFilter(epsilon=epsilon, delta=delta, slack=slack)
         opened = book.open_dataset(dataset, version, cap, PRIVACY_UNIT, NEIGHBORS[neighbors])
         click.echo(headed(_standing(opened)))
@@ -97,7 +102,7 @@ def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) ->
       askew-server ledger show --dataset films --json
     """
 
-    with _opened(existing(ledger), mark) as book:
+    with _opened(ledger, mark) as book:
         click.echo(_shown(book, dataset, as_json=as_json))
 
 
@@ -147,7 +152,7 @@ def grant(
         delta=delta / questions,
         slack=slack,
     )
-    with _opened(existing(ledger), mark) as book:
+    with _opened(ledger, mark) as book:
         before = book.dataset(dataset).spent
         book.grant(dataset, principal, terms)
         after = book.dataset(dataset)
@@ -188,7 +193,7 @@ def revoke(principal: str, dataset: str, ledger: Path, mark: Path | None) -> Non
     Example:
       askew-server ledger revoke ada --dataset films
     """
-    with _opened(existing(ledger), mark) as book:
+    with _opened(ledger, mark) as book:
         budget = book.revoke(dataset, principal)
         spent = f"{budget.answered.outputs} of {budget.terms.k_star} outputs were spent"
         click.echo(f"{principal} may not ask about {dataset} any more; {spent}")
@@ -197,26 +202,29 @@ def revoke(principal: str, dataset: str, ledger: Path, mark: Path | None) -> Non
 @ledger.command()
 @ledger_options
 def accept(ledger: Path, mark: Path | None) -> None:
-    """Go on with a ledger that differs from its mark, after you have found out why.
+    """Go on with a ledger that differs from its mark, or is gone, after you have found out why.
 
     First look for the newest copy of both: only they know all charges. Each data set has then spent
     the larger of what the two say, and budgets of analysts are closed: grant again. Keys of lost
-    charges are free, and a retry pays again.
+    charges are free, and a retry pays again. Where the ledger is gone, this begins a new one: open
+    each data set again, with the terms that it had.
 
     \b
     Example:
       askew-server ledger accept
     """
-    with _opened(existing(ledger), mark) as book:
+    if not mark_file(ledger, mark).exists():
+        existing(ledger)
+    with Ledger(ledger, mark_file(ledger, mark)) as book:
         happened = book.refused
         book.accept()
-        click.echo(f"accepted: {happened}")
+        click.echo(f"accepted: {str(happened).partition('. ')[0]}")
         for data in book.datasets():
             click.echo(f"{data.name} has spent {losses(data.spent.epsilon, data.spent.delta)}")
 
 
 def _opened(path: Path, mark: Path | None) -> Ledger:
-    return Ledger(path, mark_file(path, mark))
+    return Ledger(existing(path, mark), mark_file(path, mark))
 
 
 def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
@@ -259,7 +267,7 @@ def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
 
 def _standing(dataset: Dataset) -> list[tuple[str, str]]:
     cap, spent = dataset.cap, dataset.spent
-    composes = "by adding up, for good: it was opened without a slack, which many releases need"
+    composes = "by adding up, for good: it has no slack, by which it would pay for more releases"
     if cap.slack:
         slack = number(cap.slack)
         composes = f"by zCDP where that is less, for a slack of {slack} of delta, for good"

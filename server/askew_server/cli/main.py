@@ -24,7 +24,23 @@ _ELSEWHERE = {
 }
 
 
-class Commands(click.Group):
+class Group(click.Group):
+    """A group of commands that says where an option belongs that stands before the command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            path, name = ctx.command_path, error.option_name
+            raise click.UsageError(
+                f"{path} itself has no option {name}: an option stands behind the command that it"
+                f" is of, {path} COMMAND {name}",
+                ctx,
+            ) from None
+
+
+class Commands(Group):
     """A group that imports a command when it is named, and explains its errors.
 
     listed: by name, what the list of commands says of each, so that this imports none of them. A
@@ -69,23 +85,31 @@ def _explain(command: click.Command) -> None:
         for each in command.commands.values():
             _explain(each)
     elif command.callback is not None:
+        command.allow_extra_args = True  # for a clearer error than click's
         command.callback = _explained(command.callback)
 
 
 def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(callback)
     def explained(*args: Any, **kwargs: Any) -> Any:
+        context = click.get_current_context()
+        if context.args:
+            example = next(option.opts[0] for option in context.command.params if option.opts)
+            raise click.UsageError(
+                f"{context.args[0]!r} belongs to no option: each value stands behind the option"
+                f" that it is of, such as {example}",
+                context,
+            )
         try:
             return callback(*args, **kwargs)
         except ConfigError as error:
-            raise click.UsageError(str(error), click.get_current_context()) from None
+            raise click.UsageError(str(error), context) from None
         except MemoryError as error:
-            error.add_note(click.get_current_context().info_name or "")
+            error.add_note(context.info_name or "")
             raise
         except AskewError as error:
             if not isinstance(error, ParameterError):
                 raise
-            context = click.get_current_context()
             name = ("-" if len(error.name) == 1 else "--") + error.name.replace("_", "-")
             for option in context.command.params:
                 if name in option.opts:
@@ -146,14 +170,10 @@ def main() -> None:
         click.echo(f"askew-server: {error}{''.join(notes)}", err=True)
         sys.exit(exit_code(error))
     except MemoryError as error:
-        click.echo(f"askew-server: {_too_large(error)}", err=True)
+        doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))  # from the outside in
+        click.echo(
+            f"askew-server: {doing}: takes more memory than there is. Nothing is half-written. Give"
+            " it more memory or less data: of ratings, those of fewer people",
+            err=True,
+        )
         sys.exit(1)
-
-
-def _too_large(error: MemoryError) -> str:
-    """Return what was being done, from the outside in, and what to do."""
-    doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))
-    return (
-        f"{doing}: takes more memory than there is. Nothing is half-written. Give it more memory "
-        "or less data: of ratings, those of fewer people"
-    )

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from askew.errors import LedgerError
+from askew.errors import LedgerError, ParameterError
 
 # Of their own, so that both servers run on one machine.
 SERVE_PORT, RELEASES_PORT = 7571, 7575
@@ -200,10 +200,25 @@ def mark_file(ledger: Path, mark: Path | None) -> Path:
     return mark or ledger.with_name(ledger.name + ".mark")
 
 
-def existing(ledger: Path) -> Path:
+def existing(ledger: Path, mark: Path | None = None) -> Path:
     """Return the path, if something is there. Raises LedgerError: no command but `open` makes a
-    ledger.
+    ledger, and none but `accept` makes one again that was lost.
     """
-    if not ledger.exists():
-        raise LedgerError(f"there is no ledger {ledger}; see askew-server ledger open --help")
-    return ledger
+    if ledger.exists():
+        return ledger
+    if mark_file(ledger, mark).exists():
+        raise LedgerError(
+            f"the ledger {ledger} is gone, and its mark {mark_file(ledger, mark)} is there: put the"
+            " newest copy of the ledger back. If there is none, askew-server ledger accept begins"
+            " a new one, in which all is spent that the mark knows of"
+        )
+    raise LedgerError(
+        f"there is no ledger {ledger}: askew-server ledger open --help says how to make one, and"
+        " --ledger names another"
+    )
+
+
+def check_new(out: Path) -> None:
+    """Raise ParameterError for an `out` that is there."""
+    if out.exists() or out.is_symlink():
+        raise ParameterError("out", str(out), "a directory that does not exist yet")

@@ -24,11 +24,10 @@ from askew_server.cli.options import (
 
 _OPTIONS = (
     click.option(
-        "--private",
-        is_flag=True,
-        help="Learn from one noisy matrix of likes, paid for with --epsilon and --delta.",
+        "--epsilon",
+        type=POSITIVE,
+        help="Make a private model, of one noisy matrix of likes, at this epsilon, such as 1.",
     ),
-    click.option("--epsilon", type=POSITIVE, help="Of a private model: its epsilon, such as 1."),
     click.option("--delta", type=RATIONAL, help="Of a private model: its delta, such as 1e-6."),
     click.option(
         "--expect",
@@ -49,7 +48,6 @@ _OPTIONS = (
 class PrivateOptions:
     """What was typed. expect: how many people, as far as the operator knows without ratings."""
 
-    private: bool
     epsilon: Fraction | None
     delta: Fraction | None
     expect: int | None
@@ -64,19 +62,19 @@ class PrivateOptions:
     encoding: str | None
 
     def check_unused(self) -> None:
-        """Raise click.UsageError for what only --private takes."""
-        typed = (self.epsilon, self.delta, self.expect, self.as_of, self.max_items_per_unit)
-        if any((*typed, self.again, self.dry_run)):
+        """Raise click.UsageError for what only a private model takes."""
+        typed = (self.delta, self.expect, self.ledger, self.dataset, self.as_of)
+        if any((*typed, self.max_items_per_unit, self.again, self.dry_run)):
             raise click.UsageError(
-                "--epsilon, --delta, --expect, --as-of, --again, --max-items-per-unit and --dry-run"
-                " are of --private; devices choose an epsilon of their own"
+                "--delta, --expect, --ledger, --dataset, --as-of, --max-items-per-unit, --again and"
+                " --dry-run are of a private model: name its --epsilon, or leave them out"
             )
 
     @property
     def place(self) -> Workplace:
         """Return where ledger and engine are. Raises click.UsageError without a ledger."""
-        if self.ledger is None or self.epsilon is None or self.delta is None:
-            raise click.UsageError("--private needs --epsilon, --delta and --ledger")
+        if self.ledger is None or self.delta is None:
+            raise click.UsageError("a private model (--epsilon) needs --delta and --ledger, too")
         return Workplace(
             ledger=self.ledger, mark=self.mark, engine=self.engine, encoding=self.encoding
         )

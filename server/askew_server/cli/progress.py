@@ -57,10 +57,6 @@ class Steps:
         elif self.clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
-    def step_of_all(self, name: str, done: float) -> None:
-        """A step begins in work whose length is known, of which so much is done, from 0 to 1."""
-        self.step(f"{done:4.0%}  {name}")
-
     def pause(self) -> None:
         """Leaves the terminal to what is said or asked now."""
         if self.status is not None:
@@ -98,14 +94,10 @@ class _Terminated(KeyboardInterrupt):
     """SIGTERM came."""
 
 
-def _say_stopped() -> None:
-    click.echo("\nstopped", err=True)
-
-
 @contextmanager
-def when_stopped(save: Callable[[], None] = _say_stopped) -> Iterator[None]:
-    """Ends a process that Ctrl-C or SIGTERM stops in order: with what `save` does, and the exit
-    code that a shell gives the signal.
+def when_stopped(said: str = "\nstopped") -> Iterator[None]:
+    """Ends a process that Ctrl-C or SIGTERM stops in order: with these words, and the exit code
+    that a shell gives the signal.
     """
 
     def terminate(_: int, __: FrameType | None) -> None:
@@ -115,7 +107,7 @@ def when_stopped(save: Callable[[], None] = _say_stopped) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        save()
+        click.echo(said, err=True)
         number = signal.SIGTERM if isinstance(stop, _Terminated) else signal.SIGINT
         sys.exit(128 + number)
     finally:

@@ -58,7 +58,7 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
         return catalog_files(found.card, found.catalog)
     if not found.files:
         raise ArtifactError(
-            f"{directory} proposes to devices that they ask and hold nothing; there is no file"
+            f"{directory} has no file to publish: of this model devices hold nothing, and ask"
         )
     collections = {
         name: with_live_file(directory, collection)
@@ -79,7 +79,8 @@ def _write(path: Path, file: bytes, *, once: bool) -> bool:
                 return False
             if once:
                 raise ArtifactError(
-                    f"{path} is there with other bytes: the files of a Monday never change"
+                    f"{path} is there with other bytes, and the files of a Monday never change:"
+                    " name another --week"
                 )
         replace_file(path, file, 0o644)
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
@@ -79,7 +78,9 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
         --as-of 2026-11-29 --json
     """
     if demo and (asked["events"] or asked["catalog"] or asked["dataset"]):
-        raise click.UsageError("--demo brings its own events, catalog and budget")
+        raise click.UsageError(
+            "--demo brings its own events, catalog and budget: leave these options out"
+        )
     if not demo and (asked["events"] is None or asked["epsilon"] is None):
         raise click.UsageError("name what to count and what to spend: --events and --epsilon")
     from askew_server.cli import release_run
@@ -89,11 +90,11 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
     named = {name: asked.pop(name) for name in columns}
     source = EventSource(**named | {"events": named["events"] or ""})  # the demo brings its own
     output = release_run.Output(as_json=as_json)
-    with when_stopped(partial(click.echo, _STOPPED, err=True)):
+    with when_stopped(_STOPPED):
         if demo:
             del asked["dataset"]
             asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
             release_run.demo(output, source=source, **asked)
         else:
-            existing(work["ledger"])
+            existing(work["ledger"], work["mark"])
             release_run.run(Workplace(**work), output, source=source, **asked)

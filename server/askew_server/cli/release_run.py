@@ -26,7 +26,6 @@ from askew_server.cli.releases import release_in_words
 from askew_server.counting import Engine, EventCounter, EventSource
 from askew_server.counting.bounding import catalog_remarks, catalog_size, require_events
 from askew_server.counting.engines import open_engine, public_address
-from askew_server.counting.engines.driver import is_file
 from askew_server.counting.identity import place_of
 from askew_server.interruptible import Progress
 from askew_server.ledger import Dataset, Ledger, StoredRelease
@@ -135,26 +134,23 @@ def run(
             return _repeat(stored, output, dry_run=dry_run)
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
-        if not is_file(source.events):  # a table that is not there is named before the plan
-            engine.columns(engine.table(source.events))
+        ledger.foresee(request)  # what is refused is refused before the log is looked at
         n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
         foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
-        lines, refusal = plan_in_words(plan, data, foreseen), None
+        lines = plan_in_words(plan, data, foreseen)
         if expectation is not None:
             others = forecasts(asked, n_items, expectation, needs=False)
             best = best_of(others, asked)
             lines += expected_in_words(others, best)
             if not foreseen.finds_half:
-                refusal = too_few_in_words(foreseen, best, expectation.origin)
+                output.say(headed(lines) + "\n")
+                raise AskewError(too_few_in_words(foreseen, best, expectation.origin))
+        require_events(engine, plan.task)
         output.say(headed(lines) + "\n")
-        if refusal:
-            raise AskewError(refusal)
         if dry_run and output.as_json:
             click.echo(json.dumps(foreseen.named()))
-        ledger.foresee(request)  # what is refused is refused before the log is looked at
         warn_of_sharers(ledger, data.name, place_of(plan.source))
-        require_events(engine, plan.task)
         warn(*catalog_remarks(engine, plan.task))
         engine.look_through(source.events, {source.unit_column, source.item_column})
         if dry_run:

@@ -29,7 +29,9 @@ def load(directory: Path) -> Model:
 
             return collections.load(directory)
         case _:
-            raise ArtifactError(f"{directory} holds a model of an unknown kind")
+            raise ArtifactError(
+                f"{directory} holds a model of a kind that this version does not know: update it"
+            )
 
 
 def of_one_kind(directory: Path, kinds: set[type]) -> Model:
@@ -39,8 +41,8 @@ def of_one_kind(directory: Path, kinds: set[type]) -> Model:
     if len(kinds) > 1:
         kinds.discard(type(model))
         raise ArtifactError(
-            f"{directory} is of another kind than the models beside it: places and tastes are "
-            "served by a server each"
+            f"{directory} is of another kind than the models beside it: serve places and tastes by "
+            "a server each"
         )
     return model
 
@@ -50,5 +52,5 @@ def of_tastes(model: Model) -> ItemModel:
     from askew_server.collections.model import MetricModel
 
     if isinstance(model, MetricModel):
-        raise ParameterError("model", model.words, "one of tastes here: it has collections")
+        raise ParameterError("model", model.words, "a model of ratings: this one has collections")
     return model

@@ -95,7 +95,11 @@ def run(chosen: Configuration, *, check: bool) -> None:
         from askew_server.serving.certificates import Certificates
 
         Certificates(chosen.server.tls, click.echo)
-    reader = _reader(chosen)
+    reader, ledger = None, chosen.releases.ledger
+    if ledger is not None:
+        from askew_server.published.reader import ReleaseReader
+
+        reader = ReleaseReader(existing(ledger))
     charge = chosen.releases.popularity
     popular = None if reader is None or charge is None else (reader, charge)
     wrong: list[str] = []  # with live values, without which a server goes on
@@ -127,14 +131,6 @@ def run(chosen: Configuration, *, check: bool) -> None:
 
     services.append(retrieval)
     asyncio.run(serve(services, chosen.server, announce, beside=watch.run, observer=observer))
-
-
-def _reader(chosen: Configuration) -> ReleaseReader | None:
-    if chosen.releases.ledger is None:
-        return None
-    from askew_server.published.reader import ReleaseReader
-
-    return ReleaseReader(existing(chosen.releases.ledger))
 
 
 def read_models(
@@ -214,7 +210,7 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> tupl
     if missed == len(release.items):
         raise ArtifactError(
             f"release {charge} orders no cold start: none of its {missed} items is in the catalog "
-            "of the model; --popularity names one whose items are spelled as the model's"
+            "of the model. Name by --popularity one whose items are spelled as the model's"
         )
     found = len(release.items) - missed
     words = f"cold start by release {charge}: {found} items, {missed} are not in the catalog"

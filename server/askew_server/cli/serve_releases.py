@@ -63,12 +63,6 @@ def serve_releases(*, config: Path | None, **flags: object) -> None:
       askew-server serve-releases --tokens analysts.tokens \\
         --dataset films --events log.parquet
     """
-    refuse_password(str(flags.get("analysts_engine") or ""))
-    _run(_SETTINGS.configuration(config, flags))
-
-
-def _run(chosen: Configuration) -> None:
-    """Serve what was chosen, until it is stopped."""
     import asyncio
 
     from askew_server.published.reader import ReleaseReader
@@ -77,6 +71,8 @@ def _run(chosen: Configuration) -> None:
     from askew_server.serving.popularity import PopularityService
     from askew_server.serving.server import serve, tell
 
+    refuse_password(str(flags.get("analysts_engine") or ""))
+    chosen = _SETTINGS.configuration(config, flags)
     analysts = chosen.analysts
 
     def announce(bound: int, _: int | None) -> None:

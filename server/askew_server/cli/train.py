@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from askew_server.cli.options import PATH, bad_rows_option
-from askew_server.cli.private_options import PrivateOptions, private_options
+from askew_server.cli.private_options import private_options
 
 
 @click.command()
@@ -41,49 +41,25 @@ from askew_server.cli.private_options import PrivateOptions, private_options
     help="Of a private model: lowest and highest rating; others do not count.",
 )
 @bad_rows_option
-def train(
-    ratings: Path,
-    items: Path | None,
-    out: Path,
-    k: int,
-    min_ratings: int,
-    like_from: float | None,
-    counts: bool,
-    model: Path | None,
-    scale: tuple[float, float],
-    max_bad_rows: float,
-    paying: PrivateOptions,
-) -> None:
+def train(**asked: Any) -> None:
     """Train a model on ratings. The same ratings and options make the same bytes.
 
     Reads MovieLens files in their original formats (csv, u.data and u.item, .dat), and any csv,
     tsv, txt, JSON lines or parquet with the columns user, item, rating; text may be packed as .gz
     or .zst. Without --items, the items of the ratings are their titles, such as "Alien (1979)".
 
-    With --private, the ratings are counted into one noisy matrix, which a ledger pays for, and the
-    model is made of that matrix alone: --epsilon and --delta hide all that one person likes.
-    Ratings are then files of text or parquet, or a table of --engine. It says first what it will
-    spend, and where a list of what is popular would do as well.
+    With --epsilon, the ratings are counted into one noisy matrix, which a ledger pays for, and the
+    model is made of that matrix alone: epsilon and delta hide all that one person likes. Ratings
+    are then files of text or parquet, or a table of --engine. It says first what it will spend, and
+    where a list of what is popular would do as well.
 
     \b
     Examples:
       askew-server train --ratings ratings.csv --items movies.csv --out model
-      askew-server train --private --epsilon 1 --delta 1e-6 --dataset films \\
+      askew-server train --epsilon 1 --delta 1e-6 --dataset films \\
         --ledger askew-ledger.sqlite --ratings ratings.csv --items movies.csv \\
         --out model
     """
     from askew_server.cli import train_run
 
-    train_run.train(
-        ratings,
-        items,
-        out,
-        paying,
-        k=k,
-        min_ratings=min_ratings,
-        like_from=like_from,
-        counts=counts,
-        model=model,
-        limits=scale,
-        bad_share=max_bad_rows,
-    )
+    train_run.train(**asked)

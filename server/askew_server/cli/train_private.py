@@ -21,7 +21,7 @@ from askew.errors import AskewError, DataError
 from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance
 from askew.noise.randomness import SystemBits
 from askew.spaces.vectors import RatingScale
-from askew_server.cli.options import existing
+from askew_server.cli.options import check_new, existing
 from askew_server.cli.private_options import PrivateOptions
 from askew_server.cli.progress import Steps
 from askew_server.cli.release_run import (
@@ -33,7 +33,7 @@ from askew_server.cli.release_run import (
     warn,
     warn_of_sharers,
 )
-from askew_server.cli.training_data import check_new, report, save, show_omissions
+from askew_server.cli.training_data import report, save, show_omissions
 from askew_server.counting.contract import KEY_BYTES, LikesTask
 from askew_server.counting.engines import public_address
 from askew_server.counting.engines.driver import is_file
@@ -89,7 +89,7 @@ def make_private(
         NoisyCovariance(paying.epsilon or Fraction(0), paying.delta or Fraction(0)),
     )
     if items is None:
-        raise click.UsageError("--private needs --items")
+        raise click.UsageError("a private model (--epsilon) needs --items")
     check_new(out)
     if ratings.is_file() and not is_file(str(ratings)):
         raise DataError(
@@ -151,7 +151,7 @@ def _paid_matrix(
     """
     place = paying.place
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(existing(place.ledger), place.mark_path))
+        ledger = stack.enter_context(Ledger(existing(place.ledger, place.mark), place.mark_path))
         data = dataset_of(ledger, paying.dataset)
         plan = MatrixPlan(data.name, data.version, task, noise)
         if paying.as_of is not None:
@@ -165,6 +165,7 @@ def _paid_matrix(
             steps.pause()
             click.echo(repeat_in_words(stored))
         else:
+            ledger.foresee(request)  # what is refused is refused before the ratings are looked at
             engine = stack.enter_context(opened_engine(place, steps.share))
             # What the ratings call their columns is known when they are looked at.
             columns = columns_of_ratings(engine, task.events)
@@ -174,7 +175,6 @@ def _paid_matrix(
             steps.pause()
             click.echo(headed(_plan_in_words(plan, data, ledger, paying.expect)) + "\n")
             _require_worth(noise, len(task.keys), paying.expect)
-            ledger.foresee(request)  # what is refused is refused before the ratings are looked at
             warn_of_sharers(ledger, data.name, place_of(task))
             engine.look_through(task.events, columns)
         if paying.dry_run:

@@ -8,13 +8,12 @@ import click
 from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
-from askew.spaces.vectors import RatingScale
+from askew_server.cli.options import check_new
 from askew_server.cli.private_options import PrivateOptions
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.train_private import make_private
 from askew_server.cli.training_data import (
-    check_new,
     report,
     save,
     scale_of,
@@ -53,8 +52,8 @@ def train(
     like_from: float | None,
     counts: bool,
     model: Path | None,
-    limits: tuple[float, float],
-    bad_share: float,
+    scale: tuple[float, float],
+    max_bad_rows: float,
 ) -> None:
     """Train a model; see `askew-server train`. Raises click.UsageError."""
     options = TrainingOptions(
@@ -63,14 +62,14 @@ def train(
         like_from=None if counts else like_from,
         counts=(1.0 if like_from is None else like_from) if counts else None,
     )
-    if paying.private:
+    if paying.epsilon is not None:
         if counts or model:
-            raise click.UsageError("--private takes no --counts and no --model")
-        make_private(paying, ratings, items, out, options, scale_of(limits, like_from))
+            raise click.UsageError("a private model (--epsilon) takes no --counts and no --model")
+        make_private(paying, ratings, items, out, options, scale_of(scale, like_from))
         return
     paying.check_unused()
     table, rows = training_data(
-        ratings, items, out, options.counts, bad_share=bad_share, encoding=paying.encoding
+        ratings, items, out, options.counts, bad_share=max_bad_rows, encoding=paying.encoding
     )
     vectors: FixedVectors | LearnedVectors
     if model is None:
@@ -106,24 +105,25 @@ def update(
     out: Path,
     paying: PrivateOptions,
     *,
-    bad_share: float,
+    max_bad_rows: float,
 ) -> None:
     """Make a new catalog in a model's space; see `askew-server update`. Raises click.UsageError."""
     old = of_tastes(load(model))
     # As its manifest says, also where the matrix is gone.
     manifest = decode_manifest(read(model / MANIFEST, MANIFEST_LIMIT), TasteManifest)
-    if paying.private != (NOISY in manifest.files):
+    is_private = NOISY in manifest.files
+    if is_private != (paying.epsilon is not None):
         raise click.UsageError(
-            f"{model} is no private model: its people are told as they are, without --private"
-            if paying.private
-            else f"{model} is a private model: update it with --private"
+            f"{model} is a private model: update it with --epsilon, and pay again"
+            if is_private
+            else f"{model} is not a private model: update it without --epsilon"
         )
-    if paying.private:
+    if is_private:
         make_private(paying, ratings, items, out, old.training, old.card.space.scale, old)
         return
     paying.check_unused()
     table, rows = training_data(
-        ratings, items, out, old.training.counts, bad_share=bad_share, encoding=paying.encoding
+        ratings, items, out, old.training.counts, bad_share=max_bad_rows, encoding=paying.encoding
     )
     if items is None:
         items_of_model = zip(old.keys, old.catalog.items, strict=True)
@@ -146,18 +146,20 @@ def import_vectors(
     items: Path,
     user_vectors: Path | None,
     out: Path,
-    scale: RatingScale,
     *,
+    scale: tuple[float, float],
+    like_from: float | None,
     k: int,
-    bad_share: float,
+    max_bad_rows: float,
 ) -> None:
     """Make a model of vectors that another model has; see `askew-server import`."""
+    rated = scale_of(scale, like_from)
     # As many dimensions as the vectors have.
     options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)
     check_new(out)
     imported = read_vectors(vectors)
     users = None if user_vectors is None else read_vectors(user_vectors)
-    rows, left_out = read_items(items, bad_share=bad_share)
+    rows, left_out = read_items(items, bad_share=max_bad_rows)
     show_omissions(left_out)
     matched = match_items(imported, rows, left_out.count)
     n, size = matched.vectors.shape
@@ -167,7 +169,7 @@ def import_vectors(
     click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
     with Steps.shown() as steps, threadpool_limits(1):
         model, table = item_model.import_model(
-            matched, users, rows, options, scale, step=lambda name: steps.step(f"import: {name}")
+            matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
         )
         save(model, out, steps)
     report(model, table, out, what_it_tells(IMPORTED))

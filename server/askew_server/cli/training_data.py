@@ -16,6 +16,7 @@ from askew.errors import OutOfRange, ParameterError
 from askew.protocol.modes import DEVICE_BYTES
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
+from askew_server.cli.options import check_new
 from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
 from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings, titled
 from askew_server.tables import open_table
@@ -87,12 +88,6 @@ def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScal
         if like_from is None:
             raise ParameterError("scale", limits, error.limit) from None
         raise ParameterError("like_from", like_from, error.limit) from None
-
-
-def check_new(out: Path) -> None:
-    """Raise ParameterError for an `out` that is there."""
-    if out.exists() or out.is_symlink():
-        raise ParameterError("out", str(out), "a directory that does not exist yet")
 
 
 def save(

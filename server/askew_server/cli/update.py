@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from askew_server.cli.options import PATH, bad_rows_option
-from askew_server.cli.private_options import PrivateOptions, private_options
+from askew_server.cli.private_options import private_options
 
 
 @click.command()
@@ -22,20 +22,13 @@ from askew_server.cli.private_options import PrivateOptions, private_options
 @click.option("--out", required=True, type=PATH, help="New model directory.")
 @private_options
 @bad_rows_option
-def update(
-    model: Path,
-    ratings: Path,
-    items: Path | None,
-    out: Path,
-    max_bad_rows: float,
-    paying: PrivateOptions,
-) -> None:
+def update(**asked: Any) -> None:
     """Make a new catalog in a model's space, without training.
 
     New items are folded in, items no longer rated are dropped, popularity and the shared slate are
     made anew. Devices keep their signals and pay nothing.
 
-    A private model is updated with --private alone, from another noisy matrix, which is paid for
+    A private model is updated with --epsilon alone, from another noisy matrix, which is paid for
     like the first: their epsilons add up.
 
     \b
@@ -45,4 +38,4 @@ def update(
     """
     from askew_server.cli import train_run
 
-    train_run.update(model, ratings, items, out, paying, bad_share=max_bad_rows)
+    train_run.update(**asked)

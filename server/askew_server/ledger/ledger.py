@@ -99,7 +99,8 @@ class Ledger:
                 first = versions[-1]
                 if (first.unit, first.neighbors, first.cap.slack) != (unit, neighbors, cap.slack):
                     raise LedgerError(
-                        f"a new version of {name!r} keeps its unit, neighboring relation and slack"
+                        f"a new version of {name!r} keeps its unit, neighboring relation and slack:"
+                        " name those of the first, or none"
                     )
                 order = first.cap.order  # a filter fixes the order of its conversion
             rationals = map(text_of, (cap.epsilon, cap.delta, cap.slack))
@@ -127,7 +128,10 @@ class Ledger:
             act.begin()
             newest = reading.newest_terms(act.database, dataset)
             if terms.neighbors is not newest.neighbors:
-                raise LedgerError(f"the budget of {dataset!r} is for {newest.neighbors.name}")
+                raise LedgerError(
+                    f"the budget of {dataset!r} is for {newest.neighbors.name}, and analysts are"
+                    f" answered for {terms.neighbors.name} alone: open a data set of that relation"
+                )
             after = newest.cap.after(reading.spent_on(act.database, dataset), terms.grant())
             rationals = map(text_of, (terms.epsilon, terms.delta, terms.slack))
             act.insert("grants", dataset, principal, terms.k_star, terms.l_star, *rationals)
@@ -262,8 +266,8 @@ class Ledger:
     def datasets(self) -> tuple[Dataset, ...]:
         """Return every data set, by name, with what is spent of its cap."""
         with self._store.transaction() as database:
-            names = reading.dataset_names(database)
-            return tuple(reading.newest_version(database, name) for name in names)
+            names = database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1").fetchall()
+            return tuple(reading.newest_version(database, name) for (name,) in names)
 
     def dataset(self, name: str) -> Dataset:
         """Return one data set. Raises LedgerError if there is none."""

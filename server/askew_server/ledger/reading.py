@@ -110,18 +110,14 @@ def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
 
 def mark_of(database: sqlite3.Connection) -> Mark:
     """Return the mark of the ledger as it is: its last act, and what is spent of each data set."""
-    # A ledger that lost a data set has accepted what the mark knew of it.
+    # A ledger that lost a data set has accepted what the mark knew of it. CROSS: or SQLite would
+    # go through all totals, of which there is one for each charge.
     names = database.execute(
         "SELECT name FROM datasets UNION"
-        " SELECT dataset FROM totals JOIN acceptances USING (sequence)"
+        " SELECT dataset FROM acceptances CROSS JOIN totals USING (sequence)"
     )
     spent = {name: sums_of(spent_on(database, name)) for (name,) in names.fetchall()}
     return Mark(last_acts(database)[0], spent)
-
-
-def dataset_names(database: sqlite3.Connection) -> list[str]:
-    """Return the names of all data sets, in order."""
-    return [name for (name,) in database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1")]
 
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
@@ -135,7 +131,7 @@ def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
     """Return what a new charge must keep to; not what was spent. Raises LedgerError."""
     row = database.execute(_VERSIONS + " LIMIT 1", (name,)).fetchone()
     if row is None:
-        raise LedgerError(f"there is no data set {name!r} in the ledger: open it first")
+        raise LedgerError(f"there is no data set {name!r} in the ledger: see ledger open --help")
     return _opened(name, *row)
 
 
@@ -183,13 +179,22 @@ def _granted(k_star: int, l_star: int, *numbers: str) -> PayWhatYouGet:
 
 def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
     identity, dataset, version, principal, key, digest, *numbers, day, payload, outputs = row
+    epsilon, delta, rounds, relation = numbers
     try:
+        exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
+        loss: Loss
+        if delta is None:
+            loss = PureDP(exact, neighbors)
+        elif rounds is None:
+            loss = ApproximateDP(exact, rational_of(delta), neighbors)
+        else:
+            loss = BoundedRange(exact, rounds, rational_of(delta), neighbors)
         request = ChargeRequest(
             dataset=dataset,
             version=version,
             key=key,
             digest=digest,
-            loss=_loss(*numbers),
+            loss=loss,
             principal=principal or None,
             day=day,
         )
@@ -198,12 +203,3 @@ def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
     if payload is None:
         return Charge(identity, request)
     return StoredRelease(identity, request, payload, outputs)
-
-
-def _loss(epsilon: str, delta: str | None, rounds: int | None, relation: str) -> Loss:
-    exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
-    if delta is None:
-        return PureDP(exact, neighbors)
-    if rounds is None:
-        return ApproximateDP(exact, rational_of(delta), neighbors)
-    return BoundedRange(exact, rounds, rational_of(delta), neighbors)

@@ -20,10 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.dp.composition import PrivacyFilter, RunningLoss
-from askew.dp.privacy import ApproximateDP, BoundedRange
+from askew.dp.composition import PrivacyFilter, RunningLoss, delta_of
+from askew.dp.privacy import REPLACE_ONE, ApproximateDP, BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
 from askew.errors import BudgetExceeded, DataError, ParameterError, shown
+from askew.mechanisms.kinds import KINDS, Kind
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
@@ -32,11 +33,10 @@ from askew_server.ledger import Dataset
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import (
     MechanismRequest,
-    MechanismSpec,
     default_bound,
+    kind_of,
+    noise_in_words,
     parts_of,
-    spec_of,
-    specs,
 )
 from askew_server.release.tables import Row, losses, number, within_in_words
 
@@ -96,7 +96,7 @@ class Expectation:
             raise DataError(f"{shown(text)}: it cannot be read: {error}") from None
         counts = _counts_in(path.name, content)
         if len(counts) < max(k, 2):
-            raise DataError(f"{text}: it has {len(counts)} counts; at least {max(k, 2)} are needed")
+            raise DataError(f"{text}: at least {max(k, 2)} counts are needed; it has {len(counts)}")
         if not counts[k - 1]:
             raise DataError(f"{text}: the count of place {k} is 0; nothing follows from that")
         digest = sha256(content).hexdigest()[:16]
@@ -112,7 +112,8 @@ class Expectation:
 class Forecast:
     """One mechanism on a public domain of n_items, or on an unknown one (None).
 
-    asked: with the contribution bound that the mechanism has by default. users_needed: about how
+    asked: with the contribution bound that the mechanism has by default, and the delta that it
+    spends, which may be less than it was offered. users_needed: about how
     many place k must have for 19 of 20 of the list to be right; None where no number will do.
     expected_hits: how many of the k are right, if the expectation is, and if place k has half or
     twice as many; None without one. error_bound: with a chance of `CHANCE` or more, and whatever
@@ -162,7 +163,8 @@ class Forecast:
 
     def row(self) -> Row:
         """Return it as a table has it: "none" where there is none, or none is known."""
-        return {name: _cell(value) for name, value in self.named().items()}
+        spent = {name: number(getattr(self.asked, name)) for name in ("epsilon", "delta")}
+        return {name: _cell(value) for name, value in (self.named() | spent).items()}
 
 
 def forecast(
@@ -178,19 +180,21 @@ def forecast(
     needs: whether the users needed are looked for, which takes as long as the hits.
     """
     with_counts = bool(asked.share)
-    spec = spec_of(
+    kind = kind_of(
         mechanism, known_domain=n_items is not None, delta=asked.delta, with_counts=with_counts
     )
-    selected, noise = parts_of(asked, spec)
-    farthest = error_bound(spec.build(selected), n_items)
-    simulation = _Simulation(spec, selected, n_items, expectation)
+    selected, noise = parts_of(asked, kind)
+    farthest = error_bound(selected.build(kind), n_items)
+    simulation = _Simulation(kind, selected, n_items, expectation)
     expected = if_half = if_twice = None
     if expectation is not None:
         expected = round(simulation.hits(1, _DRAWS), 1)
         if_half, if_twice = (round(simulation.hits(share, _FEWER), 1) for share in (0.5, 2))
+    if noise:
+        asked = replace(asked, delta=selected.delta + delta_of(noise.privacy_loss()))
     return Forecast(
         mechanism=mechanism,
-        ranked=spec.ranked,
+        ranked=kind.ranked,
         n_items=n_items,
         asked=asked,
         users_needed=simulation.users_needed() if needs else None,
@@ -217,8 +221,8 @@ def forecasts(
     epsilon is not traded for a delta that nobody offered. lists: so many pay with `asked`.
     """
     allowed = []
-    for name, spec in specs().items():
-        takes_delta = spec.needs_delta or asked.share
+    for name, kind in KINDS.items():
+        takes_delta = kind.needs_delta or asked.share
         own = asked if takes_delta else replace(asked, delta=asked.delta * 0)
         with suppress(ParameterError):
             own = with_default_bound(name, own)
@@ -235,24 +239,26 @@ def one_of_many(
     data set with, and what all of them spend.
 
     budget: epsilon and delta of all lists together. Bounded-range mechanisms compose by zCDP, for
-    which the delta that the lists do not need is the slack; others add up. The epsilon of a list is
-    the largest of three digits that the cap pays for, by the arithmetic of the ledger.
-    Raises ParameterError.
+    which the delta that the lists do not need is the slack; others, and lists with counts, add up.
+    All numbers have three digits, as they are typed; the epsilon of a list is the largest that the
+    cap pays for, by the arithmetic of the ledger. Raises ParameterError.
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
-    spec = specs().get(mechanism)
-    takes_delta = bool(budget.share) or (spec is not None and spec.needs_delta)
-    delta = budget.delta / (2 * lists) if takes_delta else Fraction(0)
+    kind = KINDS.get(mechanism)
+    composes = not budget.share and (kind is None or kind.is_ranged)
+    delta = Fraction(0)
+    if budget.delta and (budget.share or (kind is not None and kind.needs_delta)):
+        each = budget.delta / (2 * lists if composes else lists)
+        delta = each // _digit(each) * _digit(each)
+    slack = budget.delta - delta * lists if composes else Fraction(0)
+    slack = slack and slack // _digit(slack) * _digit(slack)
     cap = PrivacyFilter(
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        slack=budget.delta - delta * lists,
-        neighbors=budget.neighbors,
+        epsilon=budget.epsilon, delta=budget.delta, slack=slack, neighbors=budget.neighbors
     )
     source = EventSource(events="events", catalog=None if n_items is None else "catalog")
     share = budget.epsilon / lists
-    digit = Fraction(10) ** (floor(log10(share)) - 2)
+    digit = _digit(share)
 
     def requested(digits: int) -> MechanismRequest:
         return with_default_bound(mechanism, replace(budget, epsilon=digits * digit, delta=delta))
@@ -282,6 +288,11 @@ def one_of_many(
     return requested(low), cap, total
 
 
+def _digit(value: Fraction) -> Fraction:
+    """Return the third digit of a positive number, as a power of ten."""
+    return Fraction(10) ** (floor(log10(value)) - 2)
+
+
 def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
     """Return the one to propose: the most hits; of those that are as good, the one that bears it
     best if there are fewer users. None without an expectation.
@@ -309,15 +320,15 @@ class _Simulation:
 
     def __init__(
         self,
-        spec: MechanismSpec,
+        kind: Kind,
         asked: MechanismRequest,
         n_items: int | None,
         expectation: Expectation | None,
     ) -> None:
-        self._known, self._k = spec.needs_catalog, asked.k
-        self._selector = spec.build(asked)
+        self._known, self._k = kind.needs_catalog, asked.k
+        self._selector = asked.build(kind)
         depth = asked.kbar + 1  # all that a limited domain looks at
-        self._n_items = n_items if spec.needs_catalog and n_items else min(n_items or depth, depth)
+        self._n_items = n_items if kind.needs_catalog and n_items else min(n_items or depth, depth)
         self._first = np.array([1.0] if expectation is None else expectation.counts)
         self._rate = float(asked.epsilon)
 
@@ -408,9 +419,12 @@ def explained_in_words(
     domain = (
         "of an unknown domain" if n_items is None else f"of the {n_items:,} of a public catalog"
     )
+    spends = losses(rows[0].asked.epsilon, rows[0].asked.delta)
+    if len(rows) > 1:
+        spends = f"at most {losses(asked.epsilon, asked.delta)}"
     lines = [
         ("selects", f"{asked.k} items {domain}"),
-        ("spends", f"{losses(asked.epsilon, asked.delta)}; neighbors: {asked.neighbors.value}"),
+        ("spends", f"{spends}; neighbors: {asked.neighbors.value}"),
     ]
     if asked.share:
         lines.append(("numbers", counts_in_words(rows[0])))
@@ -420,26 +434,40 @@ def explained_in_words(
     if len(rows) > 1:
         return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
     [only] = rows
-    spec = specs()[only.mechanism]
-    selected, _ = parts_of(only.asked, spec)
-    noise = spec.noise(spec.build(selected), only.asked.max_items_per_unit)
+    kind = KINDS[only.mechanism]
+    selector = parts_of(only.asked, kind)[0].build(kind)
+    noise = noise_in_words(selector, only.asked.max_items_per_unit)
     accuracy = accuracy_in_words(f"{only.error_bound:,}", asked.k)
     return [*lines, ("noise", noise), ("accuracy", accuracy)]
 
 
 def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
-    """Say what each of so many lists may cost, how good it will be, and what is left then."""
+    """Say what each of so many lists costs, how good it will be, what is left then, and the two
+    commands that open the budget and make a list.
+    """
     own, cap, spent = one_of_many(lists, budget, chosen.mechanism, chosen.n_items)
-    opened = " ".join(
-        f"--{name} {number(getattr(cap, name))}" for name in ("epsilon", "delta", "slack")
-    )
     hits = ""
     if chosen.expected_hits is not None:
         hits = f", {chosen.expected_hits} of {own.k} right expected"
+    replaced = " --neighbors replace" if own.neighbors is REPLACE_ONE else ""
+    opened = "".join(
+        f" --{name} {number(getattr(cap, name))}" for name in ("epsilon", "delta", "slack")
+    )
+    release = "askew-server release --dataset films --events log.csv"
+    if chosen.n_items is not None:
+        release += " --catalog films.csv"
+    release += f" -k {own.k} --mechanism {chosen.mechanism} --epsilon {number(own.epsilon)}"
+    if chosen.asked.delta:
+        release += f" --delta {number(own.delta)}"
+    if own.share:
+        release += f" --counts {own.share}"
+    if budget.max_items_per_unit is not None:
+        release += f" --max-items-per-unit {budget.max_items_per_unit}"
     return [
-        ("lists", f"{lists}, each by {chosen.mechanism} at {losses(own.epsilon, own.delta)}{hits}"),
-        ("opened by", f"ledger open {opened}, which stay as they are"),
+        ("lists", f"{lists}, each at {losses(own.epsilon, chosen.asked.delta)}{hits}"),
         ("left", losses(cap.epsilon - spent.epsilon, cap.delta - spent.delta)),
+        ("once", f"askew-server ledger open --dataset films{opened}{replaced}"),
+        ("each time", f"{release} --as-of $(date -I)"),
     ]
 
 
@@ -447,7 +475,7 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
     """Return headings and their text, in the order in which they are shown."""
     asked, cap, bound = plan.asked, dataset.cap, plan.asked.max_items_per_unit
     loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
-    spends = losses(asked.epsilon, asked.delta)
+    spends = losses(plan.loss.epsilon, plan.loss.delta)
     if isinstance(loss, BoundedRange):
         slack = f"which takes delta {number(cap.slack)} once for all"
         spends = f"at most {spends}, by zCDP with the others, {slack}"
@@ -463,7 +491,7 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
         domain = "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
     else:
         domain = f"public: every item of {Path(plan.source.catalog).name}"
-    form = "best first" if plan.spec.ranked else "as a set, in the order of their names"
+    form = "best first" if plan.kind.ranked else "as a set, in the order of their names"
     spent = losses(dataset.spent.epsilon, dataset.spent.delta)
     return [
         ("will spend", f"{spends}, once and for good, also if the job then fails"),
@@ -474,7 +502,7 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
         ("counts", f"people per item; {kept}"),
         ("domain", domain),
         ("selects", f"{asked.k} items, {form}, by {plan.mechanism}"),
-        ("noise", plan.spec.noise(plan.selector, bound)),
+        ("noise", noise_in_words(plan.selector, bound)),
         *([("numbers", counts_in_words(foreseen))] if asked.share else []),
         ("needs", needs_in_words(foreseen)),
         ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", asked.k)),

@@ -24,7 +24,7 @@ by its name. All files of a table have the same columns.
     encoding  UTF-8, or the one that is named, of a byte a character. Where none is named and most
               lines that are not ASCII are no UTF-8 either, latin-1, which `Table.notes` says.
 
-Where a reading is paid for (`release`, `train --private`), `encoding` is named and `log` is true.
+Where a reading is paid for (`release`, `train --epsilon`), `encoding` is named and `log` is true.
 Then one person's lines decide about these lines alone: no share of bad rows, no message and no
 guess depends on them, but for the refusal of a quote, whose sentence is always the same; and a last
 line without its end is left out, since half of a name may be the name of somebody else.

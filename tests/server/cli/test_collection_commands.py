@@ -313,7 +313,7 @@ def test_what_needs_ratings_is_told_that_these_are_collections(
     capsys.readouterr()
     assert run(*command, files / "model") != 0
     shown = capsys.readouterr().err
-    assert "it has collections" in shown or "ledger" in shown
+    assert "this one has collections" in shown or "ledger" in shown
 
 
 @pytest.fixture

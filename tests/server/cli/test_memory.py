@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from askew_server.ratings import reader
-from askew_server.taste.model import item_model
-from askew_server.taste.training import factors, imported_vectors
+from askew_server.taste.training import factors
 
 Run = Callable[..., int]
 END = (
@@ -70,27 +69,3 @@ def test_training_says_at_which_step_and_leaves_no_model(
     assert run("train", "--ratings", ratings, "--out", out) == 1
     assert last_line() == f"askew-server: {doing}{END}"
     assert [ratings] == list(ratings.parent.iterdir())
-
-
-def test_an_update_says_so_and_leaves_no_model(
-    run: Run, ratings: Path, last_line: Callable[[], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, out = ratings.parent / "model", ratings.parent / "model-2"
-    assert run("train", "--ratings", ratings, "--out", model) == 0
-    monkeypatch.setattr(item_model, "people_of", too_large)
-    assert run("update", "--model", model, "--ratings", ratings, "--out", out) == 1
-    assert last_line() == f"askew-server: update, the catalog{END}"
-    assert {ratings, model} == set(ratings.parent.iterdir())
-
-
-def test_an_import_says_so_and_leaves_no_model(
-    run: Run, tmp_path: Path, last_line: Callable[[], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vectors, items = tmp_path / "vectors.npz", tmp_path / "items.csv"
-    np.savez(vectors, vectors=np.eye(4))
-    items.write_text("item,title\n" + "\n".join(f"{at},title {at}" for at in range(4)))
-    monkeypatch.setattr(imported_vectors, "simulate_likes", too_large)
-    out = tmp_path / "model"
-    assert run("import", vectors, "--items", items, "--out", out) == 1
-    assert last_line() == f"askew-server: import, import: simulated histories{END}"
-    assert not out.exists()

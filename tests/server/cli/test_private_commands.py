@@ -1,4 +1,4 @@
-"""`train --private` and `update --private`: said, charged, made, and refused."""
+"""`train --epsilon` and `update --epsilon`: said, charged, made, and refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def asked(run: Run, command: str, *more: str, ratings: str = "ratings.csv") -> int:
     numbers = ("--epsilon", "8", "--delta", "1e-6", "--ledger", "l.sqlite")
-    return run(command, "--private", *numbers, "--ratings", ratings, *ITEMS_FILE, *more)
+    return run(command, *numbers, "--ratings", ratings, *ITEMS_FILE, *more)
 
 
 def spent() -> float:
@@ -56,7 +56,7 @@ def spent() -> float:
 def test_a_model_is_paid_once_and_an_update_is_paid_again(
     folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Planted bug: `update` without --private, which would tell people as they are."""
+    """Planted bug: `update` without --epsilon, which would tell people as they are."""
     assert asked(run, "train", "--out", "m") == 0
     out = capsys.readouterr().out
     assert "2 such matrices, with this one" in out
@@ -222,8 +222,8 @@ def test_what_is_not_worth_it_or_only_tried_spends_nothing(
 @pytest.mark.parametrize(
     "options",
     [
-        ("--private", "--epsilon", "8", "--delta", "0"),
-        ("--private", "--epsilon", "8", "--delta", "1"),
+        ("--epsilon", "8", "--ledger", "l.sqlite", "--delta", "0"),
+        ("--epsilon", "8", "--ledger", "l.sqlite", "--delta", "1"),
         ("--max-items-per-unit", "5"),  # a privacy of training is not taken for that of devices
         ("--epsilon", "1"),
     ],

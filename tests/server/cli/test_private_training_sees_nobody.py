@@ -1,4 +1,4 @@
-"""`train --private` and `update --private`: with the noisy matrix fixed, nobody's ratings change a
+"""`train --epsilon` and `update --epsilon`: with the noisy matrix fixed, nobody's ratings change a
 byte of a model.
 
 All that is published is to be a function of the noisy matrix and of public things. So the noise is
@@ -19,7 +19,7 @@ from askew.mechanisms.covariance import Matrix, NoisyCovariance
 
 Run = Callable[..., int]
 Rows = Iterator[tuple[object, str, float]]
-BUDGET = ("--private", "--epsilon", 1, "--delta", "1e-6", "--dataset", "films")
+BUDGET = ("--epsilon", 1, "--delta", "1e-6", "--dataset", "films")
 PLACES = ("--ledger", "ledger.sqlite", "--ratings", "ratings.csv", "--items", "items.csv")
 
 

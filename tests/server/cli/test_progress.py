@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 
 import pytest
@@ -51,17 +50,4 @@ def test_a_log_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> N
         "    23 s  counting, 48%",
         "    33 s  counting, 72%",
         "    43 s  counting, 98%",
-    ]
-
-
-def test_a_log_says_how_much_of_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:
-    clock = [100.0]
-    with Steps.shown(lambda: clock[0]) as steps:
-        steps.step_of_all("no signal", 0.0)
-        clock[0] += 61
-        steps.step_of_all("epsilon 1", 0.25)
-    shown = capsys.readouterr().err
-    assert re.findall(r"(\d+) s +(\d+)%  (.*)", shown) == [
-        ("0", "0", "no signal"),
-        ("61", "25", "epsilon 1"),
     ]

@@ -85,7 +85,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def opened(folder: Path, run: Run, capsys: Captured) -> Path:
-    """The same folder, with a budget of epsilon 40 and delta 1e-6."""
-    assert run("ledger", "open", "--dataset", "films", "--epsilon", 40, "--delta", "1e-6") == 0
+    """The same folder, with a budget of epsilon 40 and delta 1e-6, of which nothing is slack."""
+    cap = ("--epsilon", 40, "--delta", "1e-6", "--slack", 0)
+    assert run("ledger", "open", "--dataset", "films", *cap) == 0
     capsys.readouterr()
     return folder

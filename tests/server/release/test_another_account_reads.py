@@ -115,16 +115,6 @@ def test_another_account_reads_beside_an_open_ledger(place: Path, publish: Publi
         assert read_as_nobody(place) == payloads
 
 
-def test_another_account_reads_after_the_ledger_is_closed(place: Path, publish: Publish) -> None:
-    readable(place)
-    with opened(place) as book:
-        payloads = [publish(book).decode()]
-    assert read_as_nobody(place) == payloads
-    with opened(place) as book:  # what the reader left behind, if anything, is in nobody's way
-        payloads.append(publish(book).decode())
-    assert read_as_nobody(place) == payloads
-
-
 def test_another_account_reads_what_a_crash_left_in_the_journal(
     place: Path, publish: Publish, tmp_path: Path
 ) -> None:

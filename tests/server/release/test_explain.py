@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -11,11 +11,19 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from server.release.typed import FAILED, KNOWN, UNKNOWN, USAGE, Captured, Run, release_in, spent
+from server.release.typed import (
+    BUDGET,
+    FAILED,
+    KNOWN,
+    USAGE,
+    Captured,
+    Run,
+    spent,
+)
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
-from askew.mechanisms.shortfall import error_bound
+from askew.mechanisms.kinds import KINDS
 from askew_server.cli import release_run
 from askew_server.release import forecast as foreseeing
 from askew_server.release.forecast import (
@@ -26,7 +34,7 @@ from askew_server.release.forecast import (
     forecasts,
 )
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import MechanismRequest, default_bound, specs
+from askew_server.release.selectors import MechanismRequest, default_bound, noise_in_words
 
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)
@@ -43,7 +51,7 @@ def foreseen_once() -> Iterator[None]:
 
 
 def delta_for(mechanism: str) -> Fraction:
-    return MILLIONTH if specs()[mechanism].needs_delta else Fraction(0)
+    return MILLIONTH if KINDS[mechanism].needs_delta else Fraction(0)
 
 
 def explained(run: Run, capsys: Captured, *arguments: object) -> list[dict[str, object]]:
@@ -64,26 +72,10 @@ def test_every_mechanism_is_explained_without_a_ledger_or_a_log(
     monkeypatch.chdir(tmp_path)
     pure = explained(run, capsys, "--catalog-size", 500)
     with_delta = explained(run, capsys, "--catalog-size", 500, "--delta", "1e-6")
-    assert {each["mechanism"] for each in pure + with_delta} == set(specs())
+    assert {each["mechanism"] for each in pure + with_delta} == set(KINDS)
     assert all(isinstance(each["error_bound"], int) for each in pure + with_delta)
     assert {each["chance"] for each in pure} == {"19/20"}
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_domain_has_the_mechanisms_that_it_allows(run: Run, capsys: Captured) -> None:
-    found = explained(run, capsys, "--delta", "1e-6")
-    assert [each["mechanism"] for each in found] == ["limited-domain", "laplace-domain"]
-    assert {each["n_items"] for each in found} == {None}
-
-
-def test_what_explain_says_is_what_the_core_proves(
-    run: Run, capsys: Captured, plan_of: MakePlan
-) -> None:
-    [found] = explained(
-        run, capsys, "-k", 3, "--epsilon", 2, "--catalog-size", 70, "--mechanism", "joint"
-    )
-    assert found["error_bound"] == error_bound(plan_of(mechanism="joint").selector, 70)
-    assert found["max_items_per_unit"] is None
 
 
 @pytest.mark.parametrize(
@@ -111,13 +103,6 @@ def test_an_option_that_makes_no_release_is_named_as_it_is_typed(
     assert message in shown.err.splitlines()[-1]
 
 
-def test_too_few_items_are_refused_in_one_line(run: Run, capsys: Captured) -> None:
-    assert run("explain", "--catalog-size", 9) == FAILED
-    shown = capsys.readouterr()
-    assert (shown.out, len(shown.err.splitlines())) == ("", 1)
-    assert "at least k, 20" in shown.err
-
-
 # -- in the plan ----------------------------------------------------------------------------------
 
 
@@ -130,19 +115,6 @@ def test_the_plan_says_how_far_off_the_list_can_be(
         "accuracy    at least 95 % sure, whatever the counts: no item listed is more than 0 people"
     )
     assert f"{said} below place 3\n" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", [KNOWN, UNKNOWN], ids=["known", "unknown"])
-def test_a_dry_run_for_programs_says_what_explain_says(
-    opened: Path, run: Run, capsys: Captured, asked: tuple[object, ...]
-) -> None:
-    """Planted bug: an empty standard output, as it was."""
-    assert run(*asked, "--dry-run", "--json") == 0
-    dry = json.loads(capsys.readouterr().out)
-    numbers = [word for word in asked if word in ("--epsilon", "--delta", "-k", 20, "1e-9", 3, 5)]
-    items = () if asked is UNKNOWN else ("--catalog-size", 9)
-    assert dry in explained(run, capsys, *numbers, *items)
 
 
 # -- what is expected -----------------------------------------------------------------------------
@@ -185,7 +157,7 @@ def test_the_expected_hits_are_those_of_the_mechanism(mechanism: str) -> None:
     wish = wish_of("0.08", delta_for(mechanism))
     expected = forecast(mechanism, wish, 500, Expectation(counts, "")).expected_hits
     assert expected is not None
-    selector, bits = specs()[mechanism].build(wish), SimulatedBits(1)
+    selector, bits = wish.build(KINDS[mechanism]), SimulatedBits(1)
     lists = [selector.select(counts, bits=bits) for _ in range(50)]
     found = sum(item < 20 for each in lists for item in each) / len(lists)
     assert expected == pytest.approx(found, abs=1.5)
@@ -286,6 +258,41 @@ def test_a_year_of_lists_costs_what_its_budget_pays_for(
     assert "52 such releases, with this one" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--catalog-size", 9, "--delta", "1e-6"),
+        ("--catalog-size", 9, "--delta", "1e-6", "--counts", "--mechanism", "canonical"),
+        ("--delta", "1e-7", "--max-items-per-unit", 5, "--neighbors", "add-or-remove"),
+        ("--catalog-size", 9, "--neighbors", "replace"),
+    ],
+    ids=["by zCDP", "with counts", "unknown domain", "replace"],
+)
+def test_the_commands_of_a_plan_make_its_lists_and_not_one_more(
+    run: Run, capsys: Captured, asked: tuple[object, ...]
+) -> None:
+    """Typed as they stand. Planted bugs: a delta that the counts do not use is spent in words; a
+    number that is rounded up, so that the last list is refused.
+    """
+    assert run("explain", "-k", 2, "--epsilon", 5, *asked, "--lists", 3) == 0
+    shown = dict(
+        re.split("  +", line, maxsplit=1)
+        for line in capsys.readouterr().out.splitlines()[:9]
+        if line
+    )
+    left = shown["left"]
+    once, each_time = (shown[name].split()[1:] for name in ("once", "each time"))
+    assert run(*once) == 0
+    for day in ("1", "2", "3"):
+        assert run(*each_time[:-2], day) == 0
+    capsys.readouterr()
+    assert run("ledger", "show") == 0
+    assert f"left      {left}\n" in capsys.readouterr().out
+    assert run(*each_time[:-2], "4") == BUDGET
+
+
 @pytest.mark.parametrize("lists", [0, 1001])
 def test_lists_that_nobody_plans_are_refused(run: Run, capsys: Captured, lists: int) -> None:
     assert run("explain", "--catalog-size", 50, "--lists", lists) == USAGE
@@ -315,7 +322,7 @@ def test_an_earlier_list_with_its_counts_says_more_than_one_number(tmp_path: Pat
         ("item,count\na,3.5\n", "no csv with a whole number in a column 'count'"),
         ("item,count\na\n", "no csv with a whole number in a column 'count'"),
         ("item,count\na,-1\n", "a count is below 0"),
-        ("item,count\na,3\n", "it has 1 counts; at least 20 are needed"),
+        ("item,count\na,3\n", "at least 20 counts are needed; it has 1"),
         ("count\n" + 19 * "3\n" + 9 * "0\n", "the count of place 20 is 0"),
     ],
 )
@@ -357,21 +364,8 @@ def test_a_list_that_is_expected_to_be_noise_is_refused_and_costs_nothing(
     assert spent(run, capsys) == "0"
 
 
-def test_an_expectation_is_no_part_of_the_request(opened: Path, run: Run, capsys: Captured) -> None:
-    """The same list is asked again, and nothing is spent."""
-    asked = (*KNOWN, "--json", "--expect")
-    shown = []
-    for users in (100, 200):
-        assert run(*asked, users) == 0
-        shown.append(capsys.readouterr().out)
-    assert release_in(shown[0]) == release_in(shown[1])
-    assert "100 users at place 3" in shown[0]
-    assert spent(run, capsys) == "20"
-
-
-@pytest.mark.parametrize("asked", [NOISE, (*KNOWN, "--expect", 100)], ids=["refused", "proposed"])
-def test_proposal_and_refusal_come_before_the_log_is_looked_at(
-    opened: Path, run: Run, capsys: Captured, asked: tuple[object, ...]
+def test_the_refusal_of_noise_comes_before_the_log_is_looked_at(
+    opened: Path, run: Run, capsys: Captured
 ) -> None:
     """The same words with any log, and with none. Planted bug: its columns looked at first."""
     said = []
@@ -380,9 +374,8 @@ def test_proposal_and_refusal_come_before_the_log_is_looked_at(
         log.unlink(missing_ok=True)
         if content is not None:
             log.write_text(content)
-        run(*asked, "--dry-run")
-        shown = capsys.readouterr()
-        said.append((shown.out.split("A dry run")[0], shown.err if asked is NOISE else ""))
+        assert run(*NOISE, "--dry-run") == FAILED
+        said.append(capsys.readouterr())
     assert len(set(said)) == 1
     assert "expected" in said[0][0]
 
@@ -390,7 +383,7 @@ def test_proposal_and_refusal_come_before_the_log_is_looked_at(
 # -- the contribution bound -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", specs())
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_there_is_a_bound_by_default_only_where_the_loss_depends_on_it(
     plan_of: MakePlan, mechanism: str
 ) -> None:
@@ -428,34 +421,4 @@ def test_the_plan_says_what_a_bound_costs(
         delta=delta_for(mechanism),
         max_items_per_unit=bound,
     )
-    assert plan.spec.noise(plan.selector, bound).endswith(said)
-
-
-def write_heavy_log(folder: Path) -> set[str]:
-    """250 items that 60 people have, all of them; 50 others, each of 30 people with no more."""
-    heavy = {f"item {n}" for n in range(250)}
-    pairs = [(f"heavy {unit}", item) for unit in range(60) for item in heavy]
-    pairs += [(f"light {n} {unit}", f"light {n}") for n in range(50) for unit in range(30)]
-    with (folder / "heavy.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("unit", "item"), *pairs])
-    with (folder / "all.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("item",), *sorted({(item,) for _, item in pairs})])
-    return heavy
-
-
-def test_by_default_people_of_many_items_do_not_ruin_the_list(
-    opened: Path, run: Run, capsys: Captured
-) -> None:
-    """A bound of 100 leaves about 24 of each 60, below the 30. At epsilon 20 a gap of 30 is lost
-    with a chance below C(300,250) e^-600."""
-    heavy = write_heavy_log(opened)
-    log = ("release", "--events", "heavy.csv", "--catalog", "all.csv", "-k", 250)
-    found: list[tuple[int, int | None]] = []
-    for number, bound in enumerate(((), ("--max-items-per-unit", 100))):
-        asked = ("--epsilon", 20, "--as-of", number, "--json", *bound)
-        assert run(*log, *asked) == 0
-        release = release_in(capsys.readouterr().out)
-        found.append((len(heavy & set(release["items"])), release["max_items_per_unit"]))
-    (unbounded, no_bound), (bounded, hundred) = found
-    assert (unbounded, no_bound) == (250, None)
-    assert (bounded < 250, hundred) == (True, 100)
+    assert noise_in_words(plan.selector, bound).endswith(said)

@@ -14,10 +14,11 @@ from server.release.typed import USAGE, Captured, Run, ledger_shown, release_in
 
 from askew.dp.composition import basic, delta_of, epsilon_of
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, BoundedRange
+from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import SystemBits
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import parts_of, specs
+from askew_server.release.selectors import parts_of
 
 MakePlan = Callable[..., ReleasePlan]
 HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
@@ -25,8 +26,8 @@ HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
 
 ONE_WAY = {"limited-domain", "laplace-domain"}  # which know no REPLACE_ONE
 EACH = [
-    *((name, ADD_OR_REMOVE_ONE) for name in specs()),
-    *((name, REPLACE_ONE) for name in specs() if name not in ONE_WAY),
+    *((name, ADD_OR_REMOVE_ONE) for name in KINDS),
+    *((name, REPLACE_ONE) for name in KINDS if name not in ONE_WAY),
 ]
 
 
@@ -41,13 +42,13 @@ def test_items_and_counts_cost_together_what_was_asked_and_are_charged_so(
     """
     asked = {"k": k, "delta": MILLIONTH, "share": share, "max_items_per_unit": 60}
     plan = plan_of(mechanism=mechanism, neighbors=neighbors, **asked)
-    selected, noise = parts_of(plan.asked, plan.spec)
+    selected, noise = parts_of(plan.asked, plan.kind)
     assert isinstance(noise, NoisyCounts)
     assert [selected.epsilon, noise.epsilon] == [2 * (1 - share), 2 * share]
     assert bool(delta_of(noise.privacy_loss())) == (k == 60)
     parts = selected.delta + delta_of(noise.privacy_loss())
     assert parts <= MILLIONTH
-    assert selected.delta > 0 or not plan.spec.needs_delta
+    assert selected.delta > 0 or not plan.kind.needs_delta
     assert [plan.loss.epsilon, plan.loss.delta] == [2, parts]
     for ranged in (False, True):
         charged = plan.charge_request(ranged=ranged).loss
@@ -103,10 +104,14 @@ def test_counts_are_noisy_within_the_error_that_is_stated(plan_of: MakePlan) -> 
 def test_an_operator_is_shown_counts_with_their_error_before_and_after(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
-    """In the plan, in words, in JSON, from the ledger and by `explain`; charged once, in whole."""
-    asked = (*typed.KNOWN, "--counts", "1/4")
+    """In the plan, in words, in JSON, from the ledger and by `explain`; charged once, in whole.
+    Planted bug: a delta that geometric noise does not need is said to be spent.
+    """
+    noise = ("--counts", "1/4", "--delta", "1e-6")
+    asked = (*typed.KNOWN, *noise)
     assert run(*asked) == 0
     shown = capsys.readouterr().out
+    assert "will spend  epsilon 20, delta 0, once" in shown
     assert "noisy counts beside the items, for epsilon 5 of the total: each within 2" in shown
     assert "counts     noisy: each within 2, all within 2, at least 95 % sure" in shown
     assert "place  item    count" in shown
@@ -120,9 +125,9 @@ def test_an_operator_is_shown_counts_with_their_error_before_and_after(
     [charge] = ledger_shown(run, capsys)["charges"]
     assert (charge["epsilon"], charge["delta"]) == ("20", "0")
     numbers = ("--catalog-size", 9, "--epsilon", 20, "-k", 3, "--mechanism", "canonical")
-    assert run("explain", *numbers, "--counts", "1/4", "--json") == 0
+    assert run("explain", *numbers, *noise, "--json") == 0
     [found] = json.loads(capsys.readouterr().out)
-    assert (found["each_within"], found["all_within"]) == (2, 2)
+    assert (found["each_within"], found["all_within"], found["delta"]) == (2, 2, "0")
 
 
 def test_counts_alone_are_half_and_a_request_of_its_own(

@@ -76,13 +76,6 @@ def test_pages_hold_every_release_once(
     assert (first.more, second.more, len(published)) == (True, False, 3)
 
 
-def test_a_page_of_another_data_set_is_empty(
-    paths: tuple[Path, Path], published: list[bytes]
-) -> None:
-    assert ReleaseReader(paths[0]).page("books", 0, 100).summaries == ()
-    assert len(ReleaseReader(paths[0]).page("films", 0, 100).summaries) == len(published)
-
-
 @pytest.mark.parametrize(("offered", "counted"), [(None, 100), (250, 250)])
 def test_an_offer_is_counted_by_the_bound_of_the_mechanism(
     offered: int | None, counted: int
@@ -124,27 +117,6 @@ def test_a_reader_cannot_write(paths: tuple[Path, Path], published: list[bytes])
     ):
         database.execute("CREATE TABLE planted (x)")
     assert published
-
-
-def test_a_reader_sees_a_release_as_soon_as_it_is_stored(
-    paths: tuple[Path, Path], ledger: Ledger, count: Count, plan_of: MakePlan
-) -> None:
-    """Beside a ledger that stays open: what is not yet in the main file is read as well."""
-    reader = ReleaseReader(paths[0])
-    assert reader.page("", 0, 10).summaries == ()
-    ReleaseJob(ledger, count, SystemBits()).publish(plan_of(), plan_of().charge_request())
-    assert len(reader.page("", 0, 10).summaries) == 1
-
-
-def test_reading_neither_makes_nor_changes_a_file(
-    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes], tmp_path: Path
-) -> None:
-    ledger.close()
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert len(ReleaseReader(paths[0]).page("", 0, 10).summaries) == len(published)
-    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert before == {name: after[name] for name in before}
-    assert {name.removeprefix(paths[0].name) for name in after.keys() - before} <= {"-wal", "-shm"}
 
 
 def test_a_copy_in_a_read_only_folder_can_be_read(
