@@ -26,8 +26,9 @@ from benchmarks.results import Result, record
 from benchmarks.selection import Counts, films
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
+from askew.mechanisms.kinds import KINDS
 from askew_server.release.forecast import Expectation, SimulatedBits, best_of, forecasts
-from askew_server.release.selectors import MechanismRequest, specs
+from askew_server.release.selectors import MechanismRequest
 
 EPSILONS = [Fraction(n, 1000) for n in (10, 20, 30, 50, 70, 100, 140, 200, 300, 500, 700, 1000)]
 K, DRAWS = 20, 24
@@ -46,7 +47,7 @@ def releases(falling: Counts, epsilon: Fraction) -> dict[str, Release]:
     expected = Expectation((int(falling[K - 1]),), "")
     best = best_of(forecasts(wish, len(falling), expected, needs=False), wish)
     assert best is not None
-    proposed = specs()[best.mechanism].build(wish)
+    proposed = wish.build(KINDS[best.mechanism])
     peeled = partial(plain.one_shot, falling, K, float(epsilon), np.random.default_rng(1))
     opendp = {"OpenDP": peers.top_k(falling, K, float(epsilon))} if peers.INSTALLED else {}
     ours = partial(proposed.select, falling, bits=SimulatedBits(1))

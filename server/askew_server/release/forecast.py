@@ -24,6 +24,7 @@ from askew.dp.composition import PrivacyFilter, RunningLoss
 from askew.dp.privacy import ApproximateDP, BoundedRange
 from askew.dp.release import PRIVACY_UNIT, plain_name
 from askew.errors import BudgetExceeded, DataError, ParameterError, shown
+from askew.mechanisms.kinds import KINDS, Kind
 from askew.mechanisms.shortfall import CHANCE, Floats, error_bound
 from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
@@ -32,11 +33,10 @@ from askew_server.ledger import Dataset
 from askew_server.release.plan import ReleasePlan
 from askew_server.release.selectors import (
     MechanismRequest,
-    MechanismSpec,
     default_bound,
+    kind_of,
+    noise_in_words,
     parts_of,
-    spec_of,
-    specs,
 )
 from askew_server.release.tables import Row, losses, number, within_in_words
 
@@ -178,19 +178,19 @@ def forecast(
     needs: whether the users needed are looked for, which takes as long as the hits.
     """
     with_counts = bool(asked.share)
-    spec = spec_of(
+    kind = kind_of(
         mechanism, known_domain=n_items is not None, delta=asked.delta, with_counts=with_counts
     )
-    selected, noise = parts_of(asked, spec)
-    farthest = error_bound(spec.build(selected), n_items)
-    simulation = _Simulation(spec, selected, n_items, expectation)
+    selected, noise = parts_of(asked, kind)
+    farthest = error_bound(selected.build(kind), n_items)
+    simulation = _Simulation(kind, selected, n_items, expectation)
     expected = if_half = if_twice = None
     if expectation is not None:
         expected = round(simulation.hits(1, _DRAWS), 1)
         if_half, if_twice = (round(simulation.hits(share, _FEWER), 1) for share in (0.5, 2))
     return Forecast(
         mechanism=mechanism,
-        ranked=spec.ranked,
+        ranked=kind.ranked,
         n_items=n_items,
         asked=asked,
         users_needed=simulation.users_needed() if needs else None,
@@ -217,8 +217,8 @@ def forecasts(
     epsilon is not traded for a delta that nobody offered. lists: so many pay with `asked`.
     """
     allowed = []
-    for name, spec in specs().items():
-        takes_delta = spec.needs_delta or asked.share
+    for name, kind in KINDS.items():
+        takes_delta = kind.needs_delta or asked.share
         own = asked if takes_delta else replace(asked, delta=asked.delta * 0)
         with suppress(ParameterError):
             own = with_default_bound(name, own)
@@ -241,8 +241,8 @@ def one_of_many(
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
-    spec = specs().get(mechanism)
-    takes_delta = bool(budget.share) or (spec is not None and spec.needs_delta)
+    kind = KINDS.get(mechanism)
+    takes_delta = bool(budget.share) or (kind is not None and kind.needs_delta)
     delta = budget.delta / (2 * lists) if takes_delta else Fraction(0)
     cap = PrivacyFilter(
         epsilon=budget.epsilon,
@@ -309,15 +309,15 @@ class _Simulation:
 
     def __init__(
         self,
-        spec: MechanismSpec,
+        kind: Kind,
         asked: MechanismRequest,
         n_items: int | None,
         expectation: Expectation | None,
     ) -> None:
-        self._known, self._k = spec.needs_catalog, asked.k
-        self._selector = spec.build(asked)
+        self._known, self._k = kind.needs_catalog, asked.k
+        self._selector = asked.build(kind)
         depth = asked.kbar + 1  # all that a limited domain looks at
-        self._n_items = n_items if spec.needs_catalog and n_items else min(n_items or depth, depth)
+        self._n_items = n_items if kind.needs_catalog and n_items else min(n_items or depth, depth)
         self._first = np.array([1.0] if expectation is None else expectation.counts)
         self._rate = float(asked.epsilon)
 
@@ -420,9 +420,9 @@ def explained_in_words(
     if len(rows) > 1:
         return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
     [only] = rows
-    spec = specs()[only.mechanism]
-    selected, _ = parts_of(only.asked, spec)
-    noise = spec.noise(spec.build(selected), only.asked.max_items_per_unit)
+    kind = KINDS[only.mechanism]
+    selected, _ = parts_of(only.asked, kind)
+    noise = noise_in_words(selected.build(kind), only.asked.max_items_per_unit)
     accuracy = accuracy_in_words(f"{only.error_bound:,}", asked.k)
     return [*lines, ("noise", noise), ("accuracy", accuracy)]
 
@@ -463,7 +463,7 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
         domain = "unknown: only what a noisy threshold lets through is listed, so maybe fewer items"
     else:
         domain = f"public: every item of {Path(plan.source.catalog).name}"
-    form = "best first" if plan.spec.ranked else "as a set, in the order of their names"
+    form = "best first" if plan.kind.ranked else "as a set, in the order of their names"
     spent = losses(dataset.spent.epsilon, dataset.spent.delta)
     return [
         ("will spend", f"{spends}, once and for good, also if the job then fails"),
@@ -474,7 +474,7 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
         ("counts", f"people per item; {kept}"),
         ("domain", domain),
         ("selects", f"{asked.k} items, {form}, by {plan.mechanism}"),
-        ("noise", plan.spec.noise(plan.selector, bound)),
+        ("noise", noise_in_words(plan.selector, bound)),
         *([("numbers", counts_in_words(foreseen))] if asked.share else []),
         ("needs", needs_in_words(foreseen)),
         ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", asked.k)),

@@ -11,6 +11,7 @@ from askew.dp.composition import delta_of
 from askew.dp.privacy import ApproximateDP, BoundedRange, PureDP
 from askew.dp.release import Release, plain_name
 from askew.errors import ParameterError
+from askew.mechanisms.kinds import Kind
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
@@ -18,10 +19,9 @@ from askew_server.counting.identity import digest_of, named_in_full, place_of
 from askew_server.ledger import ChargeRequest
 from askew_server.release.selectors import (
     MechanismRequest,
-    MechanismSpec,
     Selector,
+    kind_of,
     parts_of,
-    spec_of,
 )
 
 
@@ -42,33 +42,33 @@ class ReleasePlan:
     expected: str | None = None
 
     def __post_init__(self) -> None:
-        if self.spec.needs_bound and self.asked.max_items_per_unit is None:
+        if self.kind.needs_bound and self.asked.max_items_per_unit is None:
             raise ParameterError("max_items_per_unit", None, f"stated for {self.mechanism}")
         _ = self.selector
 
     @cached_property
-    def spec(self) -> MechanismSpec:
-        """Return the mechanism's row in the table of `selectors`."""
+    def kind(self) -> Kind:
+        """Return the mechanism's row in the table of `askew.mechanisms.kinds`."""
         has_catalog, asked = self.source.catalog is not None, self.asked
         with_counts = bool(asked.share)
-        return spec_of(
+        return kind_of(
             self.mechanism, known_domain=has_catalog, delta=asked.delta, with_counts=with_counts
         )
 
     @cached_property
     def selector(self) -> Selector:
         """Return the mechanism itself."""
-        return self.spec.build(parts_of(self.asked, self.spec)[0])
+        return parts_of(self.asked, self.kind)[0].build(self.kind)
 
     @cached_property
     def noise(self) -> NoisyCounts | None:
         """Return that of the counts beside the items, if they are asked for."""
-        return parts_of(self.asked, self.spec)[1]
+        return parts_of(self.asked, self.kind)[1]
 
     @property
     def least_items(self) -> int:
         """Return how many items a catalog must have: k, unless the mechanism may stop before."""
-        return self.asked.k if self.spec.needs_catalog else 1
+        return self.asked.k if self.kind.needs_catalog else 1
 
     @property
     def task(self) -> CountingTask:
@@ -80,7 +80,7 @@ class ReleasePlan:
     @property
     def loss(self) -> ApproximateDP:
         """Return the loss of this release: what was asked for, but a delta that nothing needs."""
-        selected, noise = parts_of(self.asked, self.spec)
+        selected, noise = parts_of(self.asked, self.kind)
         delta = selected.delta + (delta_of(noise.privacy_loss()) if noise else 0)
         return ApproximateDP(Fraction(self.asked.epsilon), Fraction(delta), self.asked.neighbors)
 
@@ -128,7 +128,7 @@ class ReleasePlan:
             mechanism=self.mechanism,
             k=self.asked.k,
             items=items,
-            ranked=self.spec.ranked,
+            ranked=self.kind.ranked,
             stopped=stopped,
             loss=self.loss,
             max_items_per_unit=self.asked.max_items_per_unit,
@@ -139,9 +139,9 @@ class ReleasePlan:
     @property
     def _ranged_loss(self) -> BoundedRange | None:
         """Return it as bounded-range rounds, unless their sum, which may be charged, is more."""
-        if self.spec.rounds is None or self.noise is not None:
+        if not self.kind.is_ranged or self.noise is not None:
             return None
-        loss = self.spec.rounds(self.selector)
+        loss: BoundedRange = self.kind.mechanism.ranged_loss(self.selector)
         return loss if loss.epsilon * loss.rounds <= self.asked.epsilon else None
 
     @property

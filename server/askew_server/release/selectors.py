@@ -12,14 +12,11 @@ show that this person is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
-from askew.dp.composition import delta_of
-from askew.dp.privacy import BoundedRange, NeighboringRelation, PrivacyLoss, positive_rational
+from askew.dp.privacy import NeighboringRelation, PrivacyLoss, positive_rational
 from askew.dp.release import MAX_ITEMS
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
@@ -74,84 +71,24 @@ class MechanismRequest:
         """Return how deep a limited domain looks: deeper is never worse above the bound."""
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
-
-def _of_every_count(_: Selector, bound: int | None) -> str:
-    why = "for somebody who changes every count by 1, so it needs no bound"
-    return why if bound is None else f"{why}; that of {bound} only loses events"
-
-
-@dataclass(frozen=True)
-class MechanismSpec:
-    """A row of the table: all that a release has to know of one mechanism and of no other.
-
-    rounds: the loss as bounded-range rounds of what `build` made; None where it is not that, and
-    then its epsilon is added. noise: what the noise is for, and what a contribution bound costs.
-    """
-
-    build: Callable[[MechanismRequest], Selector]
-    rounds: Callable[[Any], BoundedRange] | None = None
-    noise: Callable[[Any, int | None], str] = _of_every_count
-    ranked: bool = True
-    needs_catalog: bool = True
-    needs_delta: bool = False
-    needs_bound: bool = False  # whether noise or threshold depend on what a unit may change
-
-
-def specs() -> dict[str, MechanismSpec]:
-    """Return the table, by name."""
-    noise: dict[str, Callable[[Any, int | None], str]] = {
-        "laplace-counts": _of_bounded_counts,
-        "limited-domain": _of_rounds,
-        "laplace-domain": _of_bounded_counts,
-    }
-    return {
-        name: MechanismSpec(
-            partial(_built, kind),
-            rounds=kind.mechanism.ranged_loss if kind.is_ranged else None,
-            noise=noise.get(name, _of_every_count),
-            ranked=kind.ranked,
-            needs_catalog=kind.needs_catalog,
-            needs_delta=kind.needs_delta,
-            needs_bound=kind.needs_bound,
+    def build(self, kind: Kind) -> Selector:
+        """Build the mechanism that costs epsilon and delta in all. Raises ParameterError."""
+        selector: Selector = kind.build(
+            self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit
         )
-        for name, kind in KINDS.items()
-    }
+        return selector
 
 
-def _built(kind: Kind, asked: MechanismRequest) -> Selector:
-    selector: Selector = kind.build(
-        asked.k, asked.epsilon, asked.delta, asked.neighbors, asked.max_items_per_unit
-    )
-    return selector
-
-
-def parts_of(
-    asked: MechanismRequest, spec: MechanismSpec
-) -> tuple[MechanismRequest, NoisyCounts | None]:
-    """Return what the mechanism gets of a request, and the noise of the counts, or None.
-
-    Counts may spend all of the delta of a mechanism that needs none, and half of the others'; what
-    they do not need is the mechanism's, or is not spent. The losses of both parts add up to no more
-    than was asked (`askew.mechanisms.noisy_counts` has the proof).
-    """
-    if not asked.share:
-        return asked, None
-    noise = NoisyCounts(
-        k=asked.k,
-        epsilon=asked.epsilon * asked.share,
-        neighbors=asked.neighbors,
-        max_items_per_unit=asked.max_items_per_unit,
-        delta=asked.delta / 2 if spec.needs_delta else asked.delta,
-    )
-    left = asked.delta - delta_of(noise.privacy_loss()) if spec.needs_delta else Fraction(0)
-    epsilon = asked.epsilon * (1 - asked.share)
-    return replace(asked, epsilon=epsilon, delta=left, share=Fraction(0)), noise
+def parts_of(asked: MechanismRequest, kind: Kind) -> tuple[MechanismRequest, NoisyCounts | None]:
+    """Return what the mechanism gets of a request, and the noise of the counts, or None."""
+    epsilon, delta, noise = kind.split(**vars(asked))
+    return replace(asked, epsilon=epsilon, delta=delta, share=Fraction(0)), noise
 
 
 def default_bound(name: str) -> int | None:
     """Return the contribution bound where nobody names one: none, unless it is needed."""
-    spec = specs().get(name)
-    return USUAL_BOUND if spec and spec.needs_bound else None
+    kind = KINDS.get(name)
+    return USUAL_BOUND if kind and kind.needs_bound else None
 
 
 def default_mechanism(*, known_domain: bool) -> str:
@@ -159,31 +96,38 @@ def default_mechanism(*, known_domain: bool) -> str:
     return "canonical" if known_domain else "limited-domain"
 
 
-def spec_of(
-    name: str, *, known_domain: bool, delta: Fraction, with_counts: bool = False
-) -> MechanismSpec:
+def kind_of(name: str, *, known_domain: bool, delta: Fraction, with_counts: bool = False) -> Kind:
     """Return the row of a name, if the domain and the delta allow it: where there are counts, they
     may spend a delta that the mechanism does not need. Raises ParameterError.
     """
-    table = specs()
-    if name not in table:
-        raise ParameterError("mechanism", name, "one of " + ", ".join(table))
-    spec = table[name]
-    if spec.needs_catalog and not known_domain:
-        others = " or ".join(other for other, row in table.items() if not row.needs_catalog)
+    if name not in KINDS:
+        raise ParameterError("mechanism", name, "one of " + ", ".join(KINDS))
+    kind = KINDS[name]
+    if kind.needs_catalog and not known_domain:
+        others = " or ".join(other for other, row in KINDS.items() if not row.needs_catalog)
         limit = (
             f"{others} where no --catalog makes the items public: an item "
             "that one person alone brought in would show that this person is in the data"
         )
         raise ParameterError("mechanism", name, limit)
-    if spec.needs_delta and not 0 < delta < 1:
+    if kind.needs_delta and not 0 < delta < 1:
         raise ParameterError("delta", delta, f"above 0 and below 1 for {name}")
-    if not spec.needs_delta and delta and not with_counts:
+    if not kind.needs_delta and delta and not with_counts:
         raise ParameterError("delta", delta, f"0 for {name}, which needs none")
-    return spec
+    return kind
 
 
-def _of_rounds(limited: LimitedDomain, _: int | None) -> str:
+def noise_in_words(selector: Selector, bound: int | None) -> str:
+    """Return what the noise is for, and what a contribution bound costs."""
+    if isinstance(selector, LimitedDomain):
+        return _of_rounds(selector)
+    if isinstance(selector, LaplaceCounts | LaplaceLimitedDomain):
+        return _of_bounded_counts(selector)
+    why = "for somebody who changes every count by 1, so it needs no bound"
+    return why if bound is None else f"{why}; that of {bound} only loses events"
+
+
+def _of_rounds(limited: LimitedDomain) -> str:
     epsilon, delta, spread = limited.epsilon, limited.delta, limited.spread
     bound = limited.max_items_per_unit
     return (
@@ -193,7 +137,7 @@ def _of_rounds(limited: LimitedDomain, _: int | None) -> str:
     )
 
 
-def _of_bounded_counts(laplace: LaplaceCounts | LaplaceLimitedDomain, _: int | None) -> str:
+def _of_bounded_counts(laplace: LaplaceCounts | LaplaceLimitedDomain) -> str:
     bound = laplace.max_items_per_unit
     factor = bound if one_way(laplace.neighbors) else 2 * bound
     return (

@@ -15,6 +15,7 @@ from server.release.typed import FAILED, KNOWN, UNKNOWN, USAGE, Captured, Run, r
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
+from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.shortfall import error_bound
 from askew_server.cli import release_run
 from askew_server.release import forecast as foreseeing
@@ -26,7 +27,7 @@ from askew_server.release.forecast import (
     forecasts,
 )
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import MechanismRequest, default_bound, specs
+from askew_server.release.selectors import MechanismRequest, default_bound, noise_in_words
 
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)
@@ -43,7 +44,7 @@ def foreseen_once() -> Iterator[None]:
 
 
 def delta_for(mechanism: str) -> Fraction:
-    return MILLIONTH if specs()[mechanism].needs_delta else Fraction(0)
+    return MILLIONTH if KINDS[mechanism].needs_delta else Fraction(0)
 
 
 def explained(run: Run, capsys: Captured, *arguments: object) -> list[dict[str, object]]:
@@ -64,7 +65,7 @@ def test_every_mechanism_is_explained_without_a_ledger_or_a_log(
     monkeypatch.chdir(tmp_path)
     pure = explained(run, capsys, "--catalog-size", 500)
     with_delta = explained(run, capsys, "--catalog-size", 500, "--delta", "1e-6")
-    assert {each["mechanism"] for each in pure + with_delta} == set(specs())
+    assert {each["mechanism"] for each in pure + with_delta} == set(KINDS)
     assert all(isinstance(each["error_bound"], int) for each in pure + with_delta)
     assert {each["chance"] for each in pure} == {"19/20"}
     assert list(tmp_path.iterdir()) == []
@@ -185,7 +186,7 @@ def test_the_expected_hits_are_those_of_the_mechanism(mechanism: str) -> None:
     wish = wish_of("0.08", delta_for(mechanism))
     expected = forecast(mechanism, wish, 500, Expectation(counts, "")).expected_hits
     assert expected is not None
-    selector, bits = specs()[mechanism].build(wish), SimulatedBits(1)
+    selector, bits = wish.build(KINDS[mechanism]), SimulatedBits(1)
     lists = [selector.select(counts, bits=bits) for _ in range(50)]
     found = sum(item < 20 for each in lists for item in each) / len(lists)
     assert expected == pytest.approx(found, abs=1.5)
@@ -390,7 +391,7 @@ def test_proposal_and_refusal_come_before_the_log_is_looked_at(
 # -- the contribution bound -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", specs())
+@pytest.mark.parametrize("mechanism", KINDS)
 def test_there_is_a_bound_by_default_only_where_the_loss_depends_on_it(
     plan_of: MakePlan, mechanism: str
 ) -> None:
@@ -428,7 +429,7 @@ def test_the_plan_says_what_a_bound_costs(
         delta=delta_for(mechanism),
         max_items_per_unit=bound,
     )
-    assert plan.spec.noise(plan.selector, bound).endswith(said)
+    assert noise_in_words(plan.selector, bound).endswith(said)
 
 
 def write_heavy_log(folder: Path) -> set[str]:

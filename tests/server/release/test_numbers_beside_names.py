@@ -14,10 +14,11 @@ from server.release.typed import USAGE, Captured, Run, ledger_shown, release_in
 
 from askew.dp.composition import basic, delta_of, epsilon_of
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, BoundedRange
+from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import SystemBits
 from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import parts_of, specs
+from askew_server.release.selectors import parts_of
 
 MakePlan = Callable[..., ReleasePlan]
 HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
@@ -25,8 +26,8 @@ HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)
 
 ONE_WAY = {"limited-domain", "laplace-domain"}  # which know no REPLACE_ONE
 EACH = [
-    *((name, ADD_OR_REMOVE_ONE) for name in specs()),
-    *((name, REPLACE_ONE) for name in specs() if name not in ONE_WAY),
+    *((name, ADD_OR_REMOVE_ONE) for name in KINDS),
+    *((name, REPLACE_ONE) for name in KINDS if name not in ONE_WAY),
 ]
 
 
@@ -41,13 +42,13 @@ def test_items_and_counts_cost_together_what_was_asked_and_are_charged_so(
     """
     asked = {"k": k, "delta": MILLIONTH, "share": share, "max_items_per_unit": 60}
     plan = plan_of(mechanism=mechanism, neighbors=neighbors, **asked)
-    selected, noise = parts_of(plan.asked, plan.spec)
+    selected, noise = parts_of(plan.asked, plan.kind)
     assert isinstance(noise, NoisyCounts)
     assert [selected.epsilon, noise.epsilon] == [2 * (1 - share), 2 * share]
     assert bool(delta_of(noise.privacy_loss())) == (k == 60)
     parts = selected.delta + delta_of(noise.privacy_loss())
     assert parts <= MILLIONTH
-    assert selected.delta > 0 or not plan.spec.needs_delta
+    assert selected.delta > 0 or not plan.kind.needs_delta
     assert [plan.loss.epsilon, plan.loss.delta] == [2, parts]
     for ranged in (False, True):
         charged = plan.charge_request(ranged=ranged).loss
