@@ -15,7 +15,7 @@ from askew.dp.privacy import (
     PureDP,
 )
 from askew.errors import ParameterError
-from askew.interop.opendp import loss_at, measurement
+from askew.mechanisms.opendp import loss_at, measurement
 from askew.mechanisms import Joint, LaplaceCounts, LimitedDomain, Peeling, Selection
 
 COUNTS = [900, 7, 870, 850]
