@@ -14,32 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
 
-from askew.dp.privacy import NeighboringRelation, PrivacyLoss, positive_rational
+from askew.dp.privacy import NeighboringRelation, positive_rational
 from askew.dp.release import MAX_ITEMS
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
-from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind
+from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind, Selector
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.parameters import ln, one_way
-from askew.mechanisms.shortfall import Bounded
-from askew.mechanisms.tally import Counts
-from askew.noise.randomness import RandomBits
 from askew_server.release.tables import number
 
 MIN_KBAR = LEAST_DEPTH
 USUAL_BOUND = 100
-
-
-class Selector(Bounded, Protocol):
-    """A mechanism with its public parameters: safe to print."""
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what one run costs."""
-
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
-        """Return places in the vector of counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +59,8 @@ class MechanismRequest:
 
     def build(self, kind: Kind) -> Selector:
         """Build the mechanism that costs epsilon and delta in all. Raises ParameterError."""
-        selector: Selector = kind.build(
-            self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit
-        )
-        return selector
+        bound = self.max_items_per_unit
+        return kind.build(self.k, self.epsilon, self.delta, self.neighbors, bound)
 
 
 def parts_of(asked: MechanismRequest, kind: Kind) -> tuple[MechanismRequest, NoisyCounts | None]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final
 
 from askew.dp.composition import basic
 from askew.dp.privacy import (
     ApproximateDP,
     NeighboringRelation,
-    PrivacyLoss,
     check_neighbors,
 )
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
-from askew.mechanisms.kinds import KINDS, Kind
+from askew.mechanisms.kinds import KINDS, Kind, Selector
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.parameters import (
     check_k,
@@ -25,17 +24,10 @@ from askew.mechanisms.parameters import (
     check_probability,
     ln,
 )
-from askew.mechanisms.shortfall import CHANCE, Bounded, error_bound
-from askew.mechanisms.tally import Counts
-from askew.noise.randomness import RandomBits
+from askew.mechanisms.shortfall import CHANCE, error_bound
 
 _SMALL_K: Final = 100  # up to it a ranking is drawn jointly
 _KINDS: Final = {kind.mechanism.__name__: kind for kind in KINDS.values()}
-
-
-class _Mechanism(Bounded, Protocol):
-    def privacy_loss(self) -> PrivacyLoss: ...
-    def select(self, counts: Counts, *, bits: RandomBits = ...) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,13 +116,10 @@ class TopKPlan:
         return ApproximateDP(epsilon, delta, self.neighbors)
 
     @cached_property
-    def mechanism(self) -> _Mechanism:
+    def mechanism(self) -> Selector:
         """Return the mechanism, of the total that `items_loss` says, even if it counts by round."""
         epsilon, delta, _ = self.parts
-        mechanism: _Mechanism = self.kind.build(
-            self.k, epsilon, delta, self.neighbors, self.max_items_per_person
-        )
-        return mechanism
+        return self.kind.build(self.k, epsilon, delta, self.neighbors, self.max_items_per_person)
 
     def __str__(self) -> str:
         """Say in some lines what is selected, by which mechanism, what that costs, whom it

@@ -35,7 +35,7 @@ from askew.mechanisms.kinds import KINDS, Kind
 from askew.mechanisms.limited_domain import LimitedDomain
 from askew.mechanisms.shortfall import Shortfall, Worst, error_bound
 from askew.mechanisms.tally import Counts
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import KERNEL, RandomBits, SystemBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
 from askew_server.ledger import Ledger, StoredRelease
 from askew_server.release.job import ReleaseJob
@@ -316,7 +316,7 @@ class Toy:
     def ranged_loss(self) -> BoundedRange:
         return BoundedRange(self.epsilon / 3, 2, Fraction(0), ADD_OR_REMOVE_ONE)
 
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         flip = PermuteAndFlip(k=self.k, epsilon=self.epsilon, neighbors=ADD_OR_REMOVE_ONE)
         return flip.select(counts, bits=bits)
 
