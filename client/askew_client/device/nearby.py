@@ -311,6 +311,7 @@ class NearSubject:
         handle = "" if self._unnamed and not kept else cost.handle
         return replace(
             cost,
+            leaves=Leaves.REQUEST if self._fetches else cost.leaves,
             handle=handle,
             collection=self.source.collection,
             reason=reason if cost.sends else self._held_words(),

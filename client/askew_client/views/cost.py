@@ -43,11 +43,14 @@ def times(epsilon: Fraction | float) -> str:
 
 
 class Leaves(IntEnum):
-    """What leaves the device: nothing, a signal that is kept, or one that is drawn and charged."""
+    """What leaves the device: nothing, a request for the live values of everything, the same for
+    everybody, a signal that is kept, or one that is drawn and charged.
+    """
 
     NOTHING = 0
-    KEPT = 1
-    FRESH = 2
+    REQUEST = 1
+    KEPT = 2
+    FRESH = 3
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Cost:
     @property
     def sends(self) -> bool:
         """Return True if a signal leaves the device."""
-        return self.leaves > Leaves.NOTHING
+        return self.leaves > Leaves.REQUEST
 
     @property
     def fresh(self) -> bool:

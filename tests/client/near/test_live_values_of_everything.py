@@ -17,7 +17,7 @@ from small_collections import GERMANY, cafes, posts
 
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import HEAD_BYTES, LIVE_BYTES, LIVE_FILE_BYTES, Part, file_of
-from askew.errors import Malformed, NotFound, OtherKind, WireError
+from askew.errors import Malformed, NotFound, NotShown, OtherKind, WireError
 from askew.protocol.metric_card import ALL
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import Position
@@ -75,7 +75,7 @@ async def test_the_best_of_all_rows_by_the_values_of_now(
         server.read = ServedModel(model).read  # type: ignore[method-assign]
         found = await near(device, "cafes", BERLIN, preferences=preferences)
         assert [each.title for each in found.results] == best_of_all(model, BERLIN, preferences)
-        assert (found.cost.leaves, found.sent) == (Leaves.NOTHING, ())
+        assert (found.cost.leaves, found.sent) == (Leaves.REQUEST, ())
         again = device.nearby.by_other_preferences(found, OPEN, ())
         assert [each.title for each in again.results] == best_of_all(model, BERLIN, OPEN)
     assert best_of_all(first, BERLIN, OPEN) != best_of_all(then, BERLIN, OPEN)
@@ -109,6 +109,18 @@ async def test_it_is_fetched_when_somebody_asks_and_not_before(tmp_path: Path) -
     assert server.calls[before:] == [LIVE] * 2
     assert all(guarded)
     assert len(guarded) == 4  # the head and the body of the rows, and these
+
+
+async def test_who_was_shown_that_nothing_leaves_fetches_no_live_values(tmp_path: Path) -> None:
+    """A collection may get live values while a person reads its cost. Planted bug: a request that
+    is the same for everybody counts as nothing, though it says that somebody asks.
+    """
+    server = ServedModel(MODEL)
+    device = device_at(server, tmp_path)
+    shown = replace(await near_cost(device, "cafes", BERLIN), leaves=Leaves.NOTHING)
+    with pytest.raises(NotShown, match="more leaves this device"):
+        await near(device, "cafes", BERLIN, shown=shown)
+    assert LIVE not in server.calls
 
 
 async def test_it_is_the_same_for_everybody(tmp_path: Path) -> None:

@@ -135,11 +135,13 @@ async def kept(asked: Awaitable[object]) -> BaseException:
     pytest.fail("it was answered")
 
 
-async def nothing_more_is_heard(server: HostileServer, least: int = 1) -> None:
+async def nothing_more_is_heard(
+    server: HostileServer, least: int = 1, seconds: float = WATCHED
+) -> None:
     """No connection is made from now on. Planted bug: an error with the frames of its exchange."""
     before = server.connections
     assert before >= least
-    await asyncio.sleep(WATCHED)
+    await asyncio.sleep(seconds)
     assert server.connections == before
 
 
@@ -169,13 +171,20 @@ async def by_blocking_client(address: str, directory: Path) -> object:
 WAYS = [by_transport, by_health, by_place, by_blocking_client]
 
 
+LONG = pytest.mark.parametrize("seconds", [WATCHED, pytest.param(5.0, marks=pytest.mark.audit)])
+
+
+@LONG
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 async def test_an_error_that_is_kept_keeps_no_connection(
-    server: HostileServer, tmp_path: Path, way: Callable[[str, Path], Awaitable[object]]
+    server: HostileServer,
+    tmp_path: Path,
+    way: Callable[[str, Path], Awaitable[object]],
+    seconds: float,
 ) -> None:
     error = await kept(way(server.address, tmp_path))
     assert isinstance(error, Unreachable)
-    await nothing_more_is_heard(server)
+    await nothing_more_is_heard(server, seconds=seconds)
     assert error.__traceback__ is not None
 
 
@@ -217,8 +226,9 @@ def _is_at_work(app: AskewApp) -> bool:
     return any(not each.is_finished and each.group != "live" for each in app.workers)
 
 
+@LONG
 async def test_the_app_says_that_nobody_answers_and_connects_no_more(
-    server: HostileServer, tmp_path: Path
+    server: HostileServer, tmp_path: Path, seconds: float
 ) -> None:
     """No key is pressed. The app shows the error for as long as it runs."""
 
@@ -231,7 +241,7 @@ async def test_the_app_says_that_nobody_answers_and_connects_no_more(
     async with app.run_test() as pilot:
         while not isinstance(app.connection, Problem) or _is_at_work(app):
             await pilot.pause(0.01)
-        await nothing_more_is_heard(server)
+        await nothing_more_is_heard(server, seconds=seconds)
 
 
 async def test_private_work_waits_until_what_may_connect_is_gone(server: HostileServer) -> None:
