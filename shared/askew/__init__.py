@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__all__ = ["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "TopK", "explain_top_k", "top_k"]
+__all__ = ["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "TopK", "top_k"]
 __version__ = "0.1.0"
 
 TYPE_CHECKING = False  # as checkers of types read it; typing takes longer to load than the rest
 if TYPE_CHECKING:
     from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
     from askew.selection.result import TopK
-    from askew.selection.top import explain_top_k, top_k
+    from askew.selection.top import top_k
 else:
     _ROOMS = {
         "ADD_OR_REMOVE_ONE": "askew.dp.privacy",
         "REPLACE_ONE": "askew.dp.privacy",
         "TopK": "askew.selection.result",
-        "explain_top_k": "askew.selection.top",
         "top_k": "askew.selection.top",
     }
 

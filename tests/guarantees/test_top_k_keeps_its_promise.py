@@ -33,7 +33,7 @@ from askew.dp.privacy import (
 )
 from askew.mechanisms import LimitedDomain
 from askew.mechanisms.noisy_counts import NoisyCounts
-from askew.selection.top import _Plan
+from askew.selection.plan import TopKPlan
 
 MODULES = ("canonical", "joint", "limited_domain", "lipschitz")
 MENU = ["a", "b", "c"]
@@ -213,7 +213,7 @@ def test_rounds_and_counts_cost_the_total_together(
     """Of a limited domain, whose epsilon is per round. Planted bugs: epsilon of the call for each
     round; delta spent by both parts.
     """
-    plan = _Plan(
+    plan = TopKPlan(
         n_names=None,
         k=k,
         epsilon=Fraction(1),
@@ -236,10 +236,11 @@ def test_rounds_and_counts_cost_the_total_together(
         assert spent.delta <= plan.items_loss.delta
     else:
         assert plan.mechanism.privacy_loss() == plan.items_loss
-    if plan.noise is None:
+    noise = plan.parts[2]
+    if noise is None:
         assert plan.items_loss.delta == Fraction(1, 10**6)
         return
-    assert plan.counts_loss == basic([plan.noise.privacy_loss()])
+    assert plan.counts_loss == basic([noise.privacy_loss()])
     total = basic([plan.items_loss, plan.counts_loss])
     assert total == ApproximateDP(Fraction(1), Fraction(1, 10**6), ADD_OR_REMOVE_ONE)
 
@@ -274,7 +275,7 @@ def test_counts_are_those_of_the_selected_names_with_noise_of_their_own_share(
         assert found.items == names
         assert found.counts == [*noise.perturb([counts[name] for name in names], bits=again)]
         assert bits.read(16) == again.read(16)
-        assert found.each_within == noise.error_bound()
-        assert found.all_within == noise.error_bound(of=2)
-        assert found.counts_loss == basic([noise.privacy_loss()])
-        assert found.items_loss == basic([mechanism.privacy_loss()])
+        each, together = noise.error_bound(), noise.error_bound(of=2)
+        assert found.error == f"each within {each}, all within {together}, at 95 %"
+        assert found.plan.counts_loss == basic([noise.privacy_loss()])
+        assert found.plan.items_loss == basic([mechanism.privacy_loss()])

@@ -15,8 +15,8 @@ from askew.dp.privacy import (
     PureDP,
 )
 from askew.errors import ParameterError
-from askew.interop.opendp import loss_at, measurement
 from askew.mechanisms import Joint, LaplaceCounts, LimitedDomain, Peeling, Selection
+from askew.mechanisms.opendp import loss_at, measurement
 
 COUNTS = [900, 7, 870, 850]
 DELTA = Fraction(1, 10**6)

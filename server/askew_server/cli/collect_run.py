@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -49,7 +48,8 @@ def named_files(
         if not (name and equals and path):
             raise ParameterError("collection", text, "NAME=FILE, such as pharmacies=pharmacies.csv")
         file = Path(path)
-        files.append(CollectionFile(name, file, day, **{"source": file.name, **more}))
+        shown = source or file.name
+        files.append(CollectionFile(name, file, day, shown, max_bad_rows=bad_share, before=before))
     return files
 
 

@@ -435,8 +435,8 @@ def explained_in_words(
         return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
     [only] = rows
     kind = KINDS[only.mechanism]
-    selector = parts_of(only.asked, kind)[0].build(kind)
-    noise = noise_in_words(selector, only.asked.max_items_per_unit)
+    selected, _ = parts_of(only.asked, kind)
+    noise = noise_in_words(selected.build(kind), only.asked.max_items_per_unit)
     accuracy = accuracy_in_words(f"{only.error_bound:,}", asked.k)
     return [*lines, ("noise", noise), ("accuracy", accuracy)]
 

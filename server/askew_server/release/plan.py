@@ -11,7 +11,7 @@ from askew.dp.composition import delta_of
 from askew.dp.privacy import ApproximateDP, BoundedRange, PureDP
 from askew.dp.release import Release, plain_name
 from askew.errors import ParameterError
-from askew.mechanisms.kinds import Kind
+from askew.mechanisms.kinds import Kind, Selector
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
@@ -19,7 +19,6 @@ from askew_server.counting.identity import digest_of, named_in_full, place_of
 from askew_server.ledger import ChargeRequest
 from askew_server.release.selectors import (
     MechanismRequest,
-    Selector,
     kind_of,
     parts_of,
 )
@@ -142,7 +141,7 @@ class ReleasePlan:
         """Return it as bounded-range rounds, unless their sum, which may be charged, is more."""
         if not self.kind.is_ranged or self.noise is not None:
             return None
-        loss = self.kind.mechanism.ranged_loss(self.selector)
+        loss: BoundedRange = self.kind.mechanism.ranged_loss(self.selector)
         return loss if loss.epsilon * loss.rounds <= self.asked.epsilon else None
 
 

@@ -14,33 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
 
-from askew.dp.composition import delta_of
-from askew.dp.privacy import NeighboringRelation, PrivacyLoss, positive_rational
+from askew.dp.privacy import NeighboringRelation, positive_rational
 from askew.dp.release import MAX_ITEMS
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
-from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind
+from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind, Selector
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.parameters import ln, one_way
-from askew.mechanisms.shortfall import Bounded
-from askew.mechanisms.tally import Counts
-from askew.noise.randomness import RandomBits
 from askew_server.release.tables import number
 
 MIN_KBAR = LEAST_DEPTH
 USUAL_BOUND = 100
-
-
-class Selector(Bounded, Protocol):
-    """A mechanism with its public parameters: safe to print."""
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what one run costs."""
-
-    def select(self, counts: Counts, *, bits: RandomBits) -> tuple[int, ...]:
-        """Return places in the vector of counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,36 +58,21 @@ class MechanismRequest:
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
     def build(self, kind: Kind) -> Selector:
-        """Return the mechanism, which spends all of epsilon and delta. Raises ParameterError."""
+        """Build the mechanism that costs epsilon and delta in all. Raises ParameterError."""
         bound = self.max_items_per_unit
-        selector: Selector = kind.build(self.k, self.epsilon, self.delta, self.neighbors, bound)
-        return selector
+        return kind.build(self.k, self.epsilon, self.delta, self.neighbors, bound)
 
 
 def parts_of(asked: MechanismRequest, kind: Kind) -> tuple[MechanismRequest, NoisyCounts | None]:
-    """Return what the mechanism gets of a request, and the noise of the counts, or None.
-
-    Counts may spend all of the delta of a mechanism that needs none, and half of the others'; what
-    they do not need is the mechanism's, or is not spent. The losses of both parts add up to no more
-    than was asked (`askew.mechanisms.noisy_counts` has the proof).
-    """
-    if not asked.share:
-        return asked, None
-    noise = NoisyCounts(
-        k=asked.k,
-        epsilon=asked.epsilon * asked.share,
-        neighbors=asked.neighbors,
-        max_items_per_unit=asked.max_items_per_unit,
-        delta=asked.delta / 2 if kind.needs_delta else asked.delta,
-    )
-    left = asked.delta - delta_of(noise.privacy_loss()) if kind.needs_delta else Fraction(0)
-    epsilon = asked.epsilon * (1 - asked.share)
-    return replace(asked, epsilon=epsilon, delta=left, share=Fraction(0)), noise
+    """Return what the mechanism gets of a request, and the noise of the counts, or None."""
+    epsilon, delta, noise = kind.split(**vars(asked))
+    return replace(asked, epsilon=epsilon, delta=delta, share=Fraction(0)), noise
 
 
 def default_bound(name: str) -> int | None:
     """Return the contribution bound where nobody names one: none, unless it is needed."""
-    return USUAL_BOUND if name in KINDS and KINDS[name].needs_bound else None
+    kind = KINDS.get(name)
+    return USUAL_BOUND if kind and kind.needs_bound else None
 
 
 def default_mechanism(*, known_domain: bool) -> str:

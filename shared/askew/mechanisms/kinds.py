@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from askew.dp.composition import rounds_of
-from askew.dp.privacy import NeighboringRelation
+from askew.dp.composition import delta_of, rounds_of
+from askew.dp.privacy import NeighboringRelation, PrivacyLoss
 from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.joint import Joint, PNFJoint
 from askew.mechanisms.limited_domain import LaplaceLimitedDomain, LimitedDomain
@@ -30,8 +30,22 @@ from askew.mechanisms.lipschitz import (
     Peeling,
     PermuteAndFlip,
 )
+from askew.mechanisms.noisy_counts import NoisyCounts
+from askew.mechanisms.shortfall import Bounded
+from askew.mechanisms.tally import Counts
+from askew.noise.randomness import RandomBits
 
 LEAST_DEPTH: Final = 1000  # of a limited domain: deeper is hardly worse, and loses no candidate
+
+
+class Selector(Bounded, Protocol):
+    """A mechanism with its public parameters: safe to print."""
+
+    def privacy_loss(self) -> PrivacyLoss:
+        """Return what one run costs."""
+
+    def select(self, counts: Counts, *, bits: RandomBits = ...) -> tuple[int, ...]:
+        """Return places in the vector of counts."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,7 @@ class Kind:
         delta: Fraction,
         neighbors: NeighboringRelation,
         bound: int | None,
-    ) -> Any:
+    ) -> Selector:
         """Build the mechanism that costs (epsilon, delta) in all. Raises ParameterError.
 
         delta is not spent where none is needed. bound: max_items_per_unit, not asked for where the
@@ -70,7 +84,39 @@ class Kind:
             chosen["kbar"] = max(k, bound or 0, LEAST_DEPTH)
         if self.mechanism is LimitedDomain:  # which counts by round
             chosen["epsilon"], chosen["delta"] = rounds_of(epsilon, delta, k)
-        return self.mechanism(**chosen)
+        selector: Selector = self.mechanism(**chosen)
+        return selector
+
+    def split(  # noqa: PLR0913
+        self,
+        *,
+        k: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        neighbors: NeighboringRelation,
+        max_items_per_unit: int | None,
+        share: Fraction,
+    ) -> tuple[Fraction, Fraction, NoisyCounts | None]:
+        """Return epsilon and delta of the mechanism, and the noise of the counts beside the items.
+
+        share: of epsilon, for the counts; 0 for none. They may spend all of the delta of a
+        mechanism that needs none, and half of the others'; what they do not need is the
+        mechanism's, or is not spent. The losses of both parts add up to no more than
+        (epsilon, delta) (`askew.mechanisms.noisy_counts` has the proof). Raises ParameterError.
+        """
+        left = delta if self.needs_delta else Fraction(0)
+        if not share:
+            return epsilon, left, None
+        noise = NoisyCounts(
+            k=k,
+            epsilon=epsilon * share,
+            neighbors=neighbors,
+            max_items_per_unit=max_items_per_unit,
+            delta=delta / 2 if self.needs_delta else delta,
+        )
+        if self.needs_delta:
+            left -= delta_of(noise.privacy_loss())
+        return epsilon * (1 - share), left, noise
 
 
 KINDS: Final = {

@@ -100,11 +100,6 @@ def _own(names: Sequence[Any], values: Sequence[Any]) -> tuple[Names, Counts]:
     return [name for name, _ in rows], [count for _, count in rows]
 
 
-def public_names(items: object) -> Names:
-    """Return the names of `items=` in their order. Raises ParameterError."""
-    return in_order(_listed(items), "items")
-
-
 def in_order(names: Sequence[Any], what: str) -> Names:
     """Return names by kind, and by value within one. Raises ParameterError for those that have no
     order, or are not distinct.

@@ -10,6 +10,7 @@ from askew.dp.composition import basic
 from askew.dp.privacy import ApproximateDP
 from askew.dp.release import plain_name
 from askew.mechanisms.shortfall import CHANCE
+from askew.selection.plan import TopKPlan, loss_in_words
 
 _DRAWN = 50  # items of a picture
 _ROW, _TOP, _LEFT, _WIDE, _NARROW = 22, 28, 190, 540, 160  # pixels
@@ -19,37 +20,44 @@ _ROW, _TOP, _LEFT, _WIDE, _NARROW = 22, 28, 190, 540, 160  # pixels
 class TopK:
     """Selected names and what they cost. Public: safe to print, to store and to send.
 
-    items: sorted by name, or best first where `ordered`. counts: their noisy counts, in the same
-    order, if asked for; each is within `each_within` of the true one with probability 95 %, and all
-    together within `all_within`. stopped: whether a limited domain ended the list before k.
-    items_loss, counts_loss: what the two parts cost; `privacy_loss` is their sum.
+    items: sorted by name, or best first where `ordered`. plan: what the call did and what it had
+    to expect, in words by `print`. stopped: whether a limited domain ended the list before k.
+    counts: their noisy counts, in the same order, if asked for.
     """
 
     items: list[Any]
-    mechanism: str
-    ordered: bool
-    items_loss: ApproximateDP
+    plan: TopKPlan
     stopped: bool = False
     counts: list[int] | None = None
-    each_within: int | None = None
-    all_within: int | None = None
-    counts_loss: ApproximateDP | None = None
+
+    @property
+    def mechanism(self) -> str:
+        """Return the name of the mechanism."""
+        return self.plan.name
+
+    @property
+    def ordered(self) -> bool:
+        """Return True if the items stand best first."""
+        return self.plan.ordered
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return what all of it costs."""
-        return basic([self.items_loss, *([self.counts_loss] if self.counts_loss else [])])
+        """Return what all of it costs: the sum of `plan.items_loss` and `plan.counts_loss`."""
+        counts = self.plan.counts_loss
+        return basic([self.plan.items_loss, *([counts] if counts else [])])
 
     @property
     def loss(self) -> str:
         """Return what all of it costs, and each part, in words."""
-        return loss_in_words(self.items_loss, self.counts_loss)
+        return loss_in_words(self.plan.items_loss, self.plan.counts_loss)
 
     @property
     def error(self) -> str:
         """Say how far the noisy counts may be from the true ones; empty without them."""
-        if self.counts is None:
+        noise = self.plan.parts[2]
+        if noise is None:
             return ""
-        return f"each within {self.each_within}, all within {self.all_within}, at {_percent()}"
+        each, together = noise.error_bound(), noise.error_bound(of=self.plan.k)
+        return f"each within {each}, all within {together}, at {_percent()}"
 
     def __repr__(self) -> str:
         shown = [f"items={self.items!r}"]
@@ -61,6 +69,7 @@ class TopK:
 
     def _repr_svg_(self) -> str:
         """Draw what was selected, and what it cost, for a notebook."""
+        plan, noise = self.plan, self.plan.parts[2]
         drawn = self.items[:_DRAWN]
         bottom = _TOP + _ROW * (len(drawn) + (len(drawn) < len(self.items)))
         title = "ranking, best first" if self.ordered else "a set, sorted by name"
@@ -70,15 +79,15 @@ class TopK:
             y = _TOP + _ROW * row
             place = f"{row + 1}. " if self.ordered else ""
             parts.append(_text(0, y + 15, place + _short(str(item))))
-            if self.counts is not None:
+            if self.counts is not None and noise is not None:
                 width = (_WIDE - _LEFT - 110) * max(0, self.counts[row]) / widest
                 parts.append(_bar(_LEFT, y + 4, width, "#4c78a8"))
-                label = f"{self.counts[row]:,} ± {self.each_within:,}"
+                label = f"{self.counts[row]:,} ± {noise.error_bound():,}"
                 parts.append(_text(_LEFT + width + 6, y + 15, label))
         if len(drawn) < len(self.items):
             parts.append(_text(0, bottom - 7, f"and {len(self.items) - len(drawn)} more"))
         total, x = self.privacy_loss().epsilon, 0.0
-        losses = (("items", self.items_loss, "#f58518"), ("counts", self.counts_loss, "#e4a85c"))
+        losses = (("items", plan.items_loss, "#f58518"), ("counts", plan.counts_loss, "#e4a85c"))
         for name, loss, color in losses:
             if loss is not None:
                 width = _WIDE * float(loss.epsilon / total)
@@ -95,18 +104,6 @@ class TopK:
             f'font-family="sans-serif" font-size="13" role="img"><title>{escape(repr(self))}'
             f"</title>{''.join(parts)}</svg>"
         )
-
-
-def loss_in_words(items: ApproximateDP, counts: ApproximateDP | None) -> str:
-    """Return the total, and of two parts what each costs."""
-    if counts is None:
-        return f"{_pair(items)}-DP, {items.neighbors.value} person"
-    total = f"{_pair(basic([items, counts]))}-DP, {items.neighbors.value} person"
-    return f"{total}: {_pair(items)} for the items, {_pair(counts)} for the counts"
-
-
-def _pair(loss: ApproximateDP) -> str:
-    return f"({loss.epsilon}, {loss.delta})"
 
 
 def _percent() -> str:
