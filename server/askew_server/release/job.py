@@ -51,7 +51,9 @@ class Beat:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """End at a public moment, also by an exception."""
+        """Run the body of a `with` statement, and wait until the next public moment after it, 1, 2,
+        4, 8 ... seconds after its beginning, also where it raises.
+        """
         began = self.clock()
         try:
             yield
@@ -70,7 +72,7 @@ class JobPlan(Protocol):
         """Return what is counted."""
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Run the mechanism on private counts; what comes back is public."""
+        """Return the release that the mechanism draws from private counts; it is public."""
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ class TasteModel(Protocol):
 
     @property
     def card(self) -> ModelCard:
-        """Return what is public of it."""
+        """Return the model's card, all that is public of it."""
 
     @property
     def catalog(self) -> Catalog:
-        """Return its items."""
+        """Return the model's items."""
 
 
 class Serving:
@@ -59,8 +59,8 @@ class Serving:
             self.snapshot = replace(Retriever(model.card, model.catalog).snapshot, since=since)
 
     def refresh(self, refused: Callable[[str], None], /) -> bool:
-        """Read the files that changed; return True if there is another snapshot now. refused: is
-        called with why a file was not taken, without a value.
+        """Read the files of live values that changed; return True if `snapshot` is another one now.
+        refused: is called with why a file was not taken, a sentence without a value.
         """
         columns = {}
         for name, path in self._paths.items():

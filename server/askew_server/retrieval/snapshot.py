@@ -27,10 +27,10 @@ class Answers(Protocol):
     """A way to answer questions that the card has checked."""
 
     def answer(self, query: Query) -> Slate | PlaceSlate:
-        """Return the k items of a query, whole."""
+        """Return the k items of a query, with all that a reply shows of them."""
 
     def cost(self, query: Query) -> int:
-        """Return what an answer takes now, in slots of a queue; 0 where it needs none."""
+        """Return what an answer takes now, in slots of a queue; 0 where no queue is needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +60,20 @@ class SnapshotHolder:
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Return all of them, by their Mondays."""
+        """Return all snapshots, the oldest Monday first."""
         return self._all
 
     @property
     def current(self) -> Snapshot:
-        """Return the newest whose Monday has come."""
+        """Return the newest snapshot whose Monday has come; the oldest of all where none has."""
         today, snapshots = self._today(), self._all
         return next(
             (snapshot for snapshot in reversed(snapshots) if snapshot.since <= today), snapshots[0]
         )
 
     def at(self, catalog_date: int) -> Snapshot:
-        """Return the newest whose Monday had come on the Monday that a device names.
+        """Return the newest snapshot whose Monday had come on the Monday that a device names, in
+        days since 1970-01-01.
 
         Raises StaleSpace where there is none, and for a day that is no Monday or has not come: a
         clock may be ahead by a day, since days begin elsewhere first.
@@ -91,7 +92,7 @@ class SnapshotHolder:
         self._all = _checked([*(e for e in self._all if e.since != snapshot.since), snapshot])
 
     def withdraw(self, since: int) -> None:
-        """Answer from the snapshot of this day no more."""
+        """Answer from the snapshot of this Monday no more; nothing happens where there is none."""
         self._all = tuple(snapshot for snapshot in self._all if snapshot.since != since)
 
 
@@ -127,13 +128,14 @@ class Retriever:
         return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:
-        """Return the k items of a query, whole."""
+        """Return the k items of a query, with all that a reply shows of them, as the offset rule
+        orders them.
+        """
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def cost(self, query: Query) -> int:
-        """Return 0 for few results among few items, which take less than a hand-over to a thread.
-
-        Else a place, and one more for every 16 results.
+        """Return 0 for at most 16 results among few items, which take less than a hand-over to a
+        thread, else 1 slot of a queue, and one more for every 16 results.
         """
         if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
             return 0

@@ -112,12 +112,16 @@ class KeptItems:
 
 
 def rank_by_likes(noisy: Noisy) -> NDArray[np.int64]:
-    """Return the places of all items by their noisy row sums, the most liked first."""
+    """Return the places of all items by falling noisy row sums; of equal ones the lower place
+    first.
+    """
     return np.argsort(-_row_sums(noisy), kind="stable")
 
 
 def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
-    """Keep the items whose likes rise above the noise. Raises DataError where too few do."""
+    """Return the items whose likes rise above the noise. Raises DataError where they are no more
+    than the space has dimensions.
+    """
     likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
     least = sure * parameters.sigma * math.sqrt(len(noisy))
@@ -136,8 +140,8 @@ def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
 
 
 def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
-    """Return the factors of the matrix of kept items, its spectrum shrunk. Raises DataError where
-    fewer eigenvalues stay than the space has dimensions.
+    """Return the EASE factors of the matrix of kept items, its spectrum shrunk. Raises DataError
+    where fewer eigenvalues stay than the space has dimensions.
     """
     values, axes = _shrunk_spectrum(kept.matrix, kept.edge)
     penalty = _PENALTY * float(values.sum())
@@ -183,7 +187,7 @@ class Copula:
 
     @classmethod
     def of(cls, kept: KeptItems, parameters: PrivateParameters) -> Copula:
-        """Fit the law that a noisy matrix suggests."""
+        """Return the law of simulated people that the kept items of a noisy matrix suggest."""
         shares = np.clip(kept.likes / kept.people, 1 / kept.people, _MOST_LIKED)
         lengths = _lengths(shares, parameters.spread)
         thresholds, moves = _margins(shares, lengths)
@@ -203,8 +207,8 @@ class Copula:
         return cls(thresholds, moves, loadings * np.sqrt(_EXPLAINED / np.maximum(size, _EXPLAINED)))
 
     def sample(self, count: int, rng: np.random.Generator) -> csr_array:
-        """Draw likes (count, n) of ones. Everybody likes something, everything is liked by
-        somebody: who comes nearest to it, where nobody would.
+        """Draw the likes of `count` people, sparse (count, n) of ones. Everybody likes something,
+        everything is liked by somebody: who comes nearest to it, where nobody would.
         """
         n, rank = self.loadings.shape
         alone = np.sqrt(1 - (self.loadings**2).sum(axis=1))
@@ -228,7 +232,9 @@ class Copula:
 
 
 def _lengths(shares: Matrix, spread: float) -> Matrix:
-    """Return numbers of likes, alike in weight, with the mean that these shares have."""
+    """Return 16 numbers of likes, alike in weight, ascending, whose mean is the sum of these
+    shares.
+    """
     mean = float(shares.sum())
     steps = np.exp(spread * ndtri((np.arange(_LENGTHS) + 0.5) / _LENGTHS))
     most = _MOST_LIKED * len(shares)
