@@ -145,7 +145,8 @@ class MetricModel:
         return f"{n_items} items, {', '.join(self.collections)}"
 
     def asked(self, query: Query) -> Collection:
-        """Return the collection whose number a question names. Raises NotFound where there is none.
+        """Return the collection whose number a question names. Raises NotFound where there is
+        none.
         """
         return self.collections[self.card.collection(query.collection).name]
 

@@ -68,13 +68,15 @@ class ReleasePlan:
 
     @property
     def least_items(self) -> int:
-        """Return how many items a catalog must have: k, or 1 for a mechanism that may list fewer.
+        """Return how many items a catalog must have: k, or 1 for a mechanism that may list
+        fewer.
         """
         return self.asked.k if self.kind.needs_catalog else 1
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted: every item of the catalog, or without a catalog the top kbar + 1.
+        """Return what is counted: every item of the catalog, or without a catalog the top kbar +
+        1.
         """
         limit = None if self.source.catalog else self.asked.kbar + 1
         bound = self.asked.max_items_per_unit

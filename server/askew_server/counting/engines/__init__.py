@@ -24,12 +24,13 @@ def open_engine(
     progress: Progress | None = None,
     encoding: str = "utf-8",
 ) -> Engine:
-    """Open the engine at an address; memory_limit, progress and encoding are DuckDB's alone.
+    """Return the engine at an address, opened; memory_limit, progress and encoding are DuckDB's
+    alone.
 
-    duckdb:                       inside this process, for parquet and csv files (the default)
-    duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
-    spark:local[*]                Spark on this machine; spark:spark://host:7077 and the like
-    postgresql://name@host/base   a PostgreSQL database
+        duckdb:                       inside this process, for parquet and csv files (the default)
+        duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
+        spark:local[*]                Spark on this machine; spark:spark://host:7077 and the like
+        postgresql://name@host/base   a PostgreSQL database
 
     Raises ParameterError for an address of none of these forms, which it does not repeat (it may
     hold a password), and DataError when the engine is not installed or does not answer.

@@ -130,7 +130,8 @@ class MetricAnswers:
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def cost(self, query: Query) -> int:
-        """Return what an answer takes, in slots of a queue, by the rule of the query's collection.
+        """Return what an answer takes, in slots of a queue, by the rule of the query's
+        collection.
         """
         return self._rules[self._model.asked(query).card.name].cost(query.signal, query.k)
 

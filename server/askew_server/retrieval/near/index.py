@@ -122,7 +122,8 @@ class MapFrame:
         return points
 
     def inside(self, grid: Points) -> Points:
-        """Return grid coordinates clamped to the area's edges; longitudes wrap where it has none.
+        """Return grid coordinates clamped to the area's edges; longitudes wrap where it has
+        none.
         """
         clamped = np.minimum(np.maximum(grid, 0.0), self.extent)  # np.clip takes twice as long
         if self.goes_around:
@@ -197,7 +198,8 @@ class AxisFrame:
         self.goes_around = False
 
     def grid(self, coordinates: Points) -> Points:
-        """Return the distance of each value from its axis' low end, in units of distance, (m, d).
+        """Return the distance of each value from its axis' low end, in units of distance, (m,
+        d).
         """
         return np.asarray((coordinates - self._low) / self._scale)
 

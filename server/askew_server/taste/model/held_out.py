@@ -195,9 +195,9 @@ def evaluate(
     """Return figures, by how many items devices hold, of those that hold the first 64 items, 200,
     or the default items:
 
-        alone      they send nothing, and rank what they hold; with neighbors where that is every item
-        everybody  they also get k items that are the same for all; the gain is over `alone`
-        0.4 ...    they ask at this epsilon a rating; the gain is over `everybody`
+    alone      they send nothing, and rank what they hold; with neighbors where that is every item
+    everybody  they also get k items that are the same for all; the gain is over `alone`
+    0.4 ...    they ask at this epsilon a rating; the gain is over `everybody`
 
     and whether the gain of asking is clear at the default epsilon beside the default items: False
     where those are all items. slate: gives the best k items for all, beside the first so many.

@@ -74,7 +74,8 @@ def gram_of(likes: csr_array) -> Matrix:
 
 
 def inverse_of(gram: Matrix, penalty: float) -> Matrix:
-    """Return P = (G + penalty I)^-1, (n_items, n_items). Raises DataError where that is singular.
+    """Return P = (G + penalty I)^-1, (n_items, n_items). Raises DataError where that is
+    singular.
     """
     shifted = np.array(gram, dtype=np.float64, order="F")
     shifted.flat[:: len(gram) + 1] += penalty
