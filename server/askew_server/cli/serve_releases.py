@@ -142,8 +142,8 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
 
 
 def _look(engine: Engine, task: CountingTask) -> None:
-    """Raises DataError where columns or types of files do not go together, as when one is new, and
-    for text with a line that hides others.
+    """Raise DataError where columns or types of files do not go together, as when one is new, and
+    for text with a line that hides others; of text, count from now on what was looked through.
     """
     from askew_server.counting.bounding import require_events
     from askew_server.counting.engines.driver import is_text_file
@@ -154,7 +154,7 @@ def _look(engine: Engine, task: CountingTask) -> None:
 
 
 def _over(answering: Lock) -> None:
-    """Waits until nobody is answered."""
+    """Wait until nobody is answered."""
     with answering:
         pass
 
