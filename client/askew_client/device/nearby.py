@@ -313,6 +313,7 @@ class NearSubject:
             cost,
             handle=handle,
             collection=self.source.collection,
+            fetches=self._fetches,
             reason=reason if cost.sends else self._held_words(),
         )
 

@@ -56,7 +56,8 @@ class Cost:
 
     The same for every profile: by the settings, the server's card, what is held, the ledger and
     which place was chosen. server, authority: who is asked. space_version, handle, collection:
-    about what; the handle is of a named place, or of the spot that is asked about again.
+    about what; the handle is of a named place, or of the spot that is asked about again. fetches:
+    whether live values of everything are fetched for it, the same for everybody.
     charge: of the signal that is sent, by the law that it is drawn by: epsilon of one rating, or of
     one value on axes; epsilon per straight-line kilometer for a place. 0 where nothing leaves.
     spent, spent_this_month and the caps: of its account; None where there is no such cap.
@@ -73,6 +74,7 @@ class Cost:
     space_version: str = ""
     handle: str = field(repr=False, default="")
     collection: str = ""
+    fetches: bool = False
     month: str = ""
     account: AccountName = "ratings"
     spent: Fraction = _NONE
@@ -145,7 +147,8 @@ class Cost:
         """Raise NotShown unless a person who was shown that cost agreed to this one.
 
         Neither the month nor k, a date or what was spent needs a comparison: what a person agrees
-        to is who hears, about what, whether, and how much it tells.
+        to is who hears, about what, whether, and how much it tells. A fetch of live values tells
+        who hears that somebody asks, so it is announced as well.
         """
         asked, seen = (self.server, self.authority), (shown.server, shown.authority)
         about = self.space_version, self.handle, self.collection
@@ -155,6 +158,8 @@ class Cost:
             raise NotShown("the space, the place or the collection is another")
         if self.leaves > shown.leaves:
             raise NotShown("more leaves this device")
+        if self.fetches and not shown.fetches:
+            raise NotShown("live values of everything would be fetched")
         if any(now > then for now, then in zip(self.loss, shown.loss, strict=True)):
             raise NotShown("the signal tells more")
 

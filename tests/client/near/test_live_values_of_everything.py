@@ -17,7 +17,7 @@ from small_collections import GERMANY, cafes, posts
 
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import HEAD_BYTES, LIVE_BYTES, LIVE_FILE_BYTES, Part, file_of
-from askew.errors import Malformed, NotFound, OtherKind, WireError
+from askew.errors import Malformed, NotFound, NotShown, OtherKind, WireError
 from askew.protocol.metric_card import ALL
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import Position
@@ -109,6 +109,25 @@ async def test_it_is_fetched_when_somebody_asks_and_not_before(tmp_path: Path) -
     assert server.calls[before:] == [LIVE] * 2
     assert all(guarded)
     assert len(guarded) == 4  # the head and the body of the rows, and these
+
+
+async def test_who_was_shown_no_fetch_fetches_nothing(tmp_path: Path) -> None:
+    """A signal was announced, and by now the settings hold: fewer things about a person leave, but
+    the server would hear now that somebody asks. Planted bug: fetches are not compared.
+    """
+    server = ServedModel(MODEL)
+    device = device_at(server, tmp_path, replace(SETTINGS, mode="ask"))
+    shown = await near_cost(device, "cafes", BERLIN)
+    device.configure(replace(SETTINGS, mode="auto"))
+    await device.nearby.held_for("cafes", fetch=True)
+    before = [*server.calls]
+    with pytest.raises(NotShown, match="would be fetched"):
+        await near(device, "cafes", BERLIN, shown=shown)
+    assert server.calls == before
+    shown = await near_cost(device, "cafes", BERLIN)
+    assert (shown.leaves, shown.fetches) == (Leaves.NOTHING, True)
+    await near(device, "cafes", BERLIN, shown=shown)
+    assert server.calls == [*before, LIVE]
 
 
 async def test_it_is_the_same_for_everybody(tmp_path: Path) -> None:
