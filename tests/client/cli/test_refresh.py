@@ -12,7 +12,7 @@ from static_host import serving as static_host
 
 from askew.catalog.catalog_file import catalog_date_of
 from askew.wire.catalog_file import catalog_files
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 from askew_client.tui.simulation import simulated_model
 
 if TYPE_CHECKING:
