@@ -2,8 +2,8 @@
 
 A question about titles and one near a place differ in their subject alone. What is fetched is
 fetched before a cost is shown, and never between showing and asking, but for live values of
-everything: they are fetched when somebody asks. All that is private is done before the connection
-or after it.
+everything: they are fetched when somebody asks, where the cost that was shown says so. All that is
+private is done before the connection or after it.
 """
 
 from __future__ import annotations

@@ -310,9 +310,9 @@ class NearSubject:
         handle = "" if self._unnamed and not kept else cost.handle
         return replace(
             cost,
+            leaves=Leaves.REQUEST if self._fetches else cost.leaves,
             handle=handle,
             collection=self.source.collection,
-            fetches=self._fetches,
             reason=reason if cost.sends else self._held_words(),
         )
 

@@ -43,11 +43,14 @@ def times(epsilon: Fraction | float) -> str:
 
 
 class Leaves(IntEnum):
-    """What leaves the device: nothing, a signal that is kept, or one that is drawn and charged."""
+    """What leaves the device: nothing, a request for the live values of everything, the same for
+    everybody, a signal that is kept, or one that is drawn and charged.
+    """
 
     NOTHING = 0
-    KEPT = 1
-    FRESH = 2
+    REQUEST = 1
+    KEPT = 2
+    FRESH = 3
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,7 @@ class Cost:
 
     The same for every profile: by the settings, the server's card, what is held, the ledger and
     which place was chosen. server, authority: who is asked. space_version, handle, collection:
-    about what; the handle is of a named place, or of the spot that is asked about again. fetches:
-    whether live values of everything are fetched for it, the same for everybody.
+    about what; the handle is of a named place, or of the spot that is asked about again.
     charge: of the signal that is sent, by the law that it is drawn by: epsilon of one rating, or of
     one value on axes; epsilon per straight-line kilometer for a place. 0 where nothing leaves.
     spent, spent_this_month and the caps: of its account; None where there is no such cap.
@@ -74,7 +76,6 @@ class Cost:
     space_version: str = ""
     handle: str = field(repr=False, default="")
     collection: str = ""
-    fetches: bool = False
     month: str = ""
     account: AccountName = "ratings"
     spent: Fraction = _NONE
@@ -102,7 +103,7 @@ class Cost:
     @property
     def sends(self) -> bool:
         """Return True if a signal leaves the device."""
-        return self.leaves > Leaves.NOTHING
+        return self.leaves > Leaves.REQUEST
 
     @property
     def fresh(self) -> bool:
@@ -147,8 +148,7 @@ class Cost:
         """Raise NotShown unless a person who was shown that cost agreed to this one.
 
         Neither the month nor k, a date or what was spent needs a comparison: what a person agrees
-        to is who hears, about what, whether, and how much it tells. A fetch of live values tells
-        who hears that somebody asks, so it is announced as well.
+        to is who hears, about what, whether, and how much it tells.
         """
         asked, seen = (self.server, self.authority), (shown.server, shown.authority)
         about = self.space_version, self.handle, self.collection
@@ -158,8 +158,6 @@ class Cost:
             raise NotShown("the space, the place or the collection is another")
         if self.leaves > shown.leaves:
             raise NotShown("more leaves this device")
-        if self.fetches and not shown.fetches:
-            raise NotShown("live values of everything would be fetched")
         if any(now > then for now, then in zip(self.loss, shown.loss, strict=True)):
             raise NotShown("the signal tells more")
 

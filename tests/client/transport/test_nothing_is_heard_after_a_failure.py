@@ -177,7 +177,7 @@ async def by_command(address: str, directory: Path) -> object:
     [
         (by_transport, SOON),
         *(
-            pytest.param(way, LATER, marks=pytest.mark.slow)
+            pytest.param(way, LATER, marks=pytest.mark.audit)
             for way in (by_transport, by_health, by_place, by_blocking_client, by_command)
         ),
     ],
@@ -232,7 +232,7 @@ def _is_at_work(app: AskewApp) -> bool:
     return any(not each.is_finished and each.group != "live" for each in app.workers)
 
 
-@pytest.mark.parametrize("seconds", [SOON, pytest.param(LATER, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [SOON, pytest.param(LATER, marks=pytest.mark.audit)])
 async def test_the_app_says_that_nobody_answers_and_connects_no_more(
     server: HostileServer, tmp_path: Path, seconds: float
 ) -> None:
