@@ -38,7 +38,7 @@ from static_host import serving as static_host
 from askew.catalog.catalog_file import catalog_date_of
 from askew.spaces.map import Position
 from askew_client import AskewClient
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 from askew_client.cli import main as cli
 from askew_client.device.device import Device
 from askew_client.opening import open_device
