@@ -349,8 +349,8 @@ def _check(label: str, state: State) -> None:
     if not has_few_marks(label):
         raise ProfileError(f"a title must be {FEW_MARKS}")
     for rating in state:
-        if rating is not None and not 0 <= rating <= MAX_RATING:
-            raise ProfileError(f"a rating must be a number from 0 to {MAX_RATING:g}")
+        if rating is not None and not abs(rating) <= MAX_RATING:  # NaN is no number either
+            raise ProfileError(f"a rating must be a number, at most {MAX_RATING:g} in size")
 
 
 def _after(ratings: Mapping[str, Liking], changes: Mapping[str, State]) -> dict[str, Liking]:

@@ -199,8 +199,8 @@ def _rating(text: str, where: str) -> float:
         rating = float(text)
     except ValueError:
         rating = float("nan")
-    if not 0 <= rating <= MAX_RATING:
-        raise ProfileError(f"{where}: a rating must be a number from 0 to {MAX_RATING:g}")
+    if not abs(rating) <= MAX_RATING:
+        raise ProfileError(f"{where}: a rating must be a number, at most {MAX_RATING:g} in size")
     return rating
 
 
