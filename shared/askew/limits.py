@@ -15,7 +15,7 @@ from askew.errors import OutOfRange
 MAX_RANKING_DIMENSION = 256
 MAX_DIMENSION = 16  # of a signal
 MAX_AXES = 3  # of a metric space
-MAX_RATING = 100.0  # the least is 0
+MAX_RATING = 1000.0
 VERSION_BYTES = 16
 
 # Of public numbers that a mechanism or a placement is made of: far beyond use, and within what the

@@ -27,7 +27,6 @@ from askew.limits import (
     FEW_MARKS,
     MAX_AXES,
     MAX_RANKING_DIMENSION,
-    MAX_RATING,
     MAX_TEXT,
     check_text,
     has_few_marks,
@@ -179,6 +178,7 @@ Liking = float | None  # None is a like without a number
 State = tuple[()] | tuple[Liking]
 
 MAX_RATINGS = 100_000
+MAX_RATING = 100.0  # the least is 0; on any server's scale a like is the best, without a number
 _MAX_EDITS = 200
 _MAX_ANSWERS = 200
 

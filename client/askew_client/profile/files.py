@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from askew.errors import ProfileError
-from askew.limits import FEW_MARKS, MAX_RATING, has_few_marks, is_visible
-from askew_client.profile.document import MAX_RATINGS, State
+from askew.limits import FEW_MARKS, has_few_marks, is_visible
+from askew_client.profile.document import MAX_RATING, MAX_RATINGS, State
 from askew_client.views.answers import Rated
 
 _MAX_BYTES = 2**30  # of a file in a zip, unpacked

@@ -34,8 +34,8 @@ class RatingScale:
 
     def __post_init__(self) -> None:
         # Written so that NaN is refused too.
-        if not 0 <= self.lowest < self.like_from <= self.highest <= MAX_RATING:
-            limit = f"from 0 to {MAX_RATING:g}, lowest < like_from <= highest"
+        if not -MAX_RATING <= self.lowest < self.like_from <= self.highest <= MAX_RATING:
+            limit = f"within {MAX_RATING:g} of zero, lowest < like_from <= highest"
             raise OutOfRange("a rating scale", limit)
 
     @classmethod
