@@ -216,8 +216,8 @@ _MAKERS: dict[str, Callable[[], HostileServer]] = {
     "titles that differ in case": lambda: _world(titles=lambda i: Item("film" * (i + 1))),
     "one item": lambda: _world(n_items=1, most=1),
     "a scale whose lowest end is raised": lambda: _world(scale=(4.5, 5.0, 4.75)),
-    "a scale beyond all ratings": lambda: _world(scale=(90.0, 100.0, 95.0)),
-    "a scale below all ratings": lambda: _world(scale=(0.0, 0.2, 0.1)),
+    "a scale beyond all ratings": lambda: _world(scale=(900.0, 1000.0, 950.0)),
+    "a scale below all ratings": lambda: _world(scale=(-1000.0, -900.0, -950.0)),
     "everything a like": lambda: _world(scale=(1.0, 5.0, 1.0 + 1e-9)),
     "every other vector of nothing": lambda: _world(
         vectors=lambda rows: rows * (np.arange(len(rows)) % 2)[:, None]
