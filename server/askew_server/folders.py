@@ -123,7 +123,9 @@ class PrivateFolder:
     """A new folder of mode 0700. Raises DataError where there can be none."""
 
     def __init__(self, within: Path | None = None) -> None:
-        """within: where it is made, or TMPDIR, or /var/tmp, which is a disk where /tmp is not."""
+        """Make the folder in `within`, or TMPDIR, or /var/tmp, which is a disk where /tmp is
+        not.
+        """
         place = within
         if place is None:
             place = Path(os.environ.get("TMPDIR") or "/var/tmp")  # noqa: S108 (a folder of our own)

@@ -27,8 +27,8 @@ class Interruptible:
     def __init__(
         self, stop: Callable[[], object], tell: Callable[[], object] = lambda: None
     ) -> None:
-        """stop: ends what the connection does, from any thread. tell: called while the caller
-        waits, and may raise.
+        """Keep how statements are stopped and watched. stop: ends what the connection does, from
+        any thread. tell: called while the caller waits, and may raise.
         """
         self._stop, self._tell = stop, tell
         self._asked: Future[Any] | None = None

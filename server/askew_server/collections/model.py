@@ -87,7 +87,7 @@ def words_of(space: MetricSpace) -> str:
 
 def space_of_region(text: str) -> MapSpace:
     """Return the map of a text "south/west/north/east", in degrees. Raises ParameterError for
-    another text, and OutOfRange for numbers that bound no area.
+    another text, and for numbers that bound no area.
     """
     try:
         south, west, north, east = map(float, text.split("/"))

@@ -166,8 +166,9 @@ class Engine(Protocol):
         """
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
-        """Read the files of a log once, as they are now, which is then what is counted of them, and
-        of text these columns, or all. Raises DataError for torn quotes, which would hide others.
+        """Read the files of a log once, as they are now: they are what is counted from now on, and
+        of text these columns, or all. Do nothing for a table. Raises DataError for torn quotes,
+        which would hide others.
         """
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:

@@ -48,8 +48,8 @@ class Dialect:
         )
 
     def has_text(self, type_name: str) -> bool:
-        """Return True if a column of this type, with or without a length in brackets, holds
-        text.
+        """Return True if a column of this type holds text; a length in parentheses does not
+        count.
         """
         return _without_length(type_name) in self.texts
 

@@ -47,7 +47,9 @@ class Ledger:
     """
 
     def __init__(self, path: Path, mark_path: Path, *, patience: float = _PATIENCE) -> None:
-        """Open or make it. One that differs from its mark opens, for reading."""
+        """Open the ledger's file, or make it; the same for its mark. A ledger that differs from its
+        mark opens, for reading. patience: seconds to wait for another process.
+        """
         self._path = path
         self._store = Store(path, mark_path, patience)
 
@@ -203,9 +205,9 @@ class Ledger:
     def turn(
         self, request: ChargeRequest, wait: Callable[[float], object] = sleep
     ) -> Iterator[None]:
-        """Run the body of a `with` while no other program on this machine has a turn with the
-        request's key: the next one finds what the first has stored. A turn ends with its process:
-        nobody waits for a dead charge.
+        """Run the body of a `with` while no other caller, of any program on this machine, has a
+        turn with the request's key: the next one finds what the first has stored. A turn ends with
+        its process: nobody waits for a dead charge.
 
         wait: between two looks; what it returns ends the waiting if it is true, with a LedgerError.
         """

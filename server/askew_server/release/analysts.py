@@ -124,7 +124,9 @@ class AnalystDesk:
         job: ReleaseJob,
         one_at_a_time: Lock | None = None,
     ) -> None:
-        """offered: by data set. job: with a `Beat`, where the time of an answer is seen.
+        """Keep what questions are answered with.
+
+        offered: by data set. job: with a `Beat`, where the time of an answer is seen.
         one_at_a_time: held while a question is answered, and waits for its moment: were the next
         one begun when a count ends, its own moment would tell when that was.
         """

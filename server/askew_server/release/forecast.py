@@ -227,8 +227,9 @@ def forecasts(
     needs: bool = True,
     lists: int = 1,
 ) -> list[Forecast]:
-    """Return a forecast for every mechanism that domain, delta and neighboring relation allow, the
-    best first; mechanisms that lose events to a bound that nobody asked for come last.
+    """Return a forecast for every mechanism that domain, delta and neighboring relation allow: the
+    most expected hits first, without an expectation the fewest users needed; mechanisms that lose
+    events to a bound that nobody asked for come last.
 
     One that needs no delta is asked without; one that needs a delta only where there is one: a pure
     epsilon is not traded for a delta that nobody offered. lists: how many lists share `asked`.
@@ -364,7 +365,8 @@ class _Simulation:
 
     def users_needed(self) -> int | None:
         """Return about how many users place k must have for 19 of 20 items listed to be right, to
-        two digits, by bisection of their logarithm; None where no number is enough.
+        two digits, by bisection of their logarithm; 1 where all items of a catalog are listed, None
+        where no number is enough.
         """
         unit = float(self._shape()[min(self._k, self._n_items) - 1])
         enough = RIGHT * min(self._k, self._n_items)

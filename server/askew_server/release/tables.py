@@ -12,8 +12,8 @@ Row = Mapping[str, str | int]
 
 
 def number(value: Fraction | int) -> str:
-    """Return a number as a decimal of at most six digits, such as "0.333333"; the exact rational
-    stands in the release.
+    """Return a number with at most six significant digits, such as "0.333333" or "1e-06"; the exact
+    rational stands in the release.
     """
     return f"{float(value):.6g}"
 

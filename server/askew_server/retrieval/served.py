@@ -42,8 +42,9 @@ class Serving:
     def __init__(
         self, model: TasteModel | MetricModel, directory: Path | None = None, since: int = FIRST
     ) -> None:
-        """since: the Monday from which on it is in force. Raises ParameterError for a serving rule
-        that needs a density where there is none.
+        """Make ready what serves a model from the Monday `since` on. directory: where its files of
+        live values are. Raises ParameterError for a serving rule that needs a density where there
+        is none.
         """
         self._paths: dict[str, Path] = {}
         self._marks: dict[str, Mark] = {}

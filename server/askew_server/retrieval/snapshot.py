@@ -54,7 +54,9 @@ class SnapshotHolder:
     """
 
     def __init__(self, *snapshots: Snapshot, today: Callable[[], int] = today) -> None:
-        """snapshots: at least one, of different Mondays. Raises ArtifactError as `swap`."""
+        """Hold these snapshots, at least one, of different Mondays. Raises ArtifactError as
+        `swap`.
+        """
         self._today = today
         self._all = _checked(snapshots)
 
@@ -128,9 +130,7 @@ class Retriever:
         return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:
-        """Return the k items of a query, with all that a reply shows of them, as the offset rule
-        orders them.
-        """
+        """Return the k items of a query, in order of id, with all that a reply shows of them."""
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def cost(self, query: Query) -> int:

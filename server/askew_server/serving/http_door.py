@@ -160,7 +160,9 @@ async def _message(request: Request) -> bytes:
 
 def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Response]:
     def part_of(request: Request) -> Response:
-        """A file that devices hold, or the one range of it that is asked for."""
+        """Return the reply with a file that devices hold, or the one range of it that is asked for;
+        409 for a date without a model, 404 for no such file, 416 for a range behind its end.
+        """
         try:
             day = date.fromisoformat(request.path_params["day"]).toordinal() - _EPOCH
             file = service.catalog_file(max(0, day), request.path_params["part"])
@@ -263,7 +265,7 @@ class HttpDoor(uvicorn.Server):
             await asyncio.sleep(0)
 
     async def stop(self) -> None:
-        """Take no more connections, and finish what is under way."""
+        """Take no more connections, and return once what is under way has ended."""
         self.should_exit = True
         if self._task is not None:
             await self._task

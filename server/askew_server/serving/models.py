@@ -158,7 +158,9 @@ class ModelWatch:
         self._said: set[str] = set()
 
     async def run(self, wake: asyncio.Event) -> None:
-        """Look until cancelled; an error is logged by its type alone and ends nothing."""
+        """Look at folder and live values every half second, and at once when `wake` is set, until
+        cancelled; an error is logged by its type alone and ends nothing.
+        """
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_EVERY):

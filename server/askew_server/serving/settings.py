@@ -127,7 +127,8 @@ class ServerConfig:
 
 def second_ports(port: int) -> Iterator[int]:
     """Yield the ports to try, one after the other, for what listens beside a server: `port` + 1
-    alone. Where `port` is 0, for any free one, 0 fifty times and then odd ports from 10,001 on.
+    alone; or where `port` is 0, which means any free one, 0 fifty times and then odd ports below
+    32,768.
 
     Linux gives odd ports to those who listen and even ones to connections that go out. Where many
     go out, no odd port has a free one before it; those below Linux's range are tried then.

@@ -197,9 +197,9 @@ class DuckDBEngine:
 
     def _settle(self, name: str, sql: str, stack: ExitStack) -> tuple[State, ...]:
         """Let the view of a name read its rows: from the copy of `look_through`, from a copy that
-        the stack closes, or from sound parquet files where they lie. Return those files, which must
-        keep still until the rows are read. It is called when rows are asked for, not when the view
-        is made, which is before the charge.
+        the stack closes, or from sound parquet files where they lie. Return the states of those
+        files, which must keep still until the rows are read, or none for a copy. It is called when
+        rows are asked for, not when the view is made, which is before the charge.
         """
         looked = self._looked_through.get(name)
         if is_text_file(name):

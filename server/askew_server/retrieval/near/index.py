@@ -237,8 +237,8 @@ class AxisFrame:
         return total
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Return offsets (m, d), in units of distance: the Laplace law's at each quantile, from the
-        top, so that a quantile near 0 gives the largest.
+        """Return offsets (m, d), in units of distance: of each quantile the number that the Laplace
+        law has there, below 0 for one below 1/2.
         """
         tail = 2 * np.minimum(uniform, 1 - uniform)
         return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / self.epsilon(signal))

@@ -104,15 +104,15 @@ class Wants:
 
     def candidates(self, points: Points) -> Rows:
         """Return the ids of items of each group near positions (m, e), tree points, for those who
-        have a want; an id may come twice. Empty without wants.
+        have a want; an id may come twice. Empty where no want has a group.
         """
         if self._pairs is None:
             return np.empty(0, np.int64)
         return self._pairs.reach(np.column_stack((points[self._asked], self._group)))[1][:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
-        """Return regrets (r, c) of items (c,): 0 for the best item of a row, and at most `most` in
-        rows with a want. distances: of positions from items, (m, c).
+        """Return regrets (r, c) of items (c,): 0 for the best item of a row, unless none has its
+        word, and at most `most` in rows with a want. distances: of positions from items, (m, c).
         """
         costs = distances[self._people]
         rated = slice(len(distances), len(distances) + len(self._rate))

@@ -171,8 +171,8 @@ class Evaluation:
         sizes: Sequence[int],
         rng: np.random.Generator,
     ) -> Mapping[int, Items]:
-        """Return, by k of sizes, the slates (n, k) with which the rule answers one noisy point of
-        each person: the same point for every k.
+        """Return, by k of sizes, the slates (n, k), ids ascending, with which the rule answers one
+        noisy point of each person: the same point for every k.
         """
         signals = [
             Signal(_NO_VERSION, lattice, tuple(values))

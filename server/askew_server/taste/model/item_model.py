@@ -103,8 +103,8 @@ def train(  # noqa: PLR0913 - what a model is made of
     vectors: VectorSource = LEARNED_VECTORS,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """Train a model on a table of ratings. Deterministic for a seed. step: is called with the name
-    of each part of the work as it begins.
+    """Return a model trained on a table of ratings. Deterministic for a seed. step: is called with
+    the name of each part of the work as it begins.
 
     Every figure is of people who were in nothing of what is measured (`model.held_out`): where they
     are more than a twentieth of all, of a model without them, and then one is made of everybody.

@@ -140,7 +140,7 @@ def _shown_part(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_arra
 def _runs_of_people(
     part: csr_array,
 ) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.integer]]]:
-    """Cut a matrix into runs of rows with few enough ratings: the rows, where each row ends among
+    """Yield runs of rows of a matrix with few enough ratings: the rows, where each row ends among
     the run's ratings, from 0 on, and the items.
     """
     # Words of all ratings at once would be several times as large as the ratings.

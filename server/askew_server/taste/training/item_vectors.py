@@ -88,7 +88,8 @@ class LearnedVectors(VectorSource):
 
     def tune(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
         """Return the options with the penalty, dimension and neighbors that do best for some of
-        these people by likes held out; the options as they are where too few are rated to train on.
+        these people by likes held out; the options as they are where there is too little to train
+        on.
         """
         try:
             people = _often_rated_histories(table, options)[1]
