@@ -197,7 +197,7 @@ def repeat_in_words(stored: StoredRelease) -> str:
 
 @contextmanager
 def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
-    """Yield the engine of a workplace, and close it."""
+    """Yield the engine of a workplace, opened, and close it when the body of the `with` ends."""
     engine = open_engine(
         place.engine,
         progress=progress,

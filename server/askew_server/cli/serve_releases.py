@@ -109,7 +109,9 @@ def _place(chosen: Configuration) -> Workplace:
 
 
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
-    """Return the desk of analysts, checked as far as that goes without reading events."""
+    """Return the desk of analysts, checked as far as that goes without an event, but for files of
+    text and patterns, which are looked through. Raises AskewError for what cannot be used.
+    """
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter

@@ -286,8 +286,8 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
 
 
 def with_live_file(directory: Path, collection: Collection) -> Collection:
-    """Return a collection with the live values beside its model, if there are any. Raises
-    ArtifactError as `read_live`.
+    """Return the collection with the live values of the file beside its model; as it is where there
+    is no such file. Raises ArtifactError as `read_live`.
     """
     path = live_path(directory, collection.card.number)
     return collection.with_live(read_live(path, collection)) if path.exists() else collection

@@ -363,7 +363,7 @@ class _CheckedRows:
         self.refuse(again, "its key stands on a later row again")
 
     def count(self) -> int:
-        """Return how many rows stay. Raises DataError for none, or more than a server holds."""
+        """Return how many rows stay. Raises DataError for none, or more than MAX_ITEMS."""
         count = int(self.good.sum())
         self.omissions.refuse_many(count, 1.0)
         if count > MAX_ITEMS:

@@ -170,7 +170,7 @@ def model_of(
     largest: int = MAX_SLATE,
 ) -> MetricModel:
     """Return a model of collections over one space, that answers at most `largest` items. rule:
-    else `posterior` with towns and `items` without.
+    None takes `posterior` with towns and `items` without.
 
     Raises OutOfRange for two collections of one name or number, and ParameterError for a rule that
     needs towns where there are none.

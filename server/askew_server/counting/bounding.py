@@ -191,8 +191,9 @@ def _names(engine: Engine, task: CountingTask) -> Names:
 
 
 def event_names(engine: Engine, task: EventSource) -> Names:
-    """Return what stands for the table of events and its columns of units and items, and which of
-    the two hold text. Raises DataError for a column that is not there or holds no ids.
+    """Return the names that stand for the table of events and its columns of units and items in
+    statements, and which of the two columns hold text. Raises DataError for a column that is not
+    there or holds no ids.
     """
     table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}

@@ -85,8 +85,9 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
-    """Return G (items, items). people: for each person the places of their likes, in text with
-    spaces between, each place once.
+    """Return G (items, items): the sum over people of floor(2**24 / m) for each two of a person's m
+    likes. people: for each person the places of their likes, in text with spaces between, each
+    place once.
     """
     likes = _numbers(" ".join(people))
     lengths = np.array([text.count(" ") + 1 for text in people], np.int64)

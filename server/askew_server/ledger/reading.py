@@ -121,7 +121,9 @@ def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
 
 
 def mark_of(database: sqlite3.Connection) -> Mark:
-    """Return the mark of the ledger as it is: its last act, and what is spent of each data set."""
+    """Return the mark of the ledger as it is now: its last act, and what is spent of each data
+    set.
+    """
     # A ledger that lost a data set has accepted what the mark knew of it. CROSS: or SQLite would
     # go through all totals, of which there is one for each charge.
     names = database.execute(
@@ -133,7 +135,9 @@ def mark_of(database: sqlite3.Connection) -> Mark:
 
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
-    """Return every version of a data set, newest first, with what all have spent together."""
+    """Return every version of a data set, newest first, each with what all have spent together;
+    none where the data set is unknown.
+    """
     spent = spent_on(database, name)
     rows = database.execute(_VERSIONS, (name,))
     return [replace(_opened(name, *row), running=spent) for row in rows]

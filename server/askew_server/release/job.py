@@ -69,7 +69,7 @@ class JobPlan(Protocol):
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted."""
+        """Return the task: which events are counted, and how many items come back."""
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
         """Return the release that the mechanism draws from private counts; it is public."""

@@ -87,9 +87,9 @@ class SnapshotHolder:
         raise StaleSpace
 
     def swap(self, snapshot: Snapshot) -> None:
-        """Serve another for the one of the same day from now on; calls under way end with the one
-        that they began with. Raises ArtifactError, and serves what it served, where a number names
-        one collection here and another one there.
+        """Serve this snapshot from now on, in place of the one of the same Monday or beside the
+        others; calls under way end with the one that they began with. Raises ArtifactError, and
+        serves what it served, where a number names one collection here and another one there.
         """
         self._all = _checked([*(e for e in self._all if e.since != snapshot.since), snapshot])
 
@@ -126,7 +126,7 @@ class Retriever:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return this model, ready to be served."""
+        """Return a snapshot of this model, card and catalog, ready to be served."""
         return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:

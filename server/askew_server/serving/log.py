@@ -191,7 +191,9 @@ def start_log(stream: TextIO) -> None:
 
 
 def refused(reason: str) -> None:
-    """Log what is wrong with an operator's files, where what was served goes on being served."""
+    """Log, on one line, what is wrong with an operator's files, where what was served goes on being
+    served.
+    """
     log_event("swap_refused", error="refused", reason=one_line(reason))
 
 

@@ -104,7 +104,9 @@ def _write(path: Path, principals: dict[str, str]) -> None:
 
 
 def _mark(path: Path) -> _Mark:
-    """Return what differs whenever the file changed. Raises AccessError."""
+    """Return inode, size and time of a file, of which one differs whenever the file changed. Raises
+    AccessError where it cannot be read, or others may read it.
+    """
     try:
         status = path.stat()
     except OSError as error:

@@ -109,9 +109,9 @@ def failures_named(path: str) -> Iterator[None]:
 def unpacked(
     path: str, size: int | None = None, *, by_name: bool = False
 ) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield the bytes that are packed in a file, and the file as it lies on disk. size: where it
-    ends, whatever is written behind. by_name: the end of its name says how it is packed, since its
-    first bytes are somebody's.
+    """Yield the bytes that are packed in a file, to be read, and the file as it lies on disk. size:
+    where it ends, whatever is written behind. by_name: the end of its name says how it is packed,
+    since its first bytes are somebody's. Raises DataError.
     """
     if not Path(path).is_file():
         raise DataError(f"{path}: there is no regular file of this name")

@@ -107,7 +107,7 @@ class HeldOutPeople:
     held_out: csr_array = field(repr=False)
 
     def __len__(self) -> int:
-        """Return the number n of people."""
+        """Return the number of people."""
         return self.seen.shape[0]
 
     def rank(self, scorer: Scorer, items: Items | None = None) -> Items:

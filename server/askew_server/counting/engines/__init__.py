@@ -27,10 +27,10 @@ def open_engine(
     """Return the engine at an address, opened; memory_limit, progress and encoding are DuckDB's
     alone.
 
-        duckdb:                       inside this process, for parquet and csv files (the default)
-        duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
-        spark:local[*]                Spark on this machine; spark:spark://host:7077 and the like
-        postgresql://name@host/base   a PostgreSQL database
+    duckdb:                       inside this process, for parquet and csv files (the default)
+    duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
+    spark:local[*]                Spark on this machine; spark:spark://host:7077 and the like
+    postgresql://name@host/base   a PostgreSQL database
 
     Raises ParameterError for an address of none of these forms, which it does not repeat (it may
     hold a password), and DataError when the engine is not installed or does not answer.
@@ -59,7 +59,8 @@ def open_engine(
 
 
 def public_address(address: str) -> str:
-    """Return an address without name, password and options: one text for what is one place.
+    """Return an engine's address without name, password and options: one text for what is one
+    place.
 
     duckdb:FILE            as it is
     spark:MASTER           without the number of threads, which counts nothing differently

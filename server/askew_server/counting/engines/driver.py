@@ -67,7 +67,7 @@ def table_parts(name: str) -> tuple[str, ...]:
 
 
 def no_rows(table: tuple[str, ...], dialect: str) -> str:
-    """Return a statement that gives all columns of a table and none of its rows."""
+    """Return an SQL statement that gives all columns of a table and none of its rows."""
     return carried(NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)
 
 
@@ -102,8 +102,9 @@ def failures_named(
 
 
 def no_connection(error: Exception) -> str:
-    """Return why there is no connection, in words of our own. A driver's words quote what it took
-    for the host, and that is half of the password where one has an unescaped "@".
+    """Return a phrase that says why there is no connection: the known reasons in the error's words,
+    or its type. A driver's words quote what it took for the host, and that is half of the password
+    where one has an unescaped "@".
     """
     words = str(error).lower()
     reasons = [why for why in _WHY if why in words] or [type(error).__name__]

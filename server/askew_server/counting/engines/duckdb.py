@@ -143,8 +143,9 @@ class DuckDBEngine:
         raise AssertionError("the last look returns or raises")
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
-        """Read files as they are now: they are what is counted from now on, with nothing that is
-        written later, and these columns, or all. Raises DataError for torn quotes.
+        """Read the files of a name as they are now: they are what is counted from now on, with
+        nothing that is written later, and these columns, or all. Do nothing for a table. Raises
+        DataError for torn quotes.
         """
         if is_file(name):
             self._forget(name)
@@ -181,8 +182,9 @@ class DuckDBEngine:
         self._folder.close()
 
     def _existing_table(self, name: str) -> tuple[str, ...]:
-        """Return the identifiers of a table that is there. Others DuckDB takes for names of files,
-        whose separators and types it guesses from their first rows.
+        """Return the identifiers of a table that is there. Raises DataError for any other name:
+        DuckDB takes it for that of a file, whose separators and types it guesses from the first
+        rows.
         """
         parts = table_parts(name)
         sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"

@@ -49,7 +49,7 @@ class PostgresEngine:
         return table_parts(name)
 
     def look_through(self, _name: str, _columns: Collection[str] | None = None, /) -> None:
-        """Do nothing: a table is counted as it is then."""
+        """Do nothing: a table is counted as it is when it is counted."""
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """Return 0, because no text file is read."""

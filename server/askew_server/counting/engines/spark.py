@@ -111,7 +111,8 @@ class SparkEngine:
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
         """Return the rows of a statement, all of them: PySpark takes the end of a JVM for the end
-        of the rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
+        of the rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once. Raises
+        DataError where a file changed since it was looked through, or is read.
         """
         values = dict(parameters or {})
         asked = [name for name, view in self._views.items() if view in sql]

@@ -116,7 +116,9 @@ class MetricAnswers:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return this model, ready to be served."""
+        """Return a snapshot of the model with these answers, its collections and its files, ready
+        to be served.
+        """
         model = self._model
         collections = tuple(model.collections.values())
         return Snapshot(model.card, self, collections=collections, files=model.files)

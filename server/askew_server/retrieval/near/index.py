@@ -75,7 +75,9 @@ class SpaceFrame(Protocol):
         """Return noise offsets (m, d) as differences of grid coordinates (m, d)."""
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """Return log P(signal | point), up to a constant, on the grid of d axes of coordinates."""
+        """Return log P(signal | point), up to a constant, for all points of d axes of grid
+        coordinates: one array dimension an axis.
+        """
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
         """Return noise offsets (m, d) at quantiles (m, d) in (0, 1) of the signal's law."""
@@ -356,7 +358,9 @@ class MetricIndex(_Tree):
         return away, self._order[places], float(around[count - 1])
 
     def apart(self, points: Points, others: Points) -> Points:
-        """Return the distances of tree points (m, e) from others (..., m, e): (..., m)."""
+        """Return the distance of each tree point, (m, e), from the one at its place in others,
+        (..., m, e): (..., m); on a map chords in kilometers.
+        """
         away = points - others
         if self.frame.norm == 2:
             return np.asarray(np.sqrt(np.vecdot(away, away)))

@@ -97,7 +97,9 @@ class Wants:
         return Wants(index, self._wants, columns)
 
     def weights(self, shares: Points) -> Points:
-        """Return the rows' weights, (r,), which add to 1. shares: of people at positions, (m,)."""
+        """Return the weights of rows of costs, (r,), which add to 1. shares: of the people, at each
+        position, (m,).
+        """
         of_rows = shares[self._people]
         together = np.add.reduceat(of_rows, np.cumsum([0, *self._counts[:-1]]))
         return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))

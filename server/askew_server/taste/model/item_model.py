@@ -292,8 +292,8 @@ def update(
     *,
     source: str,
 ) -> ItemModel:
-    """Return the model with the catalog of these ratings. Deterministic, by the seed of its
-    training. The figures stay those of the training.
+    """Return the model with the catalog of these ratings, in its old space. Deterministic, by the
+    seed of its training. The figures stay those of the training.
 
     Raises DataError where no item is one of the model, ratings are off the scale, or nobody likes
     anything.

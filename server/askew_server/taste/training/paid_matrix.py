@@ -65,9 +65,9 @@ class MatrixPlan:
     noise: NoisyCovariance
 
     def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
-        """Return the request for this matrix. Its digest is of what the operator says, as in
-        `ReleasePlan.charge_request`, and so not of what the ratings call their columns. as_of, day:
-        as in `ChargeRequest`.
+        """Return the charge that pays for this matrix. Its key and digest are of what the operator
+        says, as in `ReleasePlan.charge_request`, and so not of what the ratings call their columns.
+        as_of, day: as there.
         """
         task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
         for column in ("unit_column", "item_column", "rating_column"):

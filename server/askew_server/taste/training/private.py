@@ -153,7 +153,9 @@ def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
 
 
 def penalty_of(likes: csr_array) -> float:
-    """Return the lambda by which items are folded in with simulated people, whose likes weigh 1."""
+    """Return the lambda by which items are folded in with simulated people, whose likes weigh 1:
+    6e-4 of the number of likes.
+    """
     return _PENALTY * likes.nnz
 
 
@@ -163,7 +165,9 @@ def _row_sums(noisy: Noisy) -> Matrix:
 
 
 def _shrunk_spectrum(matrix: Matrix, edge: float) -> tuple[Matrix, Matrix]:
-    """Return the eigenvalues that stay, shrunk, ascending, and their eigenvectors. edge: r."""
+    """Return the eigenvalues above .7 of the edge, shrunk, ascending, and their eigenvectors, as
+    columns. edge: r.
+    """
     # A tenth of noise's own eigenvalues stay, and lie so close together that iterations for the
     # leading ones hardly end. So a large matrix is reduced whole too, in single precision: that is
     # seven digits of the largest eigenvalue, more than noise leaves.

@@ -98,7 +98,9 @@ def _best_penalty(folds: Sequence[Fold], rank: int, count: int) -> float:
 def _accuracies(
     folds: Sequence[Fold], penalty: float, rank: int, counts: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return mean NDCG@10 + recall@20 of everybody held out by numbers of neighbors, (counts,)."""
+    """Return the mean NDCG@10 + recall@20 of everybody held out, for each number of neighbors,
+    (counts,).
+    """
     totals, n_people = np.zeros(len(counts)), 0
     for gram, people in folds:
         inverse = ease.inverse_of(gram, penalty)
