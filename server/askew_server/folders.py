@@ -123,8 +123,8 @@ class PrivateFolder:
     """A new folder of mode 0700. Raises DataError where there can be none."""
 
     def __init__(self, within: Path | None = None) -> None:
-        """Make the folder in `within`, or TMPDIR, or /var/tmp, which is a disk where /tmp is
-        not.
+        """Make the folder in `within`; or in TMPDIR, or /var/tmp, which is a disk where /tmp is
+        not; or where Python makes temporary files if that cannot be written to.
         """
         place = within
         if place is None:

@@ -136,7 +136,9 @@ def files_of(model: MetricModel) -> Mapping[Part, bytes]:
 
 
 def load(directory: Path) -> MetricModel:
-    """Return the model of a directory, with every check. Raises ArtifactError with the reason."""
+    """Return the model of a directory, each of its files checked. Raises ArtifactError with the
+    reason where one cannot be used.
+    """
     manifest = _manifest(directory)
     card = _card(directory, manifest)
     try:

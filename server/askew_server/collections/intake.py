@@ -262,8 +262,8 @@ def _with_live_of(directory: Path, collection: Collection, keys: Keys) -> Collec
 
 
 def _items_of(wanted: Keys, keys: Keys) -> NDArray[np.int64]:
-    """Return the item of each key that is wanted, (n,), by its place in `keys`; -1 where there is
-    none.
+    """Return for each wanted key, (n,), the item that has it, by its place in `keys`; -1 where none
+    has.
     """
     near = np.flatnonzero(np.isin(keys[:, 0], wanted[:, 0]))
     item_of = dict(zip(map(tuple, keys[near].tolist()), near.tolist(), strict=True))

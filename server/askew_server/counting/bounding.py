@@ -125,7 +125,7 @@ def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
 
 def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect: str) -> list[str]:
     """Return a sentence for each kind of item that may not match an event: of another type than the
-    column, padded with spaces, or there twice; with how many there are and one of them.
+    column, padded with spaces, or listed more than once; with how many there are and one of them.
 
     items: of the catalog, with how often each stands there. type_name: of the log's item column.
     Raises DataError where no item can match.

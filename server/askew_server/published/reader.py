@@ -61,7 +61,7 @@ class ReleaseReader:
 
     def document(self, charge: int) -> bytes:
         """Return the release of a charge, the bytes as they were stored. Raises NotFound where
-        there is none.
+        there is none, and for an analyst's answer or a part of a model.
         """
         with self._database() as database:
             row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()

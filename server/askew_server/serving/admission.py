@@ -41,7 +41,7 @@ class Admission:
 
     async def run(self, job: Job, remaining: float | None) -> bytes:
         """Return the reply that a job makes in a thread of the queue. remaining: seconds until its
-        caller's deadline; None for no deadline of the caller's.
+        caller's deadline, None without one; the queue's own limit counts too.
 
         Raises Overloaded where no slot is free, TooSlow for a deadline that passes first, and
         Unreachable where the queue stops.

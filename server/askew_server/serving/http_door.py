@@ -259,7 +259,7 @@ class HttpDoor(uvicorn.Server):
         self.port: int = bound.getsockname()[1]
 
     async def start(self) -> None:
-        """Answer from now on; return once that is so."""
+        """Answer calls from now on; return once the door does, or has failed."""
         self._task = asyncio.create_task(self.serve([self._bound]))
         while not (self.started or self._task.done()):  # noqa: ASYNC110  # uvicorn has no event for it
             await asyncio.sleep(0)

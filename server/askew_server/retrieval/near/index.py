@@ -124,8 +124,8 @@ class MapFrame:
         return points
 
     def inside(self, grid: Points) -> Points:
-        """Return grid coordinates clamped to the area's edges; longitudes wrap where it has
-        none.
+        """Return grid coordinates clamped to the area's edges; longitudes wrap where the area goes
+        around the Earth.
         """
         clamped = np.minimum(np.maximum(grid, 0.0), self.extent)  # np.clip takes twice as long
         if self.goes_around:
@@ -200,9 +200,7 @@ class AxisFrame:
         self.goes_around = False
 
     def grid(self, coordinates: Points) -> Points:
-        """Return the distance of each value from its axis' low end, in units of distance, (m,
-        d).
-        """
+        """Return how far each value is from its axis' low end, in units of distance: (m, d)."""
         return np.asarray((coordinates - self._low) / self._scale)
 
     def tree(self, grid: Points) -> Points:
@@ -239,8 +237,8 @@ class AxisFrame:
         return total
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Return offsets (m, d), in units of distance: of each quantile the number that the Laplace
-        law has there, below 0 for one below 1/2.
+        """Return offsets (m, d), in units of distance: the numbers at these quantiles of the
+        Laplace law, below 0 for quantiles below 1/2.
         """
         tail = 2 * np.minimum(uniform, 1 - uniform)
         return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / self.epsilon(signal))

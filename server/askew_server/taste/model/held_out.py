@@ -88,8 +88,8 @@ def split_people(n_people: int, seed: int) -> NDArray[np.int64]:
 def simulate_signals(
     lattice: LatticeLaplace, points: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return points (n, d), in units of the lattice's step, each coordinate rounded up or down by
-    chance and moved by noise: whole lattice steps (n, d).
+    """Return noisy points (n, d) in whole lattice steps: each coordinate of points (n, d), over the
+    step, rounded up or down by chance, plus noise of the lattice's law.
     """
     place = points / lattice.step
     below = np.floor(place)
