@@ -142,7 +142,7 @@ def answer_lines(found: Answer) -> Iterator[str]:
     if found.unused:
         yield (
             f"(this device does not know the titles of {found.unused} of your ratings; "
-            "--unmatched lists them)"
+            "--unmatched FILE writes them)"
         )
 
 

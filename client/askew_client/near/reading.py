@@ -77,7 +77,7 @@ def _town(text: str, region: str) -> Position:
         )
     advice = "a latitude and a longitude always work, such as 48.86, 2.35"
     raise UnclearTown(
-        f"this device knows {n_towns():,} towns and none of this name: {advice}",
+        f"this device knows {n_towns():,} towns and none of this name, and no addresses: {advice}",
         _lines(towns_like(name, region)),
     )
 

@@ -255,7 +255,7 @@ class ProfileDocument:
         """Raises PlaceError for a name that no place can be given."""
         check_name(name)
         if name in self.places:
-            raise PlaceError("there is a place of this name already: it can be moved")
+            raise PlaceError("there is a place of this name already: `askew place move` moves it")
         if len(self.places) >= MAX_PLACES:
             raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
 
