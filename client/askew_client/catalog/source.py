@@ -33,7 +33,7 @@ class CatalogSource(Protocol):
 
 
 def date_of(catalog_date: int) -> datetime.date:
-    """Return the Monday of a catalog date."""
+    """Return the date of a catalog date, which counts days since 1970-01-01: 0 is 1970-01-01."""
     return _EPOCH + datetime.timedelta(days=catalog_date)
 
 

@@ -283,8 +283,9 @@ class Taste:
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> Answer:
         """Return the best k titles of all that is held, was received, and came with this reply,
-        ranked by the true profile. What came is kept, and so is the answer. reply, query: None
-        where nothing was sent. Raises a WireError for a hostile reply, of which nothing is kept.
+        ranked by the true profile, rated ones last. What came is kept, and so is the answer. reply,
+        query: None where nothing was sent. Raises a WireError for a hostile reply, of which nothing
+        is kept.
         """
         exchange, came, departure = self.source, frozenset[int](), None
         if reply is not None and query is not None:

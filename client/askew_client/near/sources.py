@@ -187,8 +187,8 @@ NearSource = MapSource | AxisSource
 
 
 def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = False) -> int:
-    """Return how many results to ask for: near_k, the person's own number, or for 0 as many of 5,
-    10, ... 160 as a reply of about REPLY_BYTES holds (1 where the server answers fewer than 5).
+    """Return how many results to ask for: near_k, the person's own number, or for 0 the one of 5,
+    10, 20, ... 160 whose reply takes about REPLY_BYTES (1 where the server answers fewer than 5).
     held: the rows are, so a reply brings live values alone. Public: of the card, the settings and
     what is held.
 

@@ -41,7 +41,7 @@ class Entry:
 
     @property
     def adds(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Return what it adds to the accounts of ratings, of values on axes, and of places.
+        """Return what this entry adds to the accounts of ratings, of values on axes, and of places.
 
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
         What was booked for losses counts in full for ratings and for values.
@@ -53,5 +53,7 @@ class Entry:
 
     @property
     def lasts(self) -> bool:
-        """Return True if its signal is a place's, of every month and of no server's space."""
+        """Return True if this entry has a place's signal: one for every month, of no server's
+        space.
+        """
         return self.signal is not None and self.space_version == ANY_SPACE

@@ -120,7 +120,7 @@ class Exchange:
 
     def rank_all(self, count: int) -> Ranking:
         """Return the best `count` of all items that the device holds or received, ranked by the
-        true profile, with the pick. Never sent.
+        true profile, rated ones last. Never sent.
         """
         with self.guard.private():
             return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())

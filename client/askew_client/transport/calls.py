@@ -22,17 +22,22 @@ _Value = TypeVar("_Value")
 
 
 def card_request(catalog_date: int) -> bytes:
-    """Return the request for the card of a Monday, which is the same for everybody."""
+    """Return the bytes of a request for the card of a Monday (days since 1970-01-01), the same for
+    everybody.
+    """
     return pb.GetModelCardRequest(catalog_date=catalog_date).SerializeToString()
 
 
 def metric_card_of(reply: bytes) -> MetricCard:
-    """Return the card that a server of places replied. Raises a WireError."""
+    """Return the card that a server of places replied with. Raises a WireError for any other reply.
+    """
     return _checked(lambda: metric_card_from_bytes(reply))
 
 
 def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
-    """Return the answer to a question of tastes. Raises a WireError."""
+    """Return the slate of query.k items that answers a question of tastes. Raises a WireError for
+    any other reply.
+    """
     from askew.wire.tastes import slate_from_bytes  # brings numpy
 
     return _checked(lambda: slate_from_bytes(reply, card, query.k))
@@ -41,9 +46,11 @@ def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
 def places_of(
     reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection] | None = None
 ) -> tuple[PlaceSlate, ...]:
-    """Return the answers to a question for places, of every collection asked.
+    """Return the slates that answer a question for places, one for each collection asked, in the
+    card's order.
 
-    rows: what is held. Raises a WireError.
+    rows: what is held, of which a reply brings live values alone. Raises a WireError for any other
+    reply.
     """
     return _checked(lambda: places_from_bytes(reply, card, query, rows))
 

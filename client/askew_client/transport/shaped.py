@@ -64,12 +64,14 @@ class ShapedTransport:
 
     @property
     def source(self) -> CatalogSource:
-        """Return where what is held comes from, connected to in the same way."""
+        """Return a source of the files that are held, connected to at the same public moments."""
         return _ShapedSource(self)
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold all of one question, alone. Its moment is fixed here, before anything private."""
+        """Hold the network for all of one question, alone. The moment of its connection is fixed on
+        entry, before anything private; where that moment has passed, whole intervals after it.
+        """
         async with self._alone:
             if self._moment is not None and self._now() > self._moment:
                 self._put_off(self._now() + (self._interval or 0.0) - self._moment)
@@ -77,9 +79,9 @@ class ShapedTransport:
 
     @contextmanager
     def public_work(self) -> Iterator[None]:
-        """Work on what a server said, the same for all, perhaps with a connection: for as
-        long as it takes after that, the next moment is put off, by whole intervals. What was done
-        before it, which may be private, does not count.
+        """Hold work on what a server said, the same for all, perhaps with a connection: for as long
+        as that takes after the connection, the next moment is put off, by whole intervals. What was
+        done before it, which may be private, does not count.
         """
         began = self._now()
         yield
@@ -90,25 +92,32 @@ class ShapedTransport:
             self._moment += ceil(seconds / self._interval) * self._interval
 
     def encoded(self, query: Query) -> bytes:
-        """Return a question as it will be sent."""
+        """Return the bytes of a question as they will be sent."""
         return query_to_bytes(query)
 
     async def retrieve(self, request: bytes) -> bytes:
-        """Return the reply to a question, when its connection is closed."""
+        """Return the reply's bytes to a question, when its connection is closed. Raises as `call`.
+        """
         return await self.call("Retrieve", request)
 
     def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the server's answer: exactly query.k items. Raises a WireError."""
+        """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
+        reply.
+        """
         return slate_of(reply, query, card)
 
     def decoded_places(
         self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the answer of a server of places, of every collection that is asked."""
+        """Return the slates of a reply from a server of places, one for each collection asked.
+        Raises a WireError for any other reply.
+        """
         return places_of(reply, query, card, rows)
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply to one call, when its connection is closed."""
+        """Return the reply's bytes to one call, when its connection is closed. Raises NotReady, in
+        which case nothing was sent, a TransportError or a WireError.
+        """
         network = await asyncio.to_thread(self.load)
         async with self.connected(network):
             return await network.call(method, request)
@@ -165,5 +174,7 @@ class _ShapedSource:
         await self._left.aclose()
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return a part of a file, by the connection that is open."""
+        """Return `size` bytes of a file from byte `start` on, fewer at its end, by the open
+        connection.
+        """
         return await self._shaped.files.read(catalog_date, part, start, size)
