@@ -62,7 +62,7 @@ class Source(Protocol):
 
     @property
     def charge(self) -> SignalCharge:
-        """Return what a fresh signal costs, by this device's own reckoning."""
+        """Return the charge of a fresh signal, by this device's own reckoning."""
 
     def perturb(self, bits: RandomBits) -> Signal:
         """Draw and return a noisy signal of the private point, neither charged nor stored."""

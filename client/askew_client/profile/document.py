@@ -155,7 +155,7 @@ class ReceivedItems:
 
     def joined(self, space_version: str, new: Iterable[ReceivedItem]) -> ReceivedItems:
         """Return these items and then the new ones, each label once, as the newest. Those of
-        another space are dropped, and the oldest beyond MAX_RECEIVED.
+        another space are dropped, and the oldest beyond MAX_RECEIVED, but no new one.
         """
         before = self.items if space_version == self.space_version else ()
         by_label = {met.item.label: met for met in before}

@@ -134,7 +134,7 @@ def read_entries(database: sqlite3.Connection) -> list[Entry]:
 
 def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
     """Return the positions (sequence, id) of the last entry and of the one before it, as
-    `askew.dp.mark.compare` takes them: START and None where those are missing.
+    `askew.dp.mark.compare` takes them: START where there is no entry, None before START.
     """
     newest = "SELECT sequence, id FROM charges ORDER BY sequence DESC LIMIT 2"
     end, before, *_ = (*database.execute(newest), START, None)

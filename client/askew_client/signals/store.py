@@ -162,7 +162,9 @@ class SignalStore:
     def cost(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Cost:
-        """Return what `remember` would find and charge now. Nothing is drawn or written."""
+        """Return the cost of what `remember` would return now, a stored signal or a fresh one.
+        Nothing is drawn or written.
+        """
         return self._cost(self.entries(), space_version, month, charge, handle)[0]
 
     def _cost(

@@ -76,7 +76,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename in it durable; where a directory cannot be opened, it needs no sync."""
+    """Make a rename in this directory durable, where accounts are POSIX's. Raises OSError."""
     if os.name == "posix":
         handle = os.open(directory, os.O_RDONLY)
         try:

@@ -79,7 +79,9 @@ class Exchange:
 
     @property
     def charge(self) -> SignalCharge:
-        """Return what a fresh signal costs, by this device's own reckoning."""
+        """Return the charge of a fresh signal, epsilon of one rating, by this device's own
+        reckoning.
+        """
         return self.mechanism.charge
 
     @property

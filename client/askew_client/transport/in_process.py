@@ -108,7 +108,7 @@ class LocalTransport(InProcess):
         return self._files[part][start : start + size]
 
     async def metric_card(self) -> MetricCard:
-        """Raise OtherKind: this is a server of tastes."""
+        """Raise OtherKind: this is a server of tastes, and has no card of places."""
         raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
@@ -143,7 +143,7 @@ class LocalPlaces(InProcess):
         return self.card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
-        """Raise OtherKind: this is a server of places."""
+        """Raise OtherKind: this is a server of places, and has no file for devices."""
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True
         )

@@ -126,7 +126,8 @@ class ShapedTransport:
     async def connected(self, way: AbstractAsyncContextManager[Any]) -> AsyncIterator[None]:
         """Hold a connection that is opened at the moment that its turn fixed.
 
-        Raises NotReady where that has passed, or where the device is at work on something private.
+        Raises NotReady where that moment has passed, or where the device is at work on something
+        private.
         """
         async with AsyncExitStack() as left:
             if not self._alone.locked():
@@ -139,7 +140,7 @@ class ShapedTransport:
             yield
 
     def _hung_up(self) -> None:
-        """Fix the next moment, before the reply is opened."""
+        """Fix the moment of the next connection, before the reply is opened."""
         self._ended = self._now()
         if self._interval is not None:
             self._moment = self._ended + self._interval
