@@ -64,7 +64,8 @@ class CatalogSync:
         self._bits, self._check, self._patience = bits, check, patience
 
     async def cached(self, day: int) -> CachedFile:
-        """Return the file that is held, fetched first where nothing usable is. Raises AskewError.
+        """Return the file that is held, fetched first where nothing usable is. Raises
+        AskewError.
         """
         file = await asyncio.to_thread(self.usable, day)
         if file is not None:

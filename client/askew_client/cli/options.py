@@ -177,7 +177,8 @@ def keep_region(context: click.Context, region: str | None) -> None:
 
 
 def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:
-    """Return what the coroutine returns, run to its end. Raises click.Abort where it is cancelled.
+    """Return what the coroutine returns, run to its end. Raises click.Abort where it is
+    cancelled.
     """
     import asyncio
 

@@ -84,7 +84,8 @@ class Comparison:
         self._draws.setdefault(way, []).extend(draws)
 
     def row(self, way: str) -> Row:
-        """Return the means over the draws of a way, which has one at least; KeyError for any other.
+        """Return the means over the draws of a way, which has one at least; KeyError for
+        any other.
         """
         draws = self._draws[way]
         wished = [wish for _, wish in draws if wish is not None]

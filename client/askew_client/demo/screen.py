@@ -42,7 +42,8 @@ class DemoScreen:
         self._say(f"It listens on {address} and is healthy.")
 
     def person(self, card: MetricCard) -> None:
-        """Print the server's collections, then the made-up person: their place, likes and filters.
+        """Print the server's collections, then the made-up person: their place, likes and
+        filters.
         """
         for collection in card.collections:
             self._say(f"Its collection {collection.name}: {collection.n_items:,} items,")

@@ -295,7 +295,8 @@ def _week(hours: str) -> list[list[_Span]]:
 
 
 def _parts(rule: str) -> tuple[set[int], list[tuple[int, int]], bool]:
-    """Return the days of a rule (0 is Monday), its spans in minutes, and True if it is open then.
+    """Return the days of a rule (0 is Monday), its spans in minutes, and True if it is open
+    then.
     """
     closed = next((word for word in _CLOSED if rule.endswith(word)), "")
     rule = rule.removesuffix(closed).rstrip()

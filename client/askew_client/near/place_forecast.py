@@ -32,7 +32,8 @@ class PlaceForecast:
 
     @classmethod
     def of(cls, noise: MapNoise, k: int) -> Self:
-        """Return the forecast for this noise and k results. Raises ParameterError for a k below 1.
+        """Return the forecast for this noise and k results. Raises ParameterError for a k
+        below 1.
         """
         from askew.placement.hexagonal import place_on_map  # numpy, for a what-if alone
 
@@ -50,7 +51,8 @@ class PlaceForecast:
 
     @property
     def most_km(self) -> float:
-        """Return within how many kilometers of the true place a fresh signal lands 9 times in 10.
+        """Return within how many kilometers of the true place a fresh signal lands 9 times
+        in 10.
         """
         return _MOST / self.epsilon
 

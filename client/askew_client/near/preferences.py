@@ -64,7 +64,8 @@ class Preferences:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Return the names of all attributes in likes, only and at_most; not the units of trades.
+        """Return the names of all attributes in likes, only and at_most; not the units of
+        trades.
         """
         return frozenset((*self.likes, *self.only, *self.at_most))
 

@@ -80,7 +80,8 @@ def _distances(source: NearSource, coordinates: _Floats) -> _Floats:
 
 
 def _different(column: Column) -> tuple[Sequence[Value], NDArray[np.int64]]:
-    """Return the different values of a column, and for each item the index of its value among them.
+    """Return the different values of a column, and for each item the index of its value
+    among them.
     """
     raw: NDArray[Any] = column.codes if isinstance(column, Words) else column.values
     keys = raw.view(np.int32) if isinstance(column, Numbers) else raw

@@ -300,7 +300,8 @@ class ProfileDocument:
         return {title_key(label): label for label in self.ratings}
 
     def likings(self) -> dict[str, Liking]:
-        """Return the ratings by the `title_key` of their titles; None is a like without a number.
+        """Return the ratings by the `title_key` of their titles; None is a like without a
+        number.
         """
         return {key: self.ratings[label] for key, label in self.rated.items()}
 

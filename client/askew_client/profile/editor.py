@@ -88,7 +88,8 @@ class ProfileService:
         self.edit({label: (None,)})
 
     def unrate(self, label: str) -> None:
-        """Take the rating of a title back; `undo` brings it again. A title without one is no error.
+        """Take the rating of a title back; `undo` brings it again. A title without one is
+        no error.
         """
         self.edit({label: ()})
 

@@ -95,7 +95,8 @@ def _keys_of(table: object, source: str, of: str = "") -> Iterator[tuple[str, st
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the TOML tables of the file as a dict, {} where there is no file. Raises ConfigError.
+    """Return the TOML tables of the file as a dict, {} where there is no file. Raises
+    ConfigError.
     """
     try:
         return tables_of(path.read_bytes(), f"the configuration {path}")

@@ -29,7 +29,8 @@ def card_request(catalog_date: int) -> bytes:
 
 
 def metric_card_of(reply: bytes) -> MetricCard:
-    """Return the card that a server of places replied with. Raises a WireError for any other reply.
+    """Return the card that a server of places replied with. Raises a WireError for any
+    other reply.
     """
     return _checked(lambda: metric_card_from_bytes(reply))
 

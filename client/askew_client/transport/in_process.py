@@ -51,7 +51,8 @@ class InProcess(ABC):
 
     @abstractmethod
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return `size` bytes from byte `start` on of a file that devices hold, fewer at its end.
+        """Return `size` bytes from byte `start` on of a file that devices hold, fewer at
+        its end.
         """
 
     @abstractmethod

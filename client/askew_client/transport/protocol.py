@@ -62,7 +62,8 @@ class Library(Protocol):
         """
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """Return the rows that are held on this day, and fetch nothing; None where there are none.
+        """Return the rows that are held on this day, and fetch nothing; None where there
+        are none.
         """
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
@@ -79,7 +80,8 @@ class Library(Protocol):
         """
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the public card of a server of places, without rows; fetched, where it has to be.
+        """Return the public card of a server of places, without rows; fetched, where it has
+        to be.
         """
 
     async def forget_metric_card(self) -> None:

@@ -96,7 +96,8 @@ class ShapedTransport:
         return query_to_bytes(query)
 
     async def retrieve(self, request: bytes) -> bytes:
-        """Return the reply's bytes to a question, when its connection is closed. Raises as `call`.
+        """Return the reply's bytes to a question, when its connection is closed. Raises as
+        `call`.
         """
         return await self.call("Retrieve", request)
 

@@ -102,7 +102,8 @@ class AskewApp(Desk):
 
     @work(group="live")
     async def live(self) -> None:
-        """Open the device, and keep it open until the app ends; an error of its files ends the app.
+        """Open the device, and keep it open until the app ends; an error of its files ends
+        the app.
         """
         try:
             opened = await asyncio.to_thread(self.opening)

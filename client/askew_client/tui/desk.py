@@ -35,7 +35,8 @@ OPENING: Final = AskewError("the device is still opening its files")
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
-    """Return what was asked for, or its AskewError as a Problem: the app catches all errors here.
+    """Return what was asked for, or its AskewError as a Problem: the app catches all errors
+    here.
     """
     try:
         return await asked
@@ -52,7 +53,8 @@ class ProfileView:
 
     @classmethod
     def of(cls, device: Device) -> ProfileView:
-        """Return the ratings, newest first, and the bars of the profile; no bars without a catalog.
+        """Return the ratings, newest first, and the bars of the profile; no bars without a
+        catalog.
         """
         bars = () if device.titles.connection is None else device.titles.bars()
         return cls(device.profile.ratings(), bars)

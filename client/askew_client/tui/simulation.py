@@ -69,7 +69,8 @@ class SimulatedServers(InProcess):
         return self._places.card
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """Return the answer of the server of tastes, or of places to a question with a collection.
+        """Return the answer of the server of tastes, or of places to a question with a
+        collection.
         """
         server = self._tastes if query.collection is None else self._places
         return await server.retrieve(query, card)

@@ -280,7 +280,8 @@ class NearScreen(FrameScreen):
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Show settings and places as they are now, and the collections once the server is there.
+        """Show settings and places as they are now, and the collections once the server is
+        there.
         """
         device = self.desk.device
         if device is None or not self.is_current:
@@ -347,7 +348,8 @@ class NearScreen(FrameScreen):
         self.ask(collection, place.name, preferences)
 
     def action_stop(self) -> None:
-        """Stop waiting for an answer; and leave the field of preferences, if they are being typed.
+        """Stop waiting for an answer; and leave the field of preferences, if they are being
+        typed.
         """
         if isinstance(self.focused, Input):
             self.set_focus(None)

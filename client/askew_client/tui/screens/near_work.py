@@ -152,7 +152,8 @@ def forget_place(device: Device, name: str) -> str:
 def use_level(
     device: Device, file: ConfigFile | None, typed: Mapping[str, str], collection: str
 ) -> str:
-    """Use the typed level and k from now on, and return a sentence that says so. Raises AskewError.
+    """Use the typed level and k from now on, and return a sentence that says so. Raises
+    AskewError.
     """
     use_settings(file, device, typed=typed)
     level, k = device.settings.level, device.settings.near_k

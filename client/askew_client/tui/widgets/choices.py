@@ -48,7 +48,8 @@ def offer(
 
 
 def chosen_name(screen: Widget, name: str) -> str:
-    """Return the chosen value of the Select with the id `name`; "" where there is none to choose.
+    """Return the chosen value of the Select with the id `name`; "" where there is none to
+    choose.
     """
     return cast("str", screen.query_one(f"#{name}", Select).value)
 
