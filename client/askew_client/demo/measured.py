@@ -61,8 +61,8 @@ class Comparison:
         self._draws: dict[str, list[tuple[float, float | None]]] = {}
 
     def add(self, way: str, slate: PlaceSlate) -> None:
-        """Add one more draw of a way of answering: how far its nearest place is beyond the nearest
-        of all, and how much worse its pick is than the best place.
+        """Add one more draw of a way of answering: how many kilometers its nearest place is beyond
+        the nearest of all, and, if one passes, how much worse its pick is than the best place.
         """
         ranked = self.judge(slate)
         nearest = min(result.distance for result in ranked) - self._nearest

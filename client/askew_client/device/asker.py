@@ -119,8 +119,8 @@ class Question(Protocol[_Answer_co]):
         """
 
     async def forget(self, error: WireError) -> None:
-        """Drop what is held of the server, where its answer did not fit that: this error
-        says so.
+        """Drop what is held of the server, after an answer that did not fit it. error: what was
+        raised for that answer.
         """
 
 

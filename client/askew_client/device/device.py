@@ -109,8 +109,8 @@ class Device:
 
     @property
     def nearby(self) -> Nearby:
-        """Return what asks near a place: the same object each time, made, and its module loaded, at
-        the first use.
+        """Return the object that asks near a place: the same each time, made, and its module
+        loaded, at the first use.
         """
         from askew_client.device.nearby import Nearby
 

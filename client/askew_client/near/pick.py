@@ -134,7 +134,7 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
 
 def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[str, ...]:
     """Return in words what preferences name and these attributes lack, such as "opening hours" or
-    "a number in EUR", with the nearest name that is there; () where nothing is missing. Such a
+    "a number in eur", with the nearest name that is there; () where nothing is missing. Such a
     filter lets nothing pass.
     """
     kinds = {each.name: each.kind for each in attributes}

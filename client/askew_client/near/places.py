@@ -235,7 +235,7 @@ class PlaceService:
         return None
 
     def _stored(self, place: NamedPlace) -> Signal | None:
-        """Return the noisy position of a place; None on axes, and where the ledger has none."""
+        """Return the stored signal of a place; None on axes, and where the ledger has none."""
         return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:

@@ -132,7 +132,10 @@ class SignalStore:
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
-        """Write the mark of an entry that is committed, before anything comes of it."""
+        """Write the mark of an entry that is committed, before anything comes of it. Raises
+        LedgerRefused where another program wrote an entry first and the ledger differs from its
+        mark.
+        """
         with self._file.transaction() as database:
             if last_entries(database)[0] == mark.position:
                 self._replace(mark)

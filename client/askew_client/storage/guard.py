@@ -57,10 +57,10 @@ class Guard:
 
     @contextmanager
     def connection(self) -> Iterator[None]:
-        """Hold a connection, from before it is opened until its descriptor is closed: until then
-        `private` raises.
+        """Count a connection, from before it is opened (entry) until its descriptor is closed
+        (exit): between the two `private` raises.
 
-        Raises NotReady while private work is under way.
+        Raises NotReady on entry while private work is under way.
         """
         with self._lock:
             if self._working:
@@ -74,8 +74,8 @@ class Guard:
 
     @contextmanager
     def private(self) -> Iterator[None]:
-        """Hold private work: until it is done, `connection` raises. Raises ConnectionOpen while a
-        connection exists.
+        """Count private work, from entry to exit: between the two `connection` raises. Raises
+        ConnectionOpen on entry while a connection exists.
         """
         with self._lock:
             if self.connected:

@@ -125,7 +125,9 @@ class KeptLibrary:
             return None
 
     def _check(self, body: bytes) -> None:
-        """Raise Malformed for a body that is of no use."""
+        """Read a body, and keep what it says for the next use. Raises Malformed for one that has
+        neither a catalog nor rows.
+        """
         self._checked = (body, _read(body))
 
     def _catalog(self, file: CachedFile) -> CachedCatalog:

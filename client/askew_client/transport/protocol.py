@@ -120,13 +120,13 @@ class Network(Protocol):
     guard: Guard
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Hold the network for all of one question, alone. The moment of its connection is fixed on
-        entry, before anything private.
+        """Let one question alone have the network, from entry to exit. The moment of its connection
+        is fixed on entry, before anything private.
         """
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Hold work that takes as long for all, perhaps with a connection: the moment of the next
-        connection is put off for as long as the work takes after that, by whole intervals.
+        """Put the moment of the next connection off, by whole intervals, for as long as the work
+        inside takes after a connection: work that takes as long for all.
         """
 
     def encoded(self, query: Query) -> bytes:

@@ -69,8 +69,9 @@ class ShapedTransport:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the network for all of one question, alone. The moment of its connection is fixed on
-        entry, before anything private; where that moment has passed, whole intervals after it.
+        """Let one question alone have the network, from entry to exit. The moment of its connection
+        is fixed on entry, before anything private; where that moment has passed, whole intervals
+        after it.
         """
         async with self._alone:
             if self._moment is not None and self._now() > self._moment:
@@ -79,9 +80,9 @@ class ShapedTransport:
 
     @contextmanager
     def public_work(self) -> Iterator[None]:
-        """Hold work on what a server said, the same for all, perhaps with a connection: for as long
-        as that takes after the connection, the next moment is put off, by whole intervals. What was
-        done before it, which may be private, does not count.
+        """Put the moment of the next connection off, by whole intervals, for as long as the work
+        inside takes: work on what a server said, the same for all, perhaps with a connection. What
+        was done before that connection ended, which may be private, does not count.
         """
         began = self._now()
         yield
@@ -125,7 +126,8 @@ class ShapedTransport:
 
     @asynccontextmanager
     async def connected(self, way: AbstractAsyncContextManager[Any]) -> AsyncIterator[None]:
-        """Hold a connection that is opened at the moment that its turn fixed.
+        """Open `way` on entry, at the moment that its turn fixed, and close it on exit, which fixes
+        the moment of the next one.
 
         Raises NotReady where that moment has passed, or where the device is at work on something
         private.

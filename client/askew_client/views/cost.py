@@ -179,19 +179,23 @@ class Cost:
 
     @property
     def replaced_title(self) -> Fraction:
-        """Return the epsilon at most of one title rated in place of another: two ratings."""
+        """Return the epsilon at most of one title rated in place of another: that of two
+        ratings.
+        """
         return 2 * self.charge.epsilon_per_rating
 
     @property
     def at_median(self) -> Fraction:
         """Return the epsilon between two people who are so far apart as half are, by the server's
-        word.
+        word: median ratings times epsilon of one.
         """
         return self.median * self.charge.epsilon_per_rating
 
     @property
     def between_any_two(self) -> Fraction:
-        """Return the epsilon at most between any two people."""
+        """Return the epsilon at most between any two people: diameter ratings times epsilon
+        of one.
+        """
         return self.diameter * self.charge.epsilon_per_rating
 
     @property
@@ -203,7 +207,7 @@ class Cost:
 
     def times_at(self, km: float) -> str:
         """Return in words how many times the odds between two places so far apart change at most:
-        "4 times".
+        "16 times" for 10 km at 0.277 per km.
         """
         return times(float(self.charge.epsilon_per_km) * km)
 

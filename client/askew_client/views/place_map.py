@@ -49,8 +49,9 @@ class Frame:
     def around(
         cls, positions: Sequence[Position], width: int, height: int, *, least_km: float = 1.0
     ) -> Frame:
-        """Return the closest frame that has all these positions, at least `least_km` high, in at
-        least 4 times 3 cells. Without positions it is 1000 km high around 0, 0.
+        """Return the closest frame that has all these positions, with a margin, at least `least_km`
+        high and at most 1000 km a row, in at least 4 times 3 cells. Without positions it is 1000 km
+        high around 0, 0.
 
         Longitudes count from the first position, so no two are torn apart at 180 degrees.
         """

@@ -432,8 +432,8 @@ class NearScreen(FrameScreen):
         return chosen_name(self, "collection") or ALL
 
     def _show_k(self) -> None:
-        """Offer the numbers of results; 0 stands there as what a question of the chosen collection
-        asks for where the person named no number.
+        """Offer the numbers of results, of which 0 is shown as what a question of the chosen
+        collection asks for where the person named no number: "20, by bytes".
         """
         device = self.desk.device
         if device is not None and device.nearby.card is not None:

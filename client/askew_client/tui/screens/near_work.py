@@ -117,8 +117,8 @@ def outlook_of(
 
 
 def prices_now(device: Device) -> PlacePrices:
-    """Return what a position that is drawn now would cost, in numbers, and how many the caps allow.
-    Raises AskewError.
+    """Return epsilon per kilometer of a position that is drawn now, what is spent on places, the
+    cap, and in words how many the caps allow. Raises AskewError.
     """
     from askew_client.near.places import allowance
 
@@ -239,8 +239,8 @@ def forecast_words(forecast: PlaceForecast, level: str) -> str:
 
 
 def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
-    """Return where a server would look first that knows the map's own list of towns and nothing
-    else, with shares in per cent; "" where no town has half a per cent.
+    """Return a sentence on where a server would look first that knows the map's own list of towns
+    and nothing else: at most three towns, with shares in percent; "" where none has half a percent.
     """
     likely = [each for each in likeliest(towns, heat_map) if each.share >= _LEAST_SHARE]
     if not likely:

@@ -68,8 +68,8 @@ def listed_text(
     *,
     only_rated: bool,
 ) -> str:
-    """Return one line on the list of titles: how many it has, and whether these are found, or the
-    person's ratings; or why it is empty.
+    """Return one line on the list of titles: "12 found", "500 or more found", "3 rated (o: all
+    titles)"; or why it is empty, or that there is no catalog.
     """
     if not profile.ratings and only_rated:
         return "Nothing is rated yet."

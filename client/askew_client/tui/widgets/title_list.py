@@ -29,13 +29,15 @@ class Stars:
     highest: float
 
     def rating(self, stars: float) -> float:
-        """Return the rating that this many stars (0 to 5) stand for, kept on the scale."""
+        """Return the rating that this many stars (0 to 5) stand for, kept on the scale: 8.0 for
+        four stars on a scale from 1 to 10.
+        """
         rating = self._zero + stars * (self.highest - self._zero) / STARS
         return min(max(rating, self.lowest), self.highest)
 
     def count(self, rating: float) -> float:
-        """Return how many stars, 0 to 5, a rating is, to the half; one beyond the scale counts as
-        its end.
+        """Return how many stars a rating is, to the half: 4.0 for 8 on a scale from 1 to 10; one
+        beyond the scale counts as its end.
         """
         rating = min(max(rating, self.lowest), self.highest)
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2
@@ -203,7 +205,7 @@ class TitleList(ScrollView, can_focus=True):
             self.post_message(self.Starred(self.matches[self.cursor].title, None))
 
     def on_click(self, event: Click) -> None:
-        """Choose the title that is clicked, and rate it where the stars are."""
+        """Choose the title that is clicked; a click on its n-th star also rates it with n stars."""
         offset = event.get_content_offset(self)
         if offset is None or offset.y + self.scroll_offset.y >= len(self.matches):
             return
