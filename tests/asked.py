@@ -1,62 +1,38 @@
-"""Questions in one line: by a taste alone, and near a place by a device."""
+"""Questions in one line: by a taste alone, and near a place, as a client's program asks them."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from types import SimpleNamespace
+from typing import Any
 
 from askew.noise.randomness import RandomBits
-from askew.protocol.metric_card import ALL
 from askew.protocol.signal import Query
-from askew_client.device.asker import Asker, draw
-from askew_client.device.nearby import Nearby
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
-from askew_client.profile.document import Spot
+from askew_client import AskewClient
+from askew_client.device.asker import draw
 from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
 from askew_client.views.answers import NearAnswer
 from askew_client.views.cost import Cost
 
 
-class Asking(Protocol):
-    """A device, or what a test has of one."""
-
-    @property
-    def asker(self) -> Asker: ...
-
-    @property
-    def nearby(self) -> Nearby: ...
+def _opened(device: Any) -> Any:
+    """A client with this device, or with what a test has of one."""
+    return SimpleNamespace(_device=device)
 
 
-async def near(
-    device: Asking,
-    collection: str,
-    place: str | Spot = "home",
-    *,
-    preferences: Preferences | str = NO_PREFERENCES,
-    shown: Cost | None = None,
-    again: bool = False,
-) -> NearAnswer:
+async def near(device: Any, *what: Any, **how: Any) -> NearAnswer:
     """What one collection has near a place."""
-    question = device.nearby.question(collection, place, preferences)
-    (answer,) = await device.asker.ask(question, shown=shown, again=again)
-    return answer
+    return await AskewClient.near(_opened(device), *what, **how)
 
 
-async def near_all(
-    device: Asking,
-    place: str | Spot = "home",
-    *,
-    preferences: Preferences | str = NO_PREFERENCES,
-) -> tuple[NearAnswer, ...]:
+async def near_all(device: Any, *what: Any, **how: Any) -> tuple[NearAnswer, ...]:
     """What each collection has."""
-    return await device.asker.ask(device.nearby.question(ALL, place, preferences))
+    return await AskewClient.near_all(_opened(device), *what, **how)
 
 
-async def near_cost(
-    device: Asking, collection: str, place: str | Spot = "home", *, again: bool = False
-) -> Cost:
+async def near_cost(device: Any, *what: Any, **how: Any) -> Cost:
     """What that would cost now."""
-    return await device.asker.show(device.nearby.question(collection, place), again=again)
+    return await AskewClient.near_cost(_opened(device), *what, **how)
 
 
 def query_of(exchange: Exchange, month: str, signals: SignalStore, bits: RandomBits) -> Query:

@@ -7,8 +7,8 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
-from askew_client.transport.calls import card_request, metric_card_of, places_of, slate_of
 from askew_client.transport.protocol import Transport
+from askew_client.transport.shaped import card_request, metric_card_of, places_of, slate_of
 
 
 async def metric_card(network: Transport) -> MetricCard:

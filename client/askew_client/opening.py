@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askew.noise.randomness import SystemBits
-from askew_client.catalog.cache import CatalogCache
-from askew_client.catalog.source import CatalogSource
+from askew_client.catalog.cache import CatalogCache, CatalogSource
 from askew_client.device.asker import IN_PROCESS
 from askew_client.device.device import Device
 from askew_client.profile.store import ProfileStore

@@ -17,7 +17,13 @@ import pytest
 
 import askew_client
 from askew import errors
-from askew.errors import AskewError, BudgetExceeded, ParameterError, TransportError
+from askew.errors import (
+    AskewError,
+    BudgetExceeded,
+    ParameterError,
+    ProfileError,
+    TransportError,
+)
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer, NearAnswer
@@ -171,6 +177,17 @@ def test_a_rating_of_a_wrong_type_is_refused_and_not_repeated(
     assert refusal.value.name == name
     assert "Secret" not in str(refusal.value)
     assert "4.5" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("rating", [1000.5, -1001, float("nan"), float("inf")])
+def test_a_rating_outside_of_every_scale_is_refused_at_once(
+    network: LocalTransport, tmp_path: Path, rating: float
+) -> None:
+    """By a limit of ours, before a server is asked. Planted bug: any number is taken."""
+    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+        with pytest.raises(ProfileError, match="a rating must be a number, at most 1000 in size"):
+            client.rate("Film 9 (1969)", rating)
+        assert client.ratings() == ()
 
 
 def test_numbers_of_other_kinds_are_ratings(network: LocalTransport, tmp_path: Path) -> None:

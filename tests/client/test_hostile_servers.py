@@ -32,7 +32,7 @@ from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
-from askew_client.signals.entries import Entry
+from askew_client.signals.account import Entry
 from askew_client.signals.store import SignalStore
 from askew_client.transport import grpc as grpc_transport
 

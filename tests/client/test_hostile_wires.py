@@ -49,13 +49,13 @@ from client.hostile_world import (
 
 from askew.catalog.catalog_file import HEAD_BYTES, Part, catalog_date_of
 from askew.errors import AskewError
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 from askew_client.device.device import Device
 from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
-from askew_client.signals.entries import Entry
+from askew_client.signals.account import Entry
 from askew_client.signals.store import SignalStore
 from askew_client.transport import grpc as grpc_transport
 from askew_client.views.answers import Answer

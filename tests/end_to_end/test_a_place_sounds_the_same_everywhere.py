@@ -34,11 +34,13 @@ from end_to_end.eavesdropping_near import (
 from served_rows import rows_model
 from small_map import made_card
 from static_host import serving as static_host
+from textual.widgets import Select
 
 from askew.catalog.catalog_file import catalog_date_of
+from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client import AskewClient
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 from askew_client.cli import main as cli
 from askew_client.device.device import Device
 from askew_client.opening import open_device
@@ -214,9 +216,13 @@ async def by_app(address: str, person: Neighbor, directory: Path) -> tuple[str, 
         while app.connection is None:
             await pilot.pause()
         await hands.settled()
-        await hands.press("f2", "tab", "left")
-        for key in ("a", "right"):
-            await hands.press(key)
+        await hands.press("f2")
+        chosen = app.screen.query_one("#collection", Select)
+        chosen.value = ALL
+        await hands.press("a")
+        for collection in (chosen.value, "cafes"):
+            chosen.value = collection
+            await hands.settled()
             answer = app.screen.query_one(NearList).answer
             seen.append("" if answer is None else answer.collection)
     return tuple(seen)

@@ -770,9 +770,9 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_server.release.selectors:kind_of",
     ),
     "it hands bytes to a reader of the table, and looks at none itself": (
-        "askew_client.transport.calls:metric_card_of",
-        "askew_client.transport.calls:places_of",
-        "askew_client.transport.calls:slate_of",
+        "askew_client.transport.shaped:metric_card_of",
+        "askew_client.transport.shaped:places_of",
+        "askew_client.transport.shaped:slate_of",
         "askew_server.cli.serve:read_models",
         "askew_server.ledger.records:rational_of",
         "askew_server.serving.models:ModelFolder.read",

@@ -37,7 +37,7 @@ VERSION = "000102030405060708090a0b0c0d0e0f"
 # 33 knots of one dimension: -1, -15/16, ..., 1.
 KNOTS = np.linspace(-1, 1, 33).astype("<f8").tobytes().hex()
 ENCODER = made_encoder(d=1, ranking=2, width=1.0, clip=0.5, least_likes=20, unit=1.5)
-THE_CARD = ModelCard(made_space(ENCODER), VERSION, 300, 64, "notte", True, 12, 0.5, True)
+THE_CARD = ModelCard(made_space(ENCODER), VERSION, 300, 64, "notte", True, 12, 0.5)
 THREE = replace(THE_CARD, space=made_space(made_encoder(d=3, ranking=3)))
 SLATE = Slate(
     VERSION,
@@ -162,9 +162,8 @@ GOLDEN: dict[str, Golden] = {
             "2a 05 6e6f747465"  # field 5: the source, "notte"
             "30 01"  # field 6: simulated
             "55 0c000000"  # field 10, fixed32: 12 default items
-            "58 01"  # field 11: a signal was worth it
-            "61 000000000000e03f"
-        ),  # field 12: the median distance, 1/2
+            "59 000000000000e03f"
+        ),  # field 11: the median distance, 1/2
         lambda: card_to_bytes(THE_CARD),
         card_from_bytes,
         THE_CARD,

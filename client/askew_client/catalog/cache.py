@@ -1,5 +1,5 @@
-"""Where a device keeps what it fetched of one server: a catalog in a file named by its digest, or
-the card of a server of places.
+"""Where a device fetches files from, and where it keeps what it fetched of one server: a catalog in
+a file named by its digest, or the card of a server of places.
 
 Beside it lies a small record: which file it is, and when the device looks next. A record that
 cannot be read counts as none, and so does a file that is not what its name says: it is fetched
@@ -14,6 +14,7 @@ one whenever it came by, it would look the earlier the more often it comes.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import hashlib
 import json
 import os
@@ -22,7 +23,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from askew.catalog.catalog_file import LONGEST_DELAY, LONGEST_USE, FileHead, Part
 from askew.errors import CacheError, Malformed
@@ -30,6 +32,38 @@ from askew.noise.randomness import RandomBits
 from askew_client.storage.private_files import check_own, make_directory, replace_file
 
 DAY = 86_400  # seconds
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+class CatalogSource(Protocol):
+    """A way to the files of one server: entered, it is a connection, which is closed when it is
+    left. It is told a date and a place in a file, and no more.
+    """
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
+        """Return `size` bytes of a file from byte `start` on, fewer at its end, never more.
+
+        Raises TransportError or WireError; NotFound or OtherKind where there is no such file.
+        """
+
+
+def date_of(catalog_date: int) -> datetime.date:
+    """Return the date of a catalog date, which counts days since 1970-01-01: 0 is 1970-01-01."""
+    return _EPOCH + datetime.timedelta(days=catalog_date)
+
+
+def name_of(catalog_date: int, part: Part) -> str:
+    """Return the name of a file on a static host: "2026-11-23.whole"."""
+    return f"{date_of(catalog_date).isoformat()}.{part}"
 
 
 def draw_look(catalog_date: int, bits: RandomBits) -> int:

@@ -32,7 +32,7 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew_client.catalog.source import name_of
+from askew_client.catalog.cache import name_of
 from askew_client.settings.paths import StaticHost
 
 _AGENT = "askew"  # without a version, which would tell devices apart

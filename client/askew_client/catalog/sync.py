@@ -24,12 +24,13 @@ from askew.noise.randomness import RandomBits
 from askew_client.catalog.cache import (
     DAY,
     CatalogCache,
+    CatalogSource,
     Record,
     Version,
+    date_of,
     draw_look,
     usable,
 )
-from askew_client.catalog.source import CatalogSource, date_of
 from askew_client.views.answers import Refreshed
 
 _PATIENCE = 60.0

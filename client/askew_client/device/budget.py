@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
-from askew_client.signals.account import Account, clock, day_after
-from askew_client.signals.entries import Entry
+from askew_client.signals.account import Account, Entry, clock, day_after
 from askew_client.views.cost import at_most, times
 
 if TYPE_CHECKING:

@@ -31,8 +31,7 @@ from askew.protocol.modes import ServingMode
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
-from askew_client.catalog.cache import usable
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of, usable
 from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService

@@ -18,8 +18,7 @@ import numpy as np
 from askew.errors import CacheError, NotShown, ParameterError, StaleSpace, WireError
 from askew.protocol.ranking import Ranking, Slate
 from askew.protocol.signal import Query, Signal
-from askew_client.catalog.cache import usable
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of, usable
 from askew_client.device.model import Model
 from askew_client.profile.document import PastAnswer, ProfileDocument, ReceivedItems
 from askew_client.profile.store import ProfileStore

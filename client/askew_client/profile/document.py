@@ -377,7 +377,7 @@ def _check(label: str, state: State) -> None:
     if not has_few_marks(label):
         raise ProfileError(f"a title must be {FEW_MARKS}")
     for rating in state:
-        if rating is not None and not (isfinite(rating) and abs(rating) <= MAX_RATING):
+        if rating is not None and not abs(rating) <= MAX_RATING:  # NaN is no number either
             raise ProfileError(f"a rating must be a number, at most {MAX_RATING:g} in size")
 
 

@@ -15,12 +15,11 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain
-from math import isfinite
 from pathlib import Path
 from typing import Final, TextIO
 
 from askew.errors import ProfileError
-from askew.limits import FEW_MARKS, has_few_marks, is_visible
+from askew.limits import FEW_MARKS, MAX_RATING, has_few_marks, is_visible
 from askew_client.profile.document import MAX_RATINGS, State
 from askew_client.views.answers import Rated
 
@@ -204,8 +203,8 @@ def _rating(text: str, where: str) -> float:
         rating = float(text)
     except ValueError:
         rating = float("nan")
-    if not isfinite(rating):
-        raise ProfileError(f"{where}: a rating must be a number")
+    if not abs(rating) <= MAX_RATING:
+        raise ProfileError(f"{where}: a rating must be a number, at most {MAX_RATING:g} in size")
     return rating
 
 

@@ -26,8 +26,7 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Mechanism, Signal
 from askew.spaces.map import MapNoise
-from askew_client.signals.account import check_month, clock
-from askew_client.signals.entries import Entry, rational_of
+from askew_client.signals.account import Entry, check_month, clock, rational_of
 
 _LATTICE, _MAP = struct.Struct("<BII"), struct.Struct("<BIII")
 

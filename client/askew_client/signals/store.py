@@ -22,6 +22,7 @@ from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
 from askew_client.signals.account import (
     Account,
+    Entry,
     check_caps,
     check_month,
     clock,
@@ -29,7 +30,6 @@ from askew_client.signals.account import (
     months_between,
     sums_of,
 )
-from askew_client.signals.entries import Entry
 from askew_client.signals.records import (
     SCHEMA,
     VERSION,

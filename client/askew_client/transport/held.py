@@ -13,11 +13,10 @@ from askew.catalog.catalog_file import LIVE_FILE_BYTES, Part, catalog_date_of
 from askew.errors import AskewError, Malformed, NotFound, OtherKind, WireError
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MetricCard
-from askew_client.catalog.cache import CatalogCache, usable
-from askew_client.catalog.source import CatalogSource
+from askew_client.catalog.cache import CatalogCache, CatalogSource, usable
 from askew_client.catalog.sync import CachedFile, CatalogSync
-from askew_client.transport.calls import card_request, metric_card_of
 from askew_client.transport.protocol import CachedCatalog, CachedRows
+from askew_client.transport.shaped import card_request, metric_card_of
 from askew_client.views.answers import Refreshed
 
 if TYPE_CHECKING:

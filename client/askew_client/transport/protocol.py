@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from askew.protocol.metric_card import PlaceSlate
-from askew_client.catalog.source import CatalogSource
+from askew_client.catalog.cache import CatalogSource
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog

@@ -176,9 +176,11 @@ def figures_of(model: ItemModel) -> Iterator[str]:
     default = f"{float(DEVICE_EPSILON):g}"
     if whole <= DEVICE_BYTES:
         yield f"advice     hold them: {size}, and devices rank all and send nothing"
-    elif card.worth_asking:
-        gain = _gained(model.figures[str(card.n_default)][default].gain)
-        ask = f"and ask: at {default} a rating the gain is {gain}"
+        return
+    figure = model.figures.get(str(card.n_default), {}).get(default)
+    # Twice the standard error: of nothing, chance makes as much once in 44 times.
+    if figure is not None and figure.gain.mean > 2 * figure.gain.error:
+        ask = f"and ask: at {default} a rating the gain is {_gained(figure.gain)}"
         yield f"advice     hold {card.n_default:,} items {ask}; {size}"
     else:
         reason = f"at {default} a rating there is no gain beyond what chance makes"

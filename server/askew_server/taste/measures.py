@@ -13,14 +13,12 @@ Jebara 2018 (recall@20 so).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import ndtr, stdtrit
 
 NDCG_DEPTH, RECALL_DEPTH = 10, 20
 NOTHING = -1
@@ -30,7 +28,6 @@ Items = NDArray[np.int64]
 Scorer = Callable[[csr_array], NDArray[np.floating]]
 """Scores of all items (n, n_items) for people of these likes, sparse (n, n_items)."""
 
-_STANDARD_ERRORS = 2
 _AT_ONCE = 1 << 22  # scores: 32 MiB
 
 
@@ -48,16 +45,6 @@ def mean_of(values: Gains) -> Estimate:
     if not len(values):
         return Estimate(float("nan"), float("nan"))
     return Estimate(float(values.mean()), float(values.std() / np.sqrt(len(values))))
-
-
-def is_clear(gain: Estimate, n: int) -> bool:
-    """Return True if the gain of n people is above what chance makes of nothing, by Student's law:
-    twice its standard error of many, 2.1 times of forty; of one person nothing is clear.
-    """
-    if n < 2:
-        return False
-    needed = stdtrit(n - 1, ndtr(_STANDARD_ERRORS)) * math.sqrt(n / (n - 1))
-    return bool(gain.mean > needed * gain.error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,8 @@ class ModelCard:
     source says in words where the ratings came from; simulated is set when no person gave them.
     max_slate_size is the largest k that the server answers. n_default: the first so many items are
     the default items, which a device holds that does not hold all; n_items where there is no such.
-    worth_asking: whether a signal was worth it, by the server's word, to people whom the model did
-    not see. median_distance: of two people, by the server's word too, in the ratings that a device
-    counts by; no promise depends on it.
+    median_distance: of two people, by the server's word, in the ratings that a device counts by; no
+    promise depends on it.
     The guarantee covers the person who asks, not the people that the model was trained on.
     """
 
@@ -32,7 +31,6 @@ class ModelCard:
     simulated: bool
     n_default: int
     median_distance: float
-    worth_asking: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_slate_size <= self.n_items:

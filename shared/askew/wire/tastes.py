@@ -75,7 +75,6 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
         simulated=card.simulated,
         n_default=card.n_default,
         median_distance=card.median_distance,
-        worth_asking=card.worth_asking,
     )
 
 
@@ -101,7 +100,6 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
         simulated=message.simulated,
         n_default=message.n_default,
         median_distance=message.median_distance,
-        worth_asking=message.worth_asking,
     )
 
 

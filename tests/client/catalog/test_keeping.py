@@ -22,8 +22,7 @@ from askew.errors import (
     Unreachable,
 )
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
-from askew_client.catalog.cache import CatalogCache, Record, draw_look
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import CatalogCache, Record, date_of, draw_look
 from askew_client.catalog.sync import CachedFile, CatalogSync
 from askew_client.views.answers import Refreshed
 
@@ -102,19 +101,6 @@ def digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-async def test_the_first_contact_fetches_at_once_and_what_is_held_is_then_used_without_a_call(
-    sync: Made, cache: CatalogCache
-) -> None:
-    source = FakeSource.of(OLD)
-    first = await sync(source).cached()
-    assert (first.body, first.fetched) == (OLD, HEAD_BYTES + len(OLD))
-    assert (first.version.catalog_date, first.version.part) == (MONDAY, Part.WHOLE)
-    assert source.heard == [(MONDAY, Part.WHOLE, start) for start in (0, HEAD_BYTES)]
-    assert names(cache) == {digest(OLD)}
-    again = await sync(FakeSource({})).cached()
-    assert (again.body, again.fetched, again.version) == (OLD, 0, first.version)
-
-
 async def test_what_is_forgotten_leaves_nothing_that_the_next_look_could_tell(
     sync: Made, cache: CatalogCache
 ) -> None:
@@ -156,17 +142,6 @@ async def test_where_nothing_changed_a_refresh_fetches_the_head_alone(
     assert found.catalog_date == date_of(NEXT)
     assert (await sync(FakeSource({})).cached()).body == OLD
     assert names(cache) == {digest(OLD)}
-
-
-async def test_another_file_takes_the_place_of_the_old_one(
-    sync: Made, clock: Clock, cache: CatalogCache
-) -> None:
-    await sync(FakeSource.of(OLD)).cached()
-    clock.set(NEXT + LONGEST_DELAY)
-    found = await sync(FakeSource.of(NEW)).refresh()
-    assert found.fetched == HEAD_BYTES + len(NEW)
-    assert (await sync(FakeSource({})).cached()).body == NEW
-    assert names(cache) == {digest(NEW)}
 
 
 async def test_no_question_makes_a_device_look_while_what_it_holds_is_not_too_old(
@@ -377,11 +352,6 @@ async def test_a_whole_file_of_just_the_budget_is_held(sync: Made) -> None:
     assert (found.body, found.version.part) == (OLD, Part.WHOLE)
 
 
-async def test_a_server_may_offer_the_default_items_alone(sync: Made) -> None:
-    source = FakeSource({(None, Part.DEFAULT): file_of(NEW)})
-    assert (await sync(source).cached()).version.part is Part.DEFAULT
-
-
 async def test_a_server_without_this_weeks_file_is_asked_for_it_again_later(
     sync: Made, clock: Clock
 ) -> None:
@@ -470,13 +440,3 @@ async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> No
         await CatalogSync(cache, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).cached(
             MONDAY
         )
-
-
-@pytest.mark.parametrize("part", HELD)
-async def test_a_server_with_one_file_that_is_beyond_the_budget_says_how_long_it_is(
-    sync: Made, part: Part
-) -> None:
-    """Or a device would be told that there is nothing to hold."""
-    source = FakeSource({(None, part): file_of(OLD)})
-    with pytest.raises(ParameterError, match=f"at least {HEAD_BYTES + len(OLD)}, the bytes"):
-        await sync(source, budget=100).cached()

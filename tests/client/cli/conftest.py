@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from askew_client.settings.settings import Caps
-from askew_client.signals.entries import Entry
+from askew_client.signals.account import Entry
 from askew_client.signals.store import SignalStore
 
 

@@ -24,8 +24,7 @@ from askew.protocol.signal import Signal
 from askew_client.device.asker import Asker
 from askew_client.device.device import Device
 from askew_client.settings.settings import Caps, month_of
-from askew_client.signals.account import day_after
-from askew_client.signals.entries import Entry
+from askew_client.signals.account import Entry, day_after
 from askew_client.signals.store import SignalStore
 from askew_client.views.cost import Cost
 

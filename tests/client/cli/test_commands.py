@@ -17,7 +17,7 @@ import pytest
 from askew.noise.lattice import LatticeLaplace
 from askew_client.cli import main as cli
 from askew_client.settings.settings import Caps, ClientSettings
-from askew_client.signals.entries import Entry
+from askew_client.signals.account import Entry
 from askew_client.signals.store import SignalStore
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from askew.catalog.catalog_file import catalog_date_of
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 
 if TYPE_CHECKING:
     from client.conftest import Askew

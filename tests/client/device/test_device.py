@@ -24,7 +24,7 @@ from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 from askew_client.device import titles
 from askew_client.device.device import Device
 from askew_client.device.model import ratings_of

@@ -53,13 +53,13 @@ MORNING, EVENING = AxisValues({"hour": 8.5}), AxisValues({"hour": 20.0})
 
 
 async def asked(device: DeviceWorld, place: str | Spot = "home", **named: object) -> NearAnswer:
-    outcome = await near(device.program, "places", place, **named)  # type: ignore[arg-type]
+    outcome = await near(device.program, "places", place, **named)
     assert isinstance(outcome, NearAnswer), outcome
     return outcome
 
 
 async def refused(device: DeviceWorld, place: str | Spot = "home", **named: object) -> AskewError:
-    outcome = await raised(near(device.program, "places", place, **named))  # type: ignore[arg-type]
+    outcome = await raised(near(device.program, "places", place, **named))
     return outcome.error
 
 

@@ -27,8 +27,8 @@ from askew.protocol.metric_card import ALL_NUMBER
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import MapSpace, Position
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.catalog.cache import date_of
 from askew_client.catalog.https import HttpsSource
-from askew_client.catalog.source import date_of
 from askew_client.device.device import Device
 from askew_client.near.pick import judged
 from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of

@@ -2,7 +2,7 @@
 as long as a call or its channel is alive, and a traceback holds the frames that hold these.
 
 A server closes whatever connects, and counts. gRPC's pause between two connections is .1 s here, so
-that an error which holds a call is heard some ten times in a second.
+that an error which holds a call is heard some ten times in a second, and fifty times in five.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pytest
 from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
 from askew.spaces.map import Position
 from askew_client import AskewClient, BlockingClient
+from askew_client.cli.main import cli
 from askew_client.device.device import Device
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
@@ -32,7 +33,7 @@ from askew_client.views.problems import Problem
 
 BERLIN = Position(52.52, 13.405)
 SETTINGS = ClientSettings(region="DE", timeout=5.0)
-WATCHED = 1.0  # seconds
+SOON, LATER = 1.0, 5.0  # seconds; the shorter one is of the transport and the app alone
 PAUSE = 100  # milliseconds between two connections of gRPC
 
 
@@ -85,7 +86,7 @@ class HostileServer:
     def was_left(self) -> None:
         """Fails unless there was one connection, and the client has closed it."""
         (taken,) = self._open
-        taken.settimeout(WATCHED)
+        taken.settimeout(SOON)
         while taken.recv(1 << 16):  # what HTTP/2 begins with
             pass
 
@@ -135,12 +136,10 @@ async def kept(asked: Awaitable[object]) -> BaseException:
     pytest.fail("it was answered")
 
 
-async def nothing_more_is_heard(
-    server: HostileServer, least: int = 1, seconds: float = WATCHED
-) -> None:
+async def nothing_more_is_heard(server: HostileServer, seconds: float) -> None:
     """No connection is made from now on. Planted bug: an error with the frames of its exchange."""
     before = server.connections
-    assert before >= least
+    assert before >= 1
     await asyncio.sleep(seconds)
     assert server.connections == before
 
@@ -168,14 +167,21 @@ async def by_blocking_client(address: str, directory: Path) -> object:
     return await asyncio.to_thread(ask)
 
 
-WAYS = [by_transport, by_health, by_place, by_blocking_client]
+async def by_command(address: str, directory: Path) -> object:
+    arguments = "near", "--server", address, "--data", str(directory)
+    return await asyncio.to_thread(cli.main, arguments, standalone_mode=False)
 
 
-LONG = pytest.mark.parametrize("seconds", [WATCHED, pytest.param(5.0, marks=pytest.mark.audit)])
-
-
-@LONG
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize(
+    ("way", "seconds"),
+    [
+        (by_transport, SOON),
+        *(
+            pytest.param(way, LATER, marks=pytest.mark.audit)
+            for way in (by_transport, by_health, by_place, by_blocking_client, by_command)
+        ),
+    ],
+)
 async def test_an_error_that_is_kept_keeps_no_connection(
     server: HostileServer,
     tmp_path: Path,
@@ -184,7 +190,7 @@ async def test_an_error_that_is_kept_keeps_no_connection(
 ) -> None:
     error = await kept(way(server.address, tmp_path))
     assert isinstance(error, Unreachable)
-    await nothing_more_is_heard(server, seconds=seconds)
+    await nothing_more_is_heard(server, seconds)
     assert error.__traceback__ is not None
 
 
@@ -226,7 +232,7 @@ def _is_at_work(app: AskewApp) -> bool:
     return any(not each.is_finished and each.group != "live" for each in app.workers)
 
 
-@LONG
+@pytest.mark.parametrize("seconds", [SOON, pytest.param(LATER, marks=pytest.mark.audit)])
 async def test_the_app_says_that_nobody_answers_and_connects_no_more(
     server: HostileServer, tmp_path: Path, seconds: float
 ) -> None:
@@ -241,7 +247,7 @@ async def test_the_app_says_that_nobody_answers_and_connects_no_more(
     async with app.run_test() as pilot:
         while not isinstance(app.connection, Problem) or _is_at_work(app):
             await pilot.pause(0.01)
-        await nothing_more_is_heard(server, seconds=seconds)
+        await nothing_more_is_heard(server, seconds)
 
 
 async def test_private_work_waits_until_what_may_connect_is_gone(server: HostileServer) -> None:

@@ -33,7 +33,7 @@ from askew.errors import (
 )
 from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapSpace, Position
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 from askew_client.device import asker, model, nearby
 from askew_client.device.device import Device
 from askew_client.near.preferences import NO_PREFERENCES

@@ -23,13 +23,13 @@ from textual.worker import WorkerState
 
 from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import LedgerError, NotReady, Unreachable
-from askew_client.catalog.source import date_of
+from askew_client.catalog.cache import date_of
 from askew_client.device.device import Device
 from askew_client.device.titles import Titles
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
-from askew_client.transport.calls import card_request
+from askew_client.transport.shaped import card_request
 from askew_client.tui import app
 from askew_client.tui.app import AskewApp
 from askew_client.tui.simulation import simulated_device, simulated_model

@@ -15,7 +15,7 @@ from textual.widgets import DataTable, ProgressBar, Static
 
 from askew_client.device.budget import Budget
 from askew_client.profile.document import PastAnswer
-from askew_client.signals.entries import Entry
+from askew_client.signals.account import Entry
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.screens.dialogs import ConfirmScreen
 from askew_client.tui.screens.frame import FrameScreen, key

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
-from askew.dp.privacy import DEVICE_EPSILON
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
@@ -37,7 +36,6 @@ from askew_server.taste.measures import (
     HeldOutPeople,
     Items,
     Scorer,
-    is_clear,
     mean_of,
 )
 from askew_server.taste.training.factors import Histories, divisors, fold_in_people
@@ -177,17 +175,16 @@ def evaluate(
     n_default: int,
     slate: Callable[[int], Sequence[int]],
     options: TrainingOptions,
-) -> tuple[Figures, bool]:
+) -> Figures:
     """Return figures of devices that hold the first 64 items, 200, or the default items:
 
     alone      they send nothing, and rank what they hold; with neighbors where that is every item
     everybody  they also get k items that are the same for all; the gain is over `alone`
     0.4 ...    they ask at this epsilon a rating; the gain is over `everybody`
 
-    and whether that gain is clear at the default epsilon beside the default items: no, where those
-    are all items. slate: gives the best k items for all, beside the first so many.
+    slate: gives the best k items for all, beside the first so many.
     """
-    n_items, worth_asking = len(evaluation.scoring), False
+    n_items = len(evaluation.scoring)
     figures: dict[str, dict[str, Figure]] = {}
     for n_held in sorted({*(n for n in HELD if n < n_default), n_default}):
         if n_held == n_items:
@@ -208,6 +205,4 @@ def evaluate(
             slates = evaluation.ask(rule, LatticeLaplace.for_epsilon(epsilon), [k], rng)[k]
             asked = evaluation.evaluate_slates(best_held, slates)
             column[f"{float(epsilon):g}"] = Figure.of(asked, same)
-            if (n_held, epsilon) == (n_default, DEVICE_EPSILON):
-                worth_asking = is_clear(mean_of(asked.ndcg - same.ndcg), len(asked.ndcg))
-    return figures, worth_asking
+    return figures

@@ -7,8 +7,8 @@
               `.tuning`), at 4 bits a number, in the order in which devices hold items
     space     directions, ranks and the unit of one rating (`training.space_fit`)
     catalog   words, vectors, boosts, neighbors, and the slate of no signal (`model.shared_slate`)
-    card      what devices know of it, and whether a signal was worth it to people held out
-              (`model.held_out`)
+    card      what devices know of it
+    figures   what a signal was worth to people held out (`model.held_out`)
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
 what a model tells about them is in `training.options`.
@@ -126,7 +126,7 @@ def train(  # noqa: PLR0913 - what a model is made of
             n_default = fitted.n_held or len(others.item_keys)
             options = replace(fitted.items.options, min_ratings=fewer, default_items=n_default)
             measured = FittedModel.of(others, rows, options, vectors, lambda _: None)
-        figures, worth_asking = measured.evaluate(people)
+        figures = measured.evaluate(people)
         catalog, items = fitted.catalog, fitted.items
         card = ModelCard(
             space=fitted.space,
@@ -137,7 +137,6 @@ def train(  # noqa: PLR0913 - what a model is made of
             simulated=simulated,
             n_default=fitted.n_default,
             median_distance=fitted.median_distance,
-            worth_asking=worth_asking,
         )
         return ItemModel(card, catalog, items.keys, items.options, items.people.counts(), figures)
 
@@ -195,8 +194,8 @@ class FittedModel:
         shown, liked = split_ratings(histories, items.options.seed)
         return Evaluation.of(shown, liked, self.space.encoder, items)
 
-    def evaluate(self, people: RatingTable) -> tuple[Figures, bool]:
-        """Return figures of people held out, and whether asking is worth it (`held_out`)."""
+    def evaluate(self, people: RatingTable) -> Figures:
+        """Return figures of people held out (`held_out.evaluate`)."""
         # Where devices hold all in any order: what would be the first of them?
         fitted = self if self.n_held else self.in_device_order()
         options, scoring = fitted.items.options, fitted.items.scoring

@@ -290,7 +290,6 @@ class GetModelCardResponse(google.protobuf.message.Message):
     RULE_FIELD_NUMBER: builtins.int
     COLLECTIONS_FIELD_NUMBER: builtins.int
     N_DEFAULT_FIELD_NUMBER: builtins.int
-    WORTH_ASKING_FIELD_NUMBER: builtins.int
     MEDIAN_DISTANCE_FIELD_NUMBER: builtins.int
     catalog_version: builtins.bytes
     """The catalog that is served: 16 bytes."""
@@ -304,8 +303,6 @@ class GetModelCardResponse(google.protobuf.message.Message):
     """Set when no person gave the ratings."""
     n_default: builtins.int
     """The first so many items are those that devices hold which do not hold all."""
-    worth_asking: builtins.bool
-    """Set when a signal was worth it to people whom the model did not see."""
     median_distance: builtins.float
     """The median distance between two people, in ratings, by the server's word."""
     @property
@@ -337,11 +334,10 @@ class GetModelCardResponse(google.protobuf.message.Message):
         rule: Global___ServingRule | None = ...,
         collections: collections.abc.Iterable[Global___Collection] | None = ...,
         n_default: builtins.int = ...,
-        worth_asking: builtins.bool = ...,
         median_distance: builtins.float = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["kind", b"kind", "metric_space", b"metric_space", "rule", b"rule", "space", b"space"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "median_distance", b"median_distance", "metric_space", b"metric_space", "n_default", b"n_default", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space", "worth_asking", b"worth_asking"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["catalog_version", b"catalog_version", "collections", b"collections", "kind", b"kind", "max_slate_size", b"max_slate_size", "median_distance", b"median_distance", "metric_space", b"metric_space", "n_default", b"n_default", "n_items", b"n_items", "rule", b"rule", "simulated", b"simulated", "source", b"source", "space", b"space"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["space", "metric_space"] | None: ...
 
 Global___GetModelCardResponse: typing_extensions.TypeAlias = GetModelCardResponse
