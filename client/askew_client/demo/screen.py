@@ -195,7 +195,8 @@ def _table(between: int) -> Table:
 
 def _row(each: NearResult) -> tuple[str | Text, ...]:
     values = each.values
-    note = Text("" if each.passes else "too dear")
+    dear = values["free table"] is True
+    note = Text("" if each.passes else "too dear" if dear else "no free table")
     if each.picked:
         note = Text("the pick: never sent", "bold green")
     price = values["price"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast
 
-from askew.errors import AskewError
+from askew.errors import AskewError, PlaceError
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.settings.gazetteer import named_towns
@@ -101,7 +101,9 @@ def outlook_of(
     what_if: show where a fresh one might land, and not the one that the place has. Raises
     AskewError.
     """
-    place = next(each for each in places_on_map(device) if each.name == name)
+    place = next((place for place in places_on_map(device) if place.name == name), None)
+    if place is None:  # forgotten by another program; StopIteration would never leave a thread
+        raise PlaceError("there is no place of this name any more")
     true, towns = Position(*place.true), named_towns()
     heat_map = _heat_map_of(place.sent, cast("Cost", place.cost))
     scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)

@@ -141,7 +141,7 @@ class SettingsScreen(FrameScreen):
     @work(group="question")
     async def wipe(self) -> None:
         """Forget ratings, past answers and named places, after the person says yes."""
-        question = "Forget your profile and every past answer, for good?"
+        question = "Forget every rating, place and past answer, for good?"
         if await self.app.push_screen_wait(ConfirmScreen(question, "Forget")):
             self.desk.edit(lambda device: device.profile.wipe(), "Your profile is forgotten.")
 
