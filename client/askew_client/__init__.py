@@ -129,7 +129,9 @@ else:  # a checker of types knows the names above alone
     }
 
     def __dir__() -> list[str]:
-        """With the names that are not imported yet, so that `help` and completion find them."""
+        """Return all names of the module, with those that are not imported yet, so that `help` and
+        completion find them.
+        """
         return [*globals(), *__all__]
 
     def __getattr__(name: str) -> object:

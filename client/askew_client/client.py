@@ -56,7 +56,8 @@ class _Client:
         directory: str | Path | None = None,
         transport: ServerInProcess | None = None,
     ) -> None:
-        """Nothing is opened before `with`. Raises ParameterError for a wrong argument.
+        """Make a client, closed: nothing is opened before `with`. Raises ParameterError for a wrong
+        argument.
 
         directory: where the profile and the ledger are kept; None is the platform's own place.
         """
@@ -99,7 +100,8 @@ class _Client:
         return self._opened
 
     def rate(self, label: str, rating: float) -> None:
-        """Rate a title, "Alien (1979)". Kept on this device. Raises ProfileError.
+        """Rate a title, "Alien (1979)", in place of a rating before. Kept on this device. Raises
+        ProfileError.
 
         Warns with UnknownTitle where no item that is held or was met has this title; `ask` and
         `cost` connect.
@@ -112,26 +114,32 @@ class _Client:
             warnings.warn(text, UnknownTitle, stacklevel=2)
 
     def ratings(self) -> tuple[Rated, ...]:
-        """Every rating that this device keeps, newest first."""
+        """Return every rating that this device keeps, newest first."""
         return self._device.profile.ratings()
 
     def unmatched(self) -> tuple[str, ...]:
-        """Return the rated titles of no item that is held or was met, newest first."""
+        """Return the rated titles of no item that is held or was met, newest first; () before a
+        connection.
+        """
         return tuple(each.label for each in self._device.profile.unmatched())
 
     def budget(self) -> Budget:
-        """Return what was spent and what is left: `print(*client.budget().words, sep="\\n")`."""
+        """Return what was spent and what is left, in numbers and in words:
+        `print(*client.budget().words, sep="\\n")`.
+        """
         return self._device.budget()
 
     @property
     def places(self) -> PlaceService:
-        """Return the named places: `client.places.add("home", Position(52.52, 13.4))`, list, move;
-        the middle of a town is `find_towns("Kiel", "DE")[0].at`.
+        """Return the service of the named places: `client.places.add("home", Position(52.52,
+        13.4))`, list, move; the middle of a town is `find_towns("Kiel", "DE")[0].at`.
         """
         return self._device.places
 
     def pick(self, answer: Answer) -> Result:
-        """Return the best result of an answer for this person. Never sent."""
+        """Return the best result of an answer for this person, the best unrated one if there is
+        any. Never sent.
+        """
         _check("answer", answer, Answer, "what `ask` gave")
         return answer.pick
 
@@ -168,7 +176,7 @@ class AskewClient(_Client):
         return await self._device.asker.show(self._device.titles)
 
     async def ask(self: _Client, *, shown: Cost | None = None) -> Answer:
-        """Return what is best for this person, ranked here, and the pick.
+        """Return an answer: the k best titles for this person, ranked here, and the pick.
 
         shown: what `cost` said; NotShown is raised, before anything is drawn, charged, fetched or
         sent, where the question would be more than that. Without it the settings decide, and
@@ -178,8 +186,9 @@ class AskewClient(_Client):
         return await self._device.asker.ask(self._device.titles, shown=shown)
 
     async def refresh(self: _Client) -> Refreshed:
-        """Look for the current version of what this device holds, if it is time: for a timer, a
-        few times a day. No question does that while what is held is still answered.
+        """Look for the current version of what this device holds, if it is time, and return what is
+        held after that: for a timer, a few times a day. No question does that while what is held is
+        still answered.
         """
         return await self._device.titles.refresh()
 
@@ -192,7 +201,7 @@ class AskewClient(_Client):
         shown: Cost | None = None,
         again: bool = False,
     ) -> NearAnswer:
-        """Return the items of a collection near a place, ranked and picked here.
+        """Return an answer: the best k items of a collection near a place, ranked and picked here.
 
         place: a name, whose one signal is sent again for nothing, or a Position (or AxisValues)
         without a name: a fresh signal and a charge each time. preferences: never sent; text is read
@@ -214,7 +223,8 @@ class AskewClient(_Client):
         shown: Cost | None = None,
         again: bool = False,
     ) -> tuple[NearAnswer, ...]:
-        """Return the same of every collection of the server, by one question with one signal.
+        """Return an answer as `near` does for each collection of the server, in the card's order,
+        by one question with one signal.
 
         shown: what `near_cost("*")` said.
         """
@@ -224,7 +234,9 @@ class AskewClient(_Client):
     async def near_cost(
         self: _Client, collection: str, place: str | Spot = "home", *, again: bool = False
     ) -> Cost:
-        """Return what `near` would cost now. Connects if need be; nothing is drawn or charged."""
+        """Return what `near` would cost now; "*" is `near_all`. Connects if need be; nothing is
+        drawn or charged.
+        """
         _check("collection", collection, str, "a collection's name")
         question = self._device.nearby.question(collection, place)
         return await self._device.asker.show(question, again=again)
@@ -233,7 +245,9 @@ class AskewClient(_Client):
 def _to_its_end(
     method: Callable[Concatenate[_Client, _P], Coroutine[Any, Any, _T]],
 ) -> Callable[Concatenate[BlockingClient, _P], _T]:
-    """A coroutine of AskewClient as a method that waits: the same arguments, words and value."""
+    """Return a coroutine of AskewClient as a method that waits: the same arguments, words and
+    value.
+    """
 
     @wraps(method)
     def waits(client: BlockingClient, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -294,6 +308,8 @@ def _not_open() -> ParameterError:
 
 
 def _check(name: str, value: object, kind: type, limit: str) -> None:
-    """Raises ParameterError for a value of another type; the type is named, which is public."""
+    """Raise ParameterError for a value of another type, or a bool; the type is named, which is
+    public.
+    """
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ParameterError(name, type(value), limit)

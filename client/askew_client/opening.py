@@ -34,7 +34,7 @@ async def open_device(
     transport: ServerInProcess | None = None,
     profile: ProfileStore | None = None,
 ) -> AsyncIterator[Device]:
-    """Open a device with a real network and real stores, or the ones of the arguments.
+    """Open and yield a device with a real network and real stores, or the ones of the arguments.
 
     directory: where the profile and the ledger are kept; None is the platform's own place.
     """
@@ -63,9 +63,10 @@ async def open_library(
     directory: str | Path | None = None,
     transport: ServerInProcess | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
-    """Open a network, and what this device holds of its server, in a cache in the directory.
+    """Open and yield a network, and the library of what this device holds of its server, in a cache
+    in the directory.
 
-    Nothing is sent before it is used.
+    Nothing is sent before they are used.
     """
     from askew_client.transport.held import KeptLibrary  # with protobuf
     from askew_client.transport.shaped import ShapedTransport
@@ -91,7 +92,8 @@ async def open_library(
 
 
 def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) -> GrpcTransport:
-    """Return how devices of these settings call a server. Raises ParameterError.
+    """Return the gRPC transport by which devices of these settings call a server; it is not
+    connected. Raises ParameterError.
 
     guard: keeps private work apart from what gRPC leaves alive.
     """
@@ -102,8 +104,8 @@ def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) ->
 
 
 def files_of(server: str, settings: ClientSettings) -> CatalogSource:
-    """Return where devices of these settings fetch what they hold: the static host that they name,
-    or the server's own door for files. Raises ParameterError.
+    """Return the source from which devices of these settings fetch what they hold: the static host
+    of `held_from`, or the server's own door for files. Nothing is connected. Raises ParameterError.
     """
     from askew_client.catalog.https import HttpsSource, trusted
 

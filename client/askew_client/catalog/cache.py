@@ -57,7 +57,7 @@ class CatalogSource(Protocol):
 
 
 def date_of(catalog_date: int) -> datetime.date:
-    """Return the Monday of a catalog date."""
+    """Return the date of a catalog date, which counts days since 1970-01-01: 0 is 1970-01-01."""
     return _EPOCH + datetime.timedelta(days=catalog_date)
 
 
@@ -67,15 +67,16 @@ def name_of(catalog_date: int, part: Part) -> str:
 
 
 def draw_look(catalog_date: int, bits: RandomBits) -> int:
-    """Return when a device looks in the week of a Monday, in seconds since 1970-01-01: after a
-    uniform delay of whole seconds, shorter than the longest.
+    """Draw and return when a device looks in the week of this Monday (in days since 1970-01-01), in
+    seconds since 1970-01-01: after a uniform delay of whole seconds, shorter than two days.
     """
     return catalog_date * DAY + bits.below(LONGEST_DELAY * DAY)
 
 
 def usable(catalog_date: int, day: int) -> bool:
-    """Return True for a file that is not too old. One of a Monday to come was fetched by a clock
-    that ran ahead; by a day it may, since days begin elsewhere first.
+    """Return True on a day from one before the file's Monday to 16 after, both counted since
+    1970-01-01. A Monday to come was fetched by a clock that ran ahead; by a day it may, since days
+    begin elsewhere first.
     """
     return catalog_date - 1 <= day <= catalog_date + LONGEST_USE
 
@@ -116,11 +117,15 @@ class CatalogCache:
 
     @classmethod
     def of(cls, directory: Path, server: str) -> CatalogCache:
-        """Return the cache of a server's address, in a directory of caches."""
+        """Return the cache of a server's address, in a directory of caches; nothing is made on the
+        disk.
+        """
         return cls(directory / hashlib.sha256(server.encode()).hexdigest()[:32])
 
     def record(self) -> Record:
-        """Return what is remembered. Raises CacheError where others may write it."""
+        """Return what is remembered of this server; an empty record where there is none or it
+        cannot be read. Raises CacheError where others may write the file.
+        """
         path = self.directory / _RECORD
         try:
             check_own(path, "record of what is held", CacheError)
@@ -130,14 +135,16 @@ class CatalogCache:
             return Record()
 
     def remember(self, record: Record) -> None:
-        """Replace the record. Raises CacheError."""
+        """Write this record in place of the one before. Raises CacheError."""
         try:
             replace_file(self.directory / _RECORD, json.dumps(asdict(record), default=bytes.hex))
         except OSError as error:
             raise self._unusable(error) from None
 
     def body(self, version: Version) -> bytes | None:
-        """Return what lies there of a file, checked; None where it is not there or damaged."""
+        """Return the bytes that are kept of a file, checked by its head; None where there are none
+        or they are damaged.
+        """
         try:
             body = self._path(version.head).read_bytes()
             version.head.check(body)
@@ -146,7 +153,9 @@ class CatalogCache:
         return body
 
     def metric_card(self) -> tuple[int, bytes] | None:
-        """Return the Monday of the kept card of places, and its bytes. Raises CacheError."""
+        """Return the Monday of the kept card of places, in days since 1970-01-01, and the card's
+        bytes; None where no card is kept. Raises CacheError where others may write the file.
+        """
         path = self.directory / _CARD
         check_own(path, "card of what is held", CacheError)
         try:
@@ -156,28 +165,34 @@ class CatalogCache:
         return int.from_bytes(data[:_DAY_BYTES], "big"), data[_DAY_BYTES:]
 
     def keep_metric_card(self, catalog_date: int, card: bytes) -> None:
-        """Replace it. Raises CacheError."""
+        """Write this card of places, with its Monday, in place of the one before. Raises
+        CacheError.
+        """
         try:
             replace_file(self.directory / _CARD, catalog_date.to_bytes(_DAY_BYTES, "big") + card)
         except OSError as error:
             raise self._unusable(error) from None
 
     def forget_metric_card(self) -> None:
-        """Remove it. Raises CacheError."""
+        """Remove the kept card of places, if there is one. Raises CacheError."""
         try:
             (self.directory / _CARD).unlink(missing_ok=True)
         except OSError as error:
             raise self._unusable(error) from None
 
     def keep(self, version: Version, body: bytes) -> None:
-        """Keep a body that was checked. Raises CacheError."""
+        """Write the body of a file, which the caller has checked, under its digest. Raises
+        CacheError.
+        """
         try:
             replace_file(self._path(version.head), body)
         except OSError as error:
             raise self._unusable(error) from None
 
     def tidy(self, kept: Version | None) -> None:
-        """Remove every body but this one, and what a kill left of one. Raises CacheError."""
+        """Remove every body but that of `kept` (None: all), and what a killed write left of one.
+        Raises CacheError.
+        """
         name = "" if kept is None else kept.head.digest.hex()
         try:
             for path in self.directory.iterdir():
@@ -188,10 +203,10 @@ class CatalogCache:
 
     @asynccontextmanager
     async def locked(self, patience: float) -> AsyncIterator[None]:
-        """Hold the right to write, alone among all programs; wait at most `patience` seconds for
-        it.
+        """Hold the right to write to this cache, alone among all programs; wait at most `patience`
+        seconds for that.
 
-        Raises CacheError. A program that ends, however it ends, gives it back.
+        Raises CacheError after them. A program that ends, however it ends, gives the right back.
         """
         handle = await asyncio.to_thread(self._open_lock)
         try:

@@ -52,9 +52,10 @@ class Download:
         self._closed = False
 
     def read(self, timeout: float, trust: ssl.SSLContext | None) -> bytes:
-        """Return them, fewer at the end of the file, and read no more.
+        """Return `size` bytes of the file from byte `start` on, fewer at its end, and read no more.
 
-        Raises WireError, TransportError, OSError, HTTPException.
+        timeout: seconds. trust: None for the system's certificates. Raises WireError,
+        TransportError, OSError, HTTPException.
         """
         self._response = response = self._opened(timeout, trust)
         _check(response)
@@ -67,7 +68,7 @@ class Download:
         return _exactly(response, self._size)
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection, and with it a read that is under way in another thread."""
         self._closed = True
         if self._socket is not None:
             with suppress(OSError):  # past a TLS socket's own, which a reading thread may be in
@@ -105,7 +106,7 @@ class Download:
 
 
 def _check(response: http.client.HTTPResponse) -> None:
-    """Raises a WireError or a TransportError for anything but a file, whole or in part."""
+    """Raise a WireError or a TransportError for a response that is no file, whole or in part."""
     status = response.status
     if status in {http.client.NOT_FOUND, http.client.GONE}:
         raise NotFound("catalog file on this host")
@@ -174,7 +175,10 @@ class HttpsSource:
         """Close nothing: every read has a connection of its own."""
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return a part of a file. Raises TransportError or WireError."""
+        """Return `size` bytes of a file from byte `start` on, fewer at its end. Raises
+        TransportError or WireError; NotFound, or OtherKind from a server of ours, where there is no
+        such file.
+        """
         path = f"{self._host.path}/{name_of(catalog_date, part)}"
         try:
             for pause in _AGAIN:
@@ -200,9 +204,10 @@ class HttpsSource:
 
 
 def trusted(authority: str, *, others: bool = False) -> ssl.SSLContext:
-    """Return a context that trusts the certificates of a file in PEM.
+    """Return a TLS context that trusts the certificates of this file in PEM, and no others.
 
-    others: trust those of the system too. Raises ParameterError.
+    others: trust those of the system too. Raises ParameterError for a file that is not there or not
+    PEM.
     """
     try:
         context = ssl.create_default_context(cafile=str(Path(authority).expanduser()))
@@ -224,7 +229,9 @@ _DISTRUST = {  # OpenSSL's numbers
 
 
 def as_ours(error: Exception, host: str) -> Exception:
-    """Return a failure of the network or the host as one of our errors; a bug as it is."""
+    """Return a failure of the network or the host as a TransportError or WireError that names
+    `host`; one of our errors, or a bug, as it is.
+    """
     match error:
         case AskewError():
             return error

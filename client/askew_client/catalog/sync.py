@@ -65,7 +65,9 @@ class CatalogSync:
         self._bits, self._check, self._patience = bits, check, patience
 
     async def cached(self, day: int) -> CachedFile:
-        """Return what is held, fetched first where nothing usable is. Raises AskewError."""
+        """Return the file that is held, fetched first where nothing usable is. Raises
+        AskewError.
+        """
         file = await asyncio.to_thread(self.usable, day)
         if file is not None:
             return file
@@ -74,7 +76,8 @@ class CatalogSync:
             return await asyncio.to_thread(self.usable, day) or await self._renewed(day)
 
     async def refresh(self, now: int) -> Refreshed:
-        """Look for this week's file if it is time, at once where nothing usable is held.
+        """Look for this week's file if it is time, at once where nothing usable is held, and return
+        what is held after that.
 
         now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays.
         """
@@ -89,8 +92,9 @@ class CatalogSync:
         return Refreshed(monday, str(version.part), size, file.fetched, when)
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the file of this Monday: the server answers about other items. Neither a record nor
-        a body of it stays, so that the next look is a first one and tells nothing of what was held.
+        """Drop the file of this Monday if it is the one that is held: the server answers about
+        other items. Neither a record nor a body of it stays, so that the next look is a first one
+        and tells nothing of what was held.
         """
         async with self._cache.locked(self._patience):
             held = await asyncio.to_thread(lambda: self._cache.record().held)
@@ -99,7 +103,9 @@ class CatalogSync:
                 await asyncio.to_thread(self._settle, Record())
 
     def usable(self, day: int) -> CachedFile | None:
-        """Return what lies in the cache, if it is not too old."""
+        """Return the file in the cache, checked; None where there is none, it is too old on this
+        day, or damaged.
+        """
         version = self._cache.record().held
         if version is None or not usable(version.catalog_date, day):
             return None
@@ -116,7 +122,9 @@ class CatalogSync:
         return record.next_look
 
     async def _renewed(self, day: int) -> CachedFile:
-        """Look for this week's file now, and fetch it where it is another than what is held."""
+        """Return this week's file: look for it now, and fetch its body where that is not in the
+        cache.
+        """
         catalog_date = catalog_date_of(day)
         async with self._source:
             version, fetched = await self._look(catalog_date)
@@ -160,6 +168,6 @@ class CatalogSync:
         self._cache.keep(version, body)
 
     def _settle(self, record: Record) -> None:
-        """Remember, and remove what nobody needs any more."""
+        """Write this record, and remove every body but the one that it holds."""
         self._cache.remember(record)
         self._cache.tidy(record.held)

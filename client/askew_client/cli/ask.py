@@ -83,9 +83,10 @@ def ask(
 
 
 async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[Rated, ...]]:
-    """Say what the question costs, and ask it; and what is not known here.
+    """Return the answer, and the ratings of titles that are not known here, after saying what the
+    question costs.
 
-    The latter is looked for when the connection is closed: until then, a server could hear of it.
+    The latter are looked for when the connection is closed: until then, a server could hear of it.
     """
     from askew_client.opening import open_device
 
@@ -104,7 +105,9 @@ async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[R
 
 
 def _passing(ratings: TextIO) -> ProfileStore:
-    """Return the profile of a file, for one question. Raises ProfileError, which names a line."""
+    """Return a profile of the ratings in a file, for one question. Raises ProfileError, which names
+    a line.
+    """
     from askew_client.profile.document import ProfileDocument
     from askew_client.profile.files import read_titles
     from askew_client.profile.store import PassingProfile
@@ -123,7 +126,9 @@ _NOTHING_RATED = (
 
 
 def answer_lines(found: Answer) -> Iterator[str]:
-    """Return the ranking as text, the pick marked."""
+    """Yield the answer as lines of text: a title each, best first, "* " before the pick, then in
+    parentheses the source, the mode and what the signal cost.
+    """
     for result in found.results:
         came = "  (came with the answer)" if result.came else ""
         yield f"{'*' if result.picked else ' '} {result.title}{came}"
@@ -142,7 +147,7 @@ def answer_lines(found: Answer) -> Iterator[str]:
     if found.unused:
         yield (
             f"(this device does not know the titles of {found.unused} of your ratings; "
-            "--unmatched lists them)"
+            "--unmatched FILE writes them)"
         )
 
 
@@ -158,7 +163,9 @@ def _in_words(cost: Cost) -> str:
 
 
 def answer_as_json(found: Answer) -> dict[str, object]:
-    """Return the same for a program. came: those of the results that the answer brought."""
+    """Return the answer as a dict for JSON: titles best first, pick, mode, and "cost", None where
+    no signal was sent. came: those of the results that the answer brought.
+    """
     cost = found.cost
     told = {
         "epsilon_per_rating": cost.charge.epsilon_per_rating,

@@ -42,11 +42,13 @@ class _LazyCommands(click.Group):
     """A command's module is imported when the command is named, and nothing of the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the commands by name."""
+        """Return the names of all commands, sorted."""
         return sorted({*_COMMANDS, *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command as click does; it is imported the first time."""
+        """Return the command of this name, whose module is imported the first time; None where
+        there is none.
+        """
         if cmd_name in _COMMANDS and cmd_name not in self.commands:
             module = import_module(f"askew_client.cli.{_MODULES.get(cmd_name, cmd_name)}")
             self.add_command(getattr(module, cmd_name))
@@ -55,7 +57,9 @@ class _LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command as click does; the refusal of a name says which name is nearest."""
+        """Return the name, the command and the arguments that remain, as click does; the refusal of
+        a name says which name is nearest.
+        """
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -79,7 +83,7 @@ class _LazyCommands(click.Group):
 )
 @click.pass_context
 def cli(context: click.Context, config_file: Path | None) -> None:
-    """Recommendations for a question that leaves this device bent by noise.
+    """Get recommendations for a question that leaves this device bent by noise.
 
     \b
     Examples:
@@ -121,7 +125,9 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 def main() -> None:
-    """Run the command; an error is one line, and its kind is the exit code."""
+    """Run the command and leave with its exit code; an error is one line, and its kind is the exit
+    code.
+    """
     core_dumps.switch_off()
     # gRPC's own log repeats text of the server, control characters and all.
     os.environ["GRPC_VERBOSITY"] = "NONE"
@@ -155,7 +161,9 @@ def _in_words(error: Exception) -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """Return the exit code of a command that raised this error."""
+    """Return the exit code of a command that raised this error: 3 for a spent budget, a refusing
+    ledger or NotShown, 4 for a server without a usable answer, else 1.
+    """
     if isinstance(error, BudgetExceeded | LedgerRefused | NotShown):
         return 3
     return 4 if isinstance(error, TransportError | WireError) else 1

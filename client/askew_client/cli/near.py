@@ -120,7 +120,9 @@ def near(
 
 
 def _position(spot: str | Spot, profile: ProfileStore, *, named: bool) -> Spot:
-    """Where a question is from. named: the person named the place."""
+    """Return where a question is from: a spot itself, or that of the named place. named: the person
+    named the place; else a missing one has a message of its own.
+    """
     if not isinstance(spot, str):
         return spot
     document = profile.read()
@@ -138,7 +140,7 @@ async def _asked(  # what is asked, and from where
     *,
     again: bool,
 ) -> tuple[NearAnswer, ...]:
-    """Say what the question costs, and ask it."""
+    """Return the answers, one for each collection, after saying what a fresh signal costs."""
     from askew_client.opening import open_device
 
     opened = open_device(
@@ -162,7 +164,7 @@ def _preferences(source: Path | None) -> Preferences:
 
 
 def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
-    """Raises UsageError for an option of the noise that has no say in the signal of this place."""
+    """Raise UsageError for an option of the noise that has no say in the signal of this place."""
     from askew.spaces.map import Position
 
     if isinstance(spot, Position) and not named:
@@ -187,7 +189,7 @@ async def _card(config: Config) -> MetricCard:
 
 
 def _list(card: MetricCard, *, as_json: bool) -> None:
-    """What one can type after `askew near`, and name in preferences."""
+    """Print the collections that one can type after `askew near`, and what preferences can name."""
     if as_json:
         options.print_json([asdict(each) for each in card.collections])
         return

@@ -40,7 +40,7 @@ class DirectoryPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """Return the path, or raise a usage error."""
+        """Return the path that was typed, or raise a usage error for empty text and for a file."""
         if value == "":
             self.fail("it must name a directory", param, ctx)
         return super().convert(value, param, ctx)
@@ -65,7 +65,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """Join several options to one decorator, in the order in which they are read."""
+    """Return one decorator that applies these options; the help lists them in this order."""
 
     def decorated(command: _Command) -> _Command:
         for option in reversed(options):
@@ -76,9 +76,10 @@ def all_of(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Co
 
 
 def load(context: click.Context, **flags: object) -> Config:
-    """Return the configuration of this run: defaults < file < environment < flags.
+    """Return the configuration of this run: defaults < file < environment < flags; a flag that is
+    None says nothing.
 
-    What is wrong in any of them is wrong usage.
+    Raises UsageError for what is wrong in any of them.
     """
     path = config_path(context)
     try:
@@ -88,22 +89,28 @@ def load(context: click.Context, **flags: object) -> Config:
 
 
 def config_path(context: click.Context) -> Path:
-    """Return where the configuration is, or would be."""
+    """Return the path of the configuration: the one named by `--config`, or the platform's own,
+    whether or not it exists.
+    """
     named: Path | None = context.obj
     return named or config_file()
 
 
 def open_profile(directory: Path | None) -> ProfileStore:
-    """Return the stored profile; no file is made before something is kept."""
+    """Return the store of the profile in a directory, None for the platform's own; no file is made
+    before something is kept.
+    """
     from askew_client.profile.store import ProfileStore
 
     return ProfileStore(places(directory).profile)
 
 
 def typed_place(region: str, town: str = "") -> Spot:
-    """Return where a place is: a town of the command line, or what standard input or a prompt says.
+    """Return the place that a person typed: a town of the command line, or else what standard input
+    or, in a terminal, a prompt says.
 
-    Towns that may be meant are listed; in a terminal the question is asked again.
+    Towns that may be meant are listed; in a terminal the question is asked again, else UnclearTown
+    is raised.
     """
     from askew_client.near.reading import spot_of
 
@@ -127,7 +134,8 @@ def _prompted() -> str:
 
 
 def region_first(context: click.Context, region: object, town: str = "") -> str | None:
-    """Return the region of the option, or ask for one in a terminal where none is set.
+    """Return the region of the option, or ask for one in a terminal where none is set; None where
+    there is nothing to say.
 
     It is asked for before a position, which would be typed in vain. The country of a town is
     proposed.
@@ -143,8 +151,8 @@ def region_first(context: click.Context, region: object, town: str = "") -> str 
 
 
 def agreed(cost: Cost) -> Cost | None:
-    """Return what was shown, unless it is a second fresh signal of the month and nobody is there to
-    say yes to that.
+    """Return the cost as what the person was shown and agreed to. Of a second fresh signal of the
+    month (not of a place) a terminal asks, and a no aborts; without a terminal return None.
     """
     if cost.is_second and cost.account != "places":
         if not sys.stdin.isatty():
@@ -154,7 +162,9 @@ def agreed(cost: Cost) -> Cost | None:
 
 
 def keep_region(context: click.Context, region: str | None) -> None:
-    """Keep a region that was given with a place, where the file has none yet."""
+    """Write a region that was given with a place to the configuration, where that has none yet, and
+    say so; do nothing for None.
+    """
     path = config_path(context)
     if region is None or "region" in read_file(path):
         return
@@ -167,7 +177,9 @@ def keep_region(context: click.Context, region: str | None) -> None:
 
 
 def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:
-    """Run to the end; being cancelled is being stopped."""
+    """Return what the coroutine returns, run to its end. Raises click.Abort where it is
+    cancelled.
+    """
     import asyncio
 
     try:
@@ -177,18 +189,22 @@ def run(coroutine: Coroutine[Any, Any, _Outcome]) -> _Outcome:
 
 
 def tell(text: str) -> None:
-    """Print a line for the person, apart from what a program reads."""
+    """Print a line for the person on standard error, apart from what a program reads."""
     click.echo(text, err=True)
 
 
 def note(text: str) -> None:
-    """Print a line for a person who waits; a pipe or a file does not get it."""
+    """Print a line on standard error for a person who waits; print nothing if that is a pipe or a
+    file.
+    """
     if sys.stderr.isatty():
         tell(text)
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value on standard output; a view becomes an object with its fields."""
+    """Print one JSON value on a line of standard output: a view is an object with its fields, a
+    Fraction a number, a date text.
+    """
     import json
 
     click.echo(json.dumps(value, ensure_ascii=False, default=_plain))

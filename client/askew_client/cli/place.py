@@ -79,7 +79,7 @@ def add(context: click.Context, /, **typed: Any) -> None:
 @_place
 @click.pass_context
 def move(context: click.Context, /, **typed: Any) -> None:
-    """The place is elsewhere now: a fresh noisy position, charged like the first.
+    """Move a place elsewhere: draw a fresh noisy position, charged like the first.
 
     Without TOWN, where it is comes from standard input or a prompt, as for `askew place add`.
     """
@@ -147,8 +147,8 @@ def _draw(  # as the two commands take it
     level: str | None,
     data: Path | None,
 ) -> None:
-    """Draw and charge a place, and say before that what it costs; of a place that is there already
-    its name is said.
+    """Draw and charge a place, and say before that what it costs; where a place is there already,
+    say its name.
     """
     from askew.spaces.map import Position
     from askew_client.settings.gazetteer import nearest_town
@@ -187,7 +187,9 @@ def _draw(  # as the two commands take it
 
 
 def _town(words: tuple[str, ...]) -> str:
-    """Return the town of a command line. Raises UsageError for degrees, which are not repeated."""
+    """Return the town of a command line, "" for no words. Raises UsageError for degrees, which are
+    not repeated.
+    """
     town = " ".join(words)
     if town and ("=" in town or not any(letter.isalpha() for letter in town)):
         raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")

@@ -11,7 +11,9 @@ from askew.extras import advice, open_standard_streams
 
 
 def main() -> None:
-    """Run the command. Nothing is imported before, since bare `askew` installs numpy alone."""
+    """Run the command `askew`; without the extra that it needs, leave with one line that says so.
+    Nothing is imported before, since bare `askew` installs numpy alone.
+    """
     if sys.platform == "win32":
         sys.exit("askew: it does not run on Windows; the Windows Subsystem for Linux (WSL) runs it")
     spare_the_processor()
@@ -28,7 +30,9 @@ def main() -> None:
 
 
 def spare_the_processor() -> None:
-    """Leave out what a process of a second pays and has nothing of."""
+    """Set this process to do less: numpy's threads sleep sooner, and garbage is looked for seldom,
+    and not at the end.
+    """
     # numpy's threads wait in a loop before they sleep: 25 ms of each processor, once it is loaded.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # of 2^4 turns
     # What a start makes stays: looking through it for garbage, now or at the end, finds none.

@@ -61,17 +61,19 @@ class Comparison:
         self._draws: dict[str, list[tuple[float, float | None]]] = {}
 
     def add(self, way: str, slate: PlaceSlate) -> None:
-        """Add one more draw of a way."""
+        """Add one more draw of a way of answering: how many kilometers its nearest place is beyond
+        the nearest of all, and, if one passes, how much worse its pick is than the best place.
+        """
         ranked = self.judge(slate)
         nearest = min(result.distance for result in ranked) - self._nearest
         wished = ranked[0].cost - self._best if ranked[0].passes else None
         self._draws.setdefault(way, []).append((nearest, wished))
 
     def add_blind(self, way: str, slate: PlaceSlate, blind: Judge) -> None:
-        """Add a list whose live values are unknown: whoever ranks it takes a place that may not
-        pass.
+        """Add a list whose live values are unknown, one draw for each place that passes `blind`:
+        whoever ranks it takes a place that may not pass all filters.
 
-        blind: without the filters of live values.
+        blind: judges without the filters of live values.
         """
         ranked = blind(slate)
         nearest = min(result.distance for result in ranked) - self._nearest
@@ -82,7 +84,9 @@ class Comparison:
         self._draws.setdefault(way, []).extend(draws)
 
     def row(self, way: str) -> Row:
-        """Return the means of a way that has a draw at least."""
+        """Return the means over the draws of a way, which has one at least; KeyError for
+        any other.
+        """
         draws = self._draws[way]
         wished = [wish for _, wish in draws if wish is not None]
         return Row(
@@ -107,11 +111,13 @@ class MeasuredDevice:
         self._bits, self._now = bits, datetime.datetime.now()
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """Return the kilometers from home."""
+        """Return the kilometers from the demo's home to a latitude and a longitude in degrees."""
         return great_circle((HOME.latitude, HOME.longitude), coordinates)
 
     async def comparison(self, others: Rehearsal) -> Comparison:
-        """Return a comparison of the ways that no noise has a part in."""
+        """Return a comparison with the draws of the two ways that noise has no part in: "known",
+        the places nearest to home, and "held", a list that all hold.
+        """
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
         true = Signal(ANY_SPACE, self._noise, here)
         around, nearest, held = await others.answers(
@@ -129,7 +135,9 @@ class MeasuredDevice:
         return comparison
 
     async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
-        """Draw the noise once more, and see what each way would answer to it."""
+        """Draw the noise once more, and add to the comparison what "served", "nearest" and "one" (k
+        = 1) answer to that position.
+        """
         signal = perturbed(HOME, self._noise, self._region, self._bits)
         served, nearest, one = await others.answers(
             [

@@ -33,14 +33,18 @@ class TappedTransport(GrpcTransport):
         self.sent: list[bytes] = []
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply to one call, and keep a question that is sent."""
+        """Return the reply's bytes to one call, and keep a question that is sent, at the end of
+        `sent`.
+        """
         if method == "Retrieve":
             self.sent.append(request)
         return await super().call(method, request)
 
 
 async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None:
-    """Play the exchange. Leaves nothing behind: neither a process nor a file."""
+    """Play the exchange on this screen, with `draws` draws of the noise. Leaves nothing behind:
+    neither a process nor a file.
+    """
     end_in_order_on(signal.SIGINT, signal.SIGTERM)
     screen.opening()
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
@@ -91,7 +95,9 @@ def _device(
 
 
 def end_in_order_on(*numbers: signal.Signals) -> None:
-    """Cancel the demo on a signal; on its way out it stops its processes and removes its files."""
+    """Let these signals cancel the running task, the demo: on its way out it stops its processes
+    and removes its files.
+    """
     task = asyncio.current_task()
     if task is not None:
         for number in numbers:

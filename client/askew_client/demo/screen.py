@@ -33,16 +33,18 @@ class DemoScreen:
         self._console = console
 
     def opening(self) -> None:
-        """Say what is about to happen."""
+        """Print the demo's heading, and that a server is starting."""
         self._heading("Askew: what is near me that I would like, without saying where I am")
         self._say("Starting askew-server as a separate process ...")
 
     def listening(self, address: str) -> None:
-        """Print who answers."""
+        """Print that the server listens on this address and is healthy."""
         self._say(f"It listens on {address} and is healthy.")
 
     def person(self, card: MetricCard) -> None:
-        """Print who asks whom, and for what."""
+        """Print the server's collections, then the made-up person: their place, likes and
+        filters.
+        """
         for collection in card.collections:
             self._say(f"Its collection {collection.name}: {collection.n_items:,} items,")
             self._say(f"  {collection.source}.")
@@ -59,7 +61,9 @@ class DemoScreen:
             self._say(f"  {name}, as it is now, or it is no pick")
 
     def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
-        """Print what is true, and what left. apart: kilometers between the two."""
+        """Print the true position, the noisy one that left, what else was in the question, and how
+        far the two are from one another. apart: that in kilometers.
+        """
         self._heading("2  What is true, and what left the device")
         self._say(
             f"  {PLACE:<14}  {_degrees(Position(*place.true))}   on this screen only",
@@ -71,7 +75,9 @@ class DemoScreen:
         )
 
     def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
-        """Print what came back, ranked in private, and where it lies."""
+        """Print the results as a table, the first eight, ranked in private, the pick marked, and
+        all of them on a map with its legend.
+        """
         self._heading(f"3  The {answer.k} results that came back, ranked on the device")
         rows = _table(2)
         for name in ("", "", "km", "kind", "EUR", "title", ""):
@@ -87,7 +93,9 @@ class DemoScreen:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Callable[[], None]]:
-        """Show a progress bar over draws of the noise; gone when done."""
+        """Show a progress bar over `total` draws of the noise; yield a function that counts one
+        more. The bar is gone when done.
+        """
         self._heading("4  How good is the pick?")
         columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
         with Progress(*columns, console=self._console, transient=True) as bar:
@@ -95,7 +103,9 @@ class DemoScreen:
             yield lambda: bar.advance(task)
 
     def quality(self, comparison: Comparison, k: int, draws: int) -> None:
-        """Print the pick beside what no privacy, other answers and no question would have."""
+        """Print a table of five ways of answering, Askew among them: how far the nearest result is,
+        how much worse the pick is, and how often there is none. draws: of the noise, to be named.
+        """
         self._say(
             f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
             "  nearest: how many km farther the nearest result is than the nearest place",
@@ -120,7 +130,10 @@ class DemoScreen:
         self._console.print(rows)
 
     def ledger(self, cost: Cost, other: str, *, same: bool, charged: bool) -> None:
-        """Print what it cost, that it costs nothing more, and what it means."""
+        """Print what the noisy position of the demo's place cost, what is spent, whether asking
+        again, and about `other`, sent the same and charged nothing, and the odds at 1, 5, 10 and
+        100 km.
+        """
         self._heading("5  What the budget ledger says")
         sent = "the same position" if same else "ANOTHER POSITION"
         price = "A NEW CHARGE" if charged else "no new charge"
@@ -138,7 +151,9 @@ class DemoScreen:
         )
 
     def closing(self) -> None:
-        """Say that nothing is left running."""
+        """Print that the server has stopped, that nothing private left, and how to start one for a
+        browser.
+        """
         self._say("")
         self._say("The server has stopped. Home, preferences and pick never left the device.")
         self._say(
@@ -180,7 +195,8 @@ def _table(between: int) -> Table:
 
 def _row(each: NearResult) -> tuple[str | Text, ...]:
     values = each.values
-    note = Text("" if each.passes else "too dear")
+    dear = values["free table"] is True
+    note = Text("" if each.passes else "too dear" if dear else "no free table")
     if each.picked:
         note = Text("the pick: never sent", "bold green")
     price = values["price"]

@@ -25,9 +25,10 @@ _PATIENCE = 30.0  # seconds; training takes one on a slow machine
 
 @asynccontextmanager
 async def demo_server(model: str = "films") -> AsyncIterator[str]:
-    """Start a demo server and yield its address; it is stopped on the way out, whatever happens.
+    """Start a demo server and yield its address, host:port; it is stopped on the way out, whatever
+    happens.
 
-    model: films or places. Raises ServerFailed when it does not start.
+    model: films or places. Raises ServerFailed when it does not start in 30 seconds.
     """
     async with server_process("askew_server", "serve", "--demo", model, "--port", "0") as process:
         yield await _address(process)
@@ -35,7 +36,9 @@ async def demo_server(model: str = "films") -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def server_process(module: str, *words: str) -> AsyncIterator[Process]:
-    """Run a module of the server as a process of its own, with pipes; stop it on the way out."""
+    """Run a module of the server with these arguments as a process of its own, and yield that, with
+    pipes; stop it on the way out.
+    """
     # In a session of its own, Ctrl-C reaches only us, and we stop the server in order.
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -75,7 +78,9 @@ async def _address(process: Process) -> str:
 
 
 async def last_words(process: Process) -> str:
-    """Return the last line of what a process that has ended complained of."""
+    """Return the last line that an ended process wrote to its standard error; "" where there is
+    none.
+    """
     complaints = b"" if process.stderr is None else await process.stderr.read()
     return complaints.decode(errors="replace").strip().rpartition("\n")[2]
 
@@ -92,7 +97,9 @@ class Rehearsal:
     async def answers(
         self, questions: Sequence[tuple[Way, Query]], card: MetricCard
     ) -> list[PlaceSlate]:
-        """Return one slate a question, answered in its way. Raises ServerFailed."""
+        """Return one slate for each question, in their order, answered in its way. Raises
+        ServerFailed.
+        """
         sender, answers = self._process.stdin, self._process.stdout
         if sender is None or answers is None:  # both are pipes: for the type checker
             raise ServerFailed("the rehearsal has no pipes")
@@ -112,6 +119,8 @@ class Rehearsal:
 
 @asynccontextmanager
 async def rehearsal() -> AsyncIterator[Rehearsal]:
-    """Start a rehearsal in a process of its own; it is stopped on the way out, whatever happens."""
+    """Start a rehearsal in a process of its own and yield it; it is stopped on the way out,
+    whatever happens.
+    """
     async with server_process("askew_server.cli.rehearse") as process:
         yield Rehearsal(process)

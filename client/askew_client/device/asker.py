@@ -42,11 +42,15 @@ class Source(Protocol):
 
     @property
     def space_version(self) -> str:
-        """Return what its signal is kept under, with the handle and the month."""
+        """Return the space under which the ledger keeps this source's signal, with the handle and
+        the month; "" for a place, whose signal is of no space.
+        """
 
     @property
     def handle(self) -> str:
-        """Return that of a place or value; else ""."""
+        """Return the handle of a place, or of a value on axes, by which the ledger finds its
+        signal; "" for a taste.
+        """
 
     @property
     def k(self) -> int:
@@ -54,17 +58,17 @@ class Source(Protocol):
 
     @property
     def mechanism(self) -> Mechanism:
-        """Return the law of a fresh signal."""
+        """Return the law of the noise by which a fresh signal is drawn."""
 
     @property
     def charge(self) -> SignalCharge:
-        """Return what a fresh signal costs, by this device's own reckoning."""
+        """Return the charge of a fresh signal, by this device's own reckoning."""
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw a signal, neither charged nor stored."""
+        """Draw and return a noisy signal of the private point, neither charged nor stored."""
 
     def check(self, signal: Signal) -> None:
-        """Raise WireError for a stored signal that this source would not send."""
+        """Raise WireError for a stored signal that this source would not send; else return None."""
 
 
 class Subject(Protocol[_Answer_co]):
@@ -76,37 +80,48 @@ class Subject(Protocol[_Answer_co]):
 
     @property
     def sends(self) -> bool:
-        """Return True if a signal leaves, by public numbers alone."""
+        """Return True if the question sends a signal, False if what is held answers it; by public
+        numbers alone.
+        """
 
     def priced(self, cost: Cost) -> Cost:
-        """Return what the ledger says of its signal, with what it is about, and in words."""
+        """Return this cost with what the ledger does not know of the question: what it is about,
+        and in words how it is answered.
+        """
 
     def query(self, signal: Signal) -> Query:
-        """Return what is sent: public, but for the signal."""
+        """Return the question that is sent with this signal: public, but for the signal."""
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Draw, and keep what has to be found again if no answer comes."""
+        """Return what `draw` returns, and keep what has to be found again if no answer comes."""
 
     async def fetch(self) -> None:
-        """Fetch what a question that sends nothing still needs, the same for everybody."""
+        """Fetch what a question that sends nothing still needs, the same for everybody; return
+        None.
+        """
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> _Answer_co:
-        """Rank what is held, with what the reply brought. Raises WireError for a hostile reply."""
+        """Return the answer: what is held, and what the reply brought, ranked in private. reply,
+        query: None where nothing was sent. Raises WireError for a hostile reply.
+        """
 
 
 class Question(Protocol[_Answer_co]):
     """What a person asks: something about titles, or what is near a place."""
 
     async def subject(self, *, fetch: bool, again: bool = False) -> Subject[_Answer_co]:
-        """Bind it to what is held, fetched first where that is missing or too old.
+        """Return the subject of this question: the private point, bound to what is held, which is
+        fetched first where it is missing or too old.
 
         What is wrong with the profile or the place is raised before the first call. Raises NotShown
-        where something had to be fetched and must not be. again: by the signal that was charged
-        for this very spot and not answered.
+        where something had to be fetched and must not be. again: by the signal that was charged for
+        this very spot and not answered.
         """
 
     async def forget(self, error: WireError) -> None:
-        """Hold no longer what a server's answer did not fit."""
+        """Drop what is held of the server, after an answer that did not fit it. error: what was
+        raised for that answer.
+        """
 
 
 def draw(
@@ -116,12 +131,13 @@ def draw(
     bits: RandomBits,
     check: Callable[[Cost], None] | None = None,
 ) -> tuple[Signal, Cost]:
-    """Return the signal of this month, drawn, charged and stored in one transaction if there is
-    none, and what the ledger said of it.
+    """Return this month's signal, and its cost as the ledger stood before. Where the ledger has no
+    signal, one is drawn, charged and stored in one transaction.
 
     A stored signal is sent again even if what is private or the settings have changed since: what
     is drawn anew costs anew, and a redraw that follows the person would say when they changed.
-    check: raises, within the transaction, for a cost that the person has not agreed to.
+    check: raises, within the transaction, for a cost that the person has not agreed to. Raises
+    LedgerError for a stored signal that does not fit its space.
     """
     signal, cost = signals.remember(
         source.space_version,
@@ -159,19 +175,21 @@ class Asker:
         self._silent: set[type] = set()  # kinds of questions of which the last one sent nothing
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings, and the caps of the ledger with them, from now on."""
         self._settings, self._signals = settings, self._signals.with_caps(settings.caps)
 
     async def show(self, question: Question[object], *, again: bool = False) -> Cost:
-        """Return what a question would cost now, after fetching what it needs. Nothing is drawn or
-        charged.
+        """Return what a question would cost now, after fetching what the question needs. Nothing is
+        drawn or charged.
         """
         async with self._network.turn():
             subject = await question.subject(fetch=True, again=again)
             return await in_thread(self.cost, subject)
 
     def cost(self, subject: Subject[object]) -> Cost:
-        """Return what a question would cost now: nothing is drawn, charged, fetched or sent."""
+        """Return what the question about this subject would cost now, with server, space, noise and
+        words: nothing is drawn, charged, fetched or sent.
+        """
         source, month = subject.source, month_of(self._today())
         if not subject.sends:
             return self._of(subject, Cost(Leaves.NOTHING, month=month))
@@ -181,14 +199,15 @@ class Asker:
     async def ask(
         self, question: Question[_Answer], *, shown: Cost | None = None, again: bool = False
     ) -> _Answer:
-        """Ask, and rank here what is held and what came.
+        """Return the answer to a question, with what is held and what came ranked here.
 
         Which calls are made depends on the settings, the ledger and the replies, never on the
-        profile. shown: what the person was shown and agreed to; NotShown is raised where the
-        question would be more than that, and nothing is fetched. Without it the settings decide;
-        NotShown is raised where the last question of this kind sent nothing, and for the second
-        fresh signal of a taste, or of values on axes, within a month. again: send the signal of an
-        unnamed spot that was charged and not answered; else a fresh one is drawn and charged.
+        profile. shown: the cost that the person was shown and agreed to; NotShown is raised where
+        the question would be more than that, and nothing is fetched. Without it the settings
+        decide; NotShown is raised where the last question of this kind sent nothing and this one
+        sends, and for the second fresh signal of a taste, or of values on axes, within a month.
+        again: send the signal of an unnamed spot that was charged and not answered; else a fresh
+        one is drawn and charged.
         """
         if shown is not None and not isinstance(shown, Cost):
             raise ParameterError("shown", type(shown).__name__, "a Cost, as `cost` returns it")
@@ -211,7 +230,9 @@ class Asker:
     def _agreed(
         self, kind: type, subject: Subject[object], shown: Cost | None
     ) -> Callable[[Cost], None]:
-        """Return what raises NotShown for a cost that the person has not agreed to."""
+        """Return a function of a cost that raises NotShown where the person has not agreed to that
+        cost.
+        """
 
         def check(found: Cost) -> None:
             cost = self._of(subject, found)
@@ -228,8 +249,8 @@ class Asker:
     def _prepared(
         self, subject: Subject[object], agreed: Callable[[Cost], None]
     ) -> tuple[Query, bytes, Cost]:
-        """Do all that is private of a question before its connection: charge and draw the signal,
-        encode the request.
+        """Return the query, its encoded request and its cost. All that is private of a question is
+        done here, before its connection: the signal is charged and drawn, if the ledger has none.
         """
         source, month = subject.source, month_of(self._today())
         with self._network.guard.private():
@@ -240,7 +261,9 @@ class Asker:
             return query, self._network.encoded(query), self._of(subject, found)
 
     def _of(self, subject: Subject[object], found: Cost) -> Cost:
-        """Return what the ledger says as the cost of a question: who is asked, and about what."""
+        """Return the ledger's cost as that of a question: with who is asked, about what, and by
+        which noise.
+        """
         source = subject.source
         return subject.priced(
             replace(

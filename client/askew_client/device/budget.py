@@ -36,8 +36,9 @@ class Budget:
 def budget_of(
     store: SignalStore, today: datetime.date, places: Mapping[str, NamedPlace] = NO_PLACES
 ) -> Budget:
-    """Return the ledger as a person reads it. places: those of the profile, by which lines are
-    named.
+    """Return the ledger as a person reads it: a line for each entry, oldest first, and what they
+    come to in words; `mode` is "". places: those of the profile, whose names stand in the lines; a
+    handle that none of them has is "a place without a name now".
     """
     account = store.account()
     month = max(month_of(today), clock(account.entries))
@@ -102,7 +103,9 @@ def _words(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_axes(account: Account, month: str) -> Iterator[str]:
-    """Say what the values on axes cost together, if there are any."""
+    """Yield one line on what the values on axes cost together, or nothing if nothing was spent on
+    them.
+    """
     if account.spent_on_axes:
         yield (
             f"Values on axes: spent {at_most(account.spent_on_axes)} of a lifetime cap of "
@@ -112,7 +115,9 @@ def _words_of_axes(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_places(account: Account, month: str) -> Iterator[str]:
-    """Return what the noisy positions say together, if there are any."""
+    """Yield one line on what the noisy positions cost and tell together, or nothing if there are
+    none.
+    """
     spent, caps = account.spent_per_km, account.caps
     if spent:
         yield (
@@ -129,7 +134,7 @@ def _and_per_km(entry: Entry) -> str:
 
 
 def _odds(epsilon: float) -> str:
-    """exp(epsilon) as odds that a person can read, rounded up."""
+    """Return exp(epsilon) as odds to be read, rounded up: "2.72 to 1" for 1, whole from 10 on."""
     if epsilon > 30:
         return "more than 10,000,000,000,000 to 1"
     odds = exp(epsilon)

@@ -49,7 +49,8 @@ class Device:
         server: str = IN_PROCESS,
         today: Callable[[], datetime.date] = datetime.date.today,
     ) -> None:
-        """server: its address, as the person gave it.
+        """Make a device of these parts; nothing is opened or sent. server: its address, as the
+        person gave it.
 
         `open_device` in `opening` builds one with a real network and real stores.
         """
@@ -68,7 +69,9 @@ class Device:
 
     @property
     def titles(self) -> Titles:
-        """Titles, as a question too; made, and loaded, when they are first used."""
+        """Return the titles at the server, which are a question too: the same object each time,
+        made, and its module loaded, at the first use.
+        """
         from askew_client.device.titles import Titles
 
         with self._making:
@@ -82,12 +85,16 @@ class Device:
             return self._titles
 
     def _known(self, document: ProfileDocument) -> KnownTitles | None:
-        """Return what a connected catalog knows of titles; before a connection, None."""
+        """Return the model of the connected catalog with what the profile has received; None before
+        a connection.
+        """
         return None if self._titles is None else self._titles.knowing(document)
 
     @property
     def places(self) -> PlaceService:
-        """Return the named places; made, and loaded, when they are first used."""
+        """Return the service of the named places: the same object each time, made, and its module
+        loaded, at the first use.
+        """
         from askew_client.near.places import PlaceService
 
         with self._making:
@@ -102,7 +109,9 @@ class Device:
 
     @property
     def nearby(self) -> Nearby:
-        """Questions near a place; made, and loaded, for the first of these."""
+        """Return the object that asks near a place: the same each time, made, and its module
+        loaded, at the first use.
+        """
         from askew_client.device.nearby import Nearby
 
         with self._making:
@@ -118,11 +127,13 @@ class Device:
 
     @property
     def settings(self) -> ClientSettings:
-        """Return the settings in force."""
+        """Return the settings in force: the last ones of `configure`, or those at the start."""
         return self._settings
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on, in this object only (`ConfigFile` keeps them)."""
+        """Replace the settings of this device and its parts from now on, in memory only
+        (`ConfigFile` keeps them in a file).
+        """
         with self._making:
             self._settings = settings
             self._signals = self._signals.with_caps(settings.caps)
@@ -131,13 +142,18 @@ class Device:
                     part.configure(settings)
 
     def budget(self) -> Budget:
-        """Return the meter, every line of the ledger and what they mean in words."""
+        """Return the account, a line in words for each entry of the ledger, and what they mean
+        together; `mode` says how a question of titles is answered, "" before a connection. Raises
+        LedgerError, ProfileError.
+        """
         from askew_client.device.budget import budget_of
 
         found = budget_of(self._signals, self._today(), self._store.read().places)
         return replace(found, mode="" if self._titles is None else self._titles.reason())
 
     def accept(self) -> Budget:
-        """Continue with the ledger and date as they are; book what was lost. The person's act."""
+        """Continue with the ledger and date as they are, and return the budget after that: what the
+        mark knows and the ledger had lost is booked in a new entry. The person's act.
+        """
         self._signals.accept(month_of(self._today()))
         return self.budget()

@@ -47,7 +47,9 @@ class Model:
 
     @classmethod
     def of(cls, held: CachedCatalog) -> Self:
-        """Return what a server said, prepared for any profile."""
+        """Return the model of what a device holds of a server, for any profile: no received items
+        are in it, and `alone` is None.
+        """
         card, catalog = held.card, held.catalog
         return cls(
             card,
@@ -62,21 +64,24 @@ class Model:
 
     @cached_property
     def ends(self) -> tuple[tuple[str, str], ...]:
-        """Return the titles at the ends of each coordinate, of what is held, so the same for
-        everybody: made once, not with every rating.
+        """Return for each coordinate two labels, "Alien (1979)": the held items with the lowest and
+        with the highest score along it. The same for everybody; made once, not with every rating.
         """
         return self.alone.ends if self.alone else ends_of(self.card, self.catalog)
 
     @cached_property
     def search(self) -> TitleSearch:
-        """Return the titles to be searched: made for who types, and not for a question."""
+        """Return the search over the labels of all items of this model, held and received; made at
+        its first use.
+        """
         if self.alone is None:
             return TitleSearch(self.catalog.items)
         return self.alone.search.with_more(self.catalog.items[len(self.alone.catalog) :])
 
     def with_received(self, received: ReceivedItems) -> Model:
-        """With the items met in this space that the device does not hold. Nothing is made again of
-        what is held: its columns are copied, a few bytes an item.
+        """Return a model with the received items whose labels this one lacks, behind its own; this
+        very model where there are none, or they are of another space. Nothing is made again of what
+        is held: its columns are copied, a few bytes an item.
         """
         new = [each for each in received.items if self.index.of_label(each.item.label) is None]
         if received.space_version != self.card.space.version or not new:
@@ -98,7 +103,9 @@ class Model:
     def exchange(
         self, document: ProfileDocument, settings: ClientSettings, guard: Guard | None = None
     ) -> Exchange:
-        """A person with this model, which has met what they met, asking by these settings."""
+        """Return the exchange of a person with this model: their settings, and the ratings of the
+        document whose titles this catalog knows. guard: None makes one. Raises ConnectionOpen.
+        """
         guard = guard or Guard()
         with guard.private():
             ratings, unused = ratings_of(document.likings(), self.index, self.card.space.scale)
@@ -108,7 +115,9 @@ class Model:
         )
 
     def received_in(self, slate: Slate) -> tuple[ReceivedItem, ...]:
-        """Return the items of an answer that the device does not hold."""
+        """Return the items of an answer that the device does not hold (ids from n_held on), in the
+        answer's order; () where it holds all.
+        """
         new = [at for at, item in enumerate(slate.item_ids) if item >= self.n_held]
         codes = encode(slate.vectors[new], self.card.space.scales)
         boosts = encode_boosts(slate.boosts[new])
@@ -118,7 +127,9 @@ class Model:
         )
 
     def places_of(self, slate: Slate) -> tuple[int, ...]:
-        """Where the items of an answer are in this catalog, which has met them."""
+        """Return the index in this catalog of each item of an answer, in the answer's order. Raises
+        LookupError for an item that this model neither holds nor has received.
+        """
         return tuple(
             item if item < self.n_held else self._place_of(slate.items[at])
             for at, item in enumerate(slate.item_ids)
@@ -132,7 +143,9 @@ class Model:
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
-    """Return what a server says of itself."""
+    """Return what a server says of itself, for the screens: source, sizes, versions, rating scale,
+    and the axes of a map.
+    """
     return Connection(
         source=card.source,
         simulated=card.simulated,
@@ -148,7 +161,8 @@ def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
 
 
 def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
-    """Return the two coordinates along which the catalog's items score most differently, ascending.
+    """Return the indexes of the two coordinates along which the catalog's items score most
+    differently (by standard deviation), ascending; of a space with one coordinate, (0,).
 
     By the card and the catalog alone, so a map is the same for everybody and says nothing of whom
     it is for.
@@ -161,8 +175,8 @@ def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
 def ratings_of(
     likings: Mapping[str, Liking], known: TitleIndex, scale: RatingScale
 ) -> tuple[dict[int, float], int]:
-    """Return the ratings {item id: rating} that this catalog knows, on its server's scale, and how
-    many it does not know.
+    """Return the ratings {item id: rating} of the titles that `known` has, on its server's scale,
+    and the number of titles that it does not have.
 
     likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
     its nearest end; a title that the catalog lacks is skipped.
@@ -177,10 +191,11 @@ def ratings_of(
 
 
 def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return the labels that score most at the low and at the high end of each coordinate.
+    """Return for each coordinate two labels: of the items with the lowest and with the highest
+    score.
 
-    By the card and the catalog alone, so the names are the same for everybody. Ties go to the
-    lower id. O(n_items D d).
+    By the card and the catalog alone, so the names are the same for everybody. Ties go to the lower
+    id. O(n_items D d).
     """
     scores = catalog.scoring @ card.space.encoder.directions  # (n_items, d)
     ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)

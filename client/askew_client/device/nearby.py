@@ -71,7 +71,9 @@ class Nearby:
         today: Callable[[], datetime.date],
         now: Callable[[], datetime.datetime] = datetime.datetime.now,
     ) -> None:
-        """now: the device's clock, by which opening hours are read; it is never sent."""
+        """Make what asks this server near places; nothing is read or sent. now: the device's clock,
+        by which opening hours are read; it is never sent.
+        """
         self.network, self.settings, self.now = network, settings, now
         self.places, self.profile, self.library, self._today = places, profile, library, today
         self.card: MetricCard | None = None  # before there was a call
@@ -82,14 +84,16 @@ class Nearby:
         self._has_looked = False  # for kept rows: each look puts the next moment off
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on; the places are told for themselves."""
+        """Replace the settings from now on, here alone: the service of the places has its own
+        `configure`.
+        """
         if settings.mode != self.settings.mode:  # who wants rows looks, and is told what is wrong
             self._no_rows = False
         self.settings = settings
 
     async def connect(self) -> MetricCard:
-        """Read the card that is kept, fetched first where none is. It names the collections; no
-        item is downloaded.
+        """Return the server's card: the kept one, or a fetched one where none is usable. The card
+        names the collections; no item is downloaded.
         """
         async with self.network.turn():
             return await self._fetch()
@@ -100,10 +104,12 @@ class Nearby:
         place: str | Spot = "home",
         preferences: Preferences | str = NO_PREFERENCES,
     ) -> NearQuestion:
-        """Return the question what a collection, or each one for ALL, has near a place.
+        """Return a question, not yet asked: what a collection, or each one for ALL, has near a
+        place.
 
         place: the name of one, or a spot: a position or values without a name, which is a fresh
-        signal and a charge each time. Raises PreferenceError.
+        signal and a charge each time. preferences: text is read by `preferences_of`. Raises
+        PreferenceError for such text, ParameterError for another type.
         """
         if isinstance(preferences, str):
             preferences = preferences_of(preferences)
@@ -115,8 +121,10 @@ class Nearby:
     async def held_for(
         self, collection: str, *, fetch: bool
     ) -> tuple[MetricCard, CachedRows | None]:
-        """Return the card, which is that of the rows, and the rows of a question: fetched where the
-        person, or else the server, wants them held, and else those that are held anyway.
+        """Return the card, and the rows that are held, or None: rows are fetched where mode "held"
+        wants them, or mode "auto" where the server proposes so; those that are held anyway are
+        returned in any mode, and the card is then theirs. Raises ParameterError for a collection
+        that there is not, NotShown where something had to be fetched and must not be (fetch).
         """
         day = (self._today() - date_of(0)).days
         card = self.card if usable(self.card_date, day) else None
@@ -149,8 +157,8 @@ class Nearby:
         return self.card
 
     async def _fetch_rows(self, *, fetch: bool) -> None:
-        """Fetch the rows, unless this server has none within the byte budget and the person's mode
-        does not need them.
+        """Fetch the rows and hold them. A server that has none within the byte budget is not asked
+        again; in mode "held" its error is raised.
         """
         if self._no_rows:
             return
@@ -165,8 +173,8 @@ class Nearby:
             self._no_rows = True
 
     async def forget(self) -> None:
-        """Fetch what the server says of itself, and its rows, before the next question: it may be
-        another server.
+        """Drop the card and the rows, here and in the cache, so that the next question fetches them
+        anew: it may be another server.
         """
         held, self.card, self._held, self._no_rows = self._held, None, None, False
         self._has_looked = False
@@ -178,7 +186,8 @@ class Nearby:
 
     def usual_k(self, collection: str) -> int:
         """Return how many results a question of a collection, or of ALL, asks for where the person
-        named no number; before `connect` the fewest.
+        named no number: as many as about 4 kB hold, at most 160; before `connect` 5. Raises
+        NotFound.
         """
         if self.card is None:
             return SIZES[0]
@@ -187,18 +196,20 @@ class Nearby:
         return results_of(self.card, collection, 0, held=held)
 
     def forecast(self, level: Level, k: int) -> PlaceForecast:
-        """Return what a level and k would give at any place of the region: nothing is drawn.
+        """Return how far a fresh signal of this level would land, and how near k query points would
+        come, at any place of the region: nothing is drawn.
 
-        Raises ParameterError where no region is set.
+        Raises ParameterError where no region is set, or for a k below 1.
         """
         return PlaceForecast.of(replace(self.settings, level=level).map_noise, k)
 
     def by_other_preferences(
         self, answer: NearAnswer, preferences: Preferences, ratings: Sequence[Rated]
     ) -> NearAnswer:
-        """Rank an answer of this server anew, on the device: nothing is sent, and preferences may
-        change as often as the person likes. Where nothing was sent for the answer, all rows that
-        are held are ranked, with the profile's own ratings. Raises ParameterError before `connect`.
+        """Return an answer of this server ranked anew, on the device: nothing is sent, and
+        preferences may change as often as the person likes. Where nothing was sent for the answer,
+        all rows that are held are ranked, with the profile's own ratings; else its results, with
+        `ratings`. Raises ParameterError before `connect`.
         """
         if self.card is None:
             raise ParameterError("connection", None, "made first, by a question")
@@ -227,7 +238,9 @@ class NearQuestion:
         self._place, self._preferences = place, preferences
 
     async def subject(self, *, fetch: bool, again: bool = False) -> NearSubject:
-        """Bind the place to the card and the rows that are held."""
+        """Return the subject of this question: the place, bound to the card and to the rows of what
+        is asked, if those are held. Raises PlaceError, ParameterError, NotShown.
+        """
         nearby = self._nearby
         named, signal = await in_thread(nearby.places.locate, self._place, again=again)
         document = await in_thread(nearby.profile.read)
@@ -266,7 +279,7 @@ class NearQuestion:
         )
 
     async def forget(self, error: WireError) -> None:  # noqa: ARG002
-        """Hold no longer what the server said of itself."""
+        """Drop the card and the rows, whatever the error."""
         await self._nearby.forget()
 
 
@@ -302,8 +315,8 @@ class NearSubject:
         self._catalog_date = monday if held is None else held.catalog_date
 
     def priced(self, cost: Cost) -> Cost:
-        """Return it with words, and the collection. A spot without a name has no handle until its
-        signal is kept.
+        """Return this cost with words and the collection. handle is "" for a spot without a name
+        whose signal is not kept yet; leaves is REQUEST where only live values are fetched.
         """
         reason = f"{_FRESH if cost.fresh else _KEPT}{_HELD if self._rows else ''}"
         kept = cost.leaves is Leaves.KEPT
@@ -317,12 +330,16 @@ class NearSubject:
         )
 
     def query(self, signal: Signal) -> Query:
-        """Return the question by this signal: the collection by its number."""
+        """Return the question that is sent: this signal, k, the number of the collection, the
+        Monday of what is held (0 for a map without rows), and whether rows are held.
+        """
         source, number = self.source, self._card.asked_number(self.source.collection)
         return Query(signal, source.k, number, self._catalog_date, holds_rows=bool(self._rows))
 
     def _held_words(self) -> str:
-        """Say what is ranked here: all, or the first n of N."""
+        """Return what is ranked here, "all 400 items ..." or "the first 100 of 400 items ...", that
+        no epsilon is spent, and what becomes of live values.
+        """
         asked = self._card.asked(self.source.collection)
         count = sum(len(self._rows[each.name]) for each in asked)
         total = sum(each.n_items for each in asked)
@@ -338,7 +355,9 @@ class NearSubject:
         return f"{ranked}: nothing is sent, epsilon 0{live}"
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Draw; of a spot without a name, keep where it was, in the profile's transaction."""
+        """Return `draw()`. For a spot without a name, keep in the profile, in the same transaction,
+        where that spot was.
+        """
         if not self._unnamed:
             return draw()
         drawn: list[_Value] = []
@@ -351,12 +370,15 @@ class NearSubject:
         return drawn[0]
 
     async def fetch(self) -> None:
-        """Fetch the live values of everything, if they come as a file."""
+        """Fetch the live values of all rows that are held, if this question needs them; else do
+        nothing.
+        """
         if self._fetches and self._held is not None:
             self._rows = self._nearby.live_rows = await self._nearby.library.live(self._held)
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> tuple[NearAnswer, ...]:
-        """Return the best k of each collection that was asked, of what is held and what came.
+        """Return an answer for each collection that was asked, in the card's order: the best k of
+        what is held and what came. reply, query: None where nothing was sent.
 
         Raises a WireError for a hostile reply, which is not asked for again, and Malformed for an
         item that lies elsewhere than the server says.
@@ -384,7 +406,10 @@ class NearSubject:
         cost: Cost,
         signal: Signal | None = None,
     ) -> NearAnswer:
-        """Return the best k of the rows of a collection and of the items that came."""
+        """Return the answer of one collection: the best k of its held rows and of the items that
+        came, each id once, best first. signal: what was sent, or None. Raises Malformed for an item
+        that came from outside the server's space.
+        """
         source, preferences, now = self.source, self._preferences, self._nearby.now()
         if not all(source.holds(each.coordinates) for each in came):
             raise Malformed("the answer has an item outside the server's own space")

@@ -68,21 +68,21 @@ class Titles:
         self._received: tuple[Model, ReceivedItems, Model] | None = None
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings from now on."""
         self.settings = settings
 
     async def connect(self) -> Connection:
-        """Read what is held, fetched first where nothing usable is. All but the profile waits for
-        this; calling it again reads it again.
+        """Return what the server says of itself, read from what is held, which is fetched first
+        where nothing usable is. All but the profile waits for this; each call reads again.
         """
         async with self._network.turn():
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file, if it is time.
+        """Look for this week's file, if it is time, and return what is held after that.
 
-        For a timer. Nothing that a person does takes part in when it looks; what comes serves from
-        the next question on.
+        For a timer. Nothing that a person does takes part in when this looks; what comes serves
+        from the next question on.
         """
         async with self._network.turn():
             found, model = await self._library.refresh(), self._model
@@ -94,7 +94,10 @@ class Titles:
             return found
 
     async def subject(self, *, fetch: bool, again: bool = False) -> Taste:  # noqa: ARG002
-        """Bind the profile to what is held. A signal of a taste is kept for its month anyway."""
+        """Return the taste of the stored profile, bound to what is held: fetched if that is missing
+        or too old, or NotShown is raised where it must not be (fetch). again changes nothing: a
+        signal of a taste is kept for its month anyway.
+        """
         document = await in_thread(self._profile.read)
         model = self._model
         if model is None or not usable(model.catalog_date, (self._today() - date_of(0)).days):
@@ -104,7 +107,9 @@ class Titles:
         return await in_thread(Taste, self, model, document)
 
     async def forget(self, error: WireError) -> None:
-        """Drop what is held where the server answers about another space."""
+        """Drop what is held if the error is a StaleSpace (the server answers about another space);
+        do nothing for any other error.
+        """
         if isinstance(error, StaleSpace):
             model, self._model = self._model, None
             if model is not None:  # the next question is a first contact
@@ -125,21 +130,27 @@ class Titles:
         return None if model is None else model.connection
 
     def knowing(self, document: ProfileDocument) -> Model | None:
-        """Return the catalog with what a profile has met; None before `connect`."""
+        """Return the held catalog, joined with the items that this profile has received; None
+        before `connect`.
+        """
         model = self._model  # once: a question in another thread may take it away
         return None if model is None else self.with_received(model, document.received)
 
     def with_received(self, model: Model, received: ReceivedItems) -> Model:
-        """Return a catalog with the items that were met, made anew where they are others."""
+        """Return a model with these received items; the result of the last call where both
+        arguments are the same.
+        """
         last = self._received
         if last is None or last[0] is not model or last[1] != received:
             last = self._received = (model, received, model.with_received(received))
         return last[2]
 
     def search(self, text: str, limit: int = 50) -> Sequence[Match]:
-        """Return titles of the catalog that contain every word of `text`, best match first.
+        """Return at most `limit` titles of the catalog that contain every word of `text`, best
+        match first: those that begin with it, then the others by index.
 
-        Stays on the device: the catalog is fetched whole. No text finds the first titles.
+        Stays on the device: the catalog is fetched whole. An empty text finds the first titles.
+        Raises ParameterError before `connect`.
         """
         with self._network.guard.private():
             document = self._profile.read()
@@ -147,8 +158,9 @@ class Titles:
             return Matches(model.catalog.items, model.search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
-        """Return the private point that noise is added to, a bar for each number; nothing where
-        nothing of it is rated.
+        """Return the private point that noise is added to, one bar for each coordinate, from 0 to
+        the encoder's unit; () where no title of this catalog is rated. Raises ParameterError before
+        `connect`.
         """
         with self._network.guard.private():
             model, document = self._connected(), self._profile.read()
@@ -160,10 +172,10 @@ class Titles:
             return tuple(Bar(*names, 0.0, unit, value) for names, value in pairs)
 
     def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
-        """Return what a fresh signal of epsilon and k would tell and give. Public; needs a
-        connection, and draws nothing.
+        """Return what a fresh signal of this epsilon (of one rating) and k would tell, and a
+        picture of its noise. Public; nothing is drawn.
 
-        Raises ParameterError for an epsilon or k out of range.
+        Raises ParameterError for an epsilon or k out of range, and before `connect`.
         """
         from askew.retrieval.offset_rule import offsets_of  # a question does without
 
@@ -188,12 +200,17 @@ class Titles:
         return self._model
 
     def exchange(self, model: Model, document: ProfileDocument) -> Exchange:
-        """Return a person with a catalog, which has met what they met."""
+        """Return the exchange of a person, by their profile, with this model and what they have
+        received.
+        """
         whole = self.with_received(model, document.received)
         return whole.exchange(document, self.settings, self._network.guard)
 
     def reason(self, model: Model | None = None) -> str:
-        """Say how a question is answered: by the settings alone. "" before `connect`."""
+        """Return in words how a question is answered, by the settings and by how much of the
+        catalog is held: "one signal at epsilon 0.8 a rating, k 20" in mode ask, else what is ranked
+        here. model: None is the connected one; "" before `connect`.
+        """
         model, settings = model or self._model, self.settings
         if model is None:
             return ""
@@ -212,7 +229,10 @@ class Titles:
     def met(
         self, exchange: Exchange, model: Model, reply: bytes, query: Query
     ) -> tuple[Slate, ProfileDocument]:
-        """Read an answer, keep its items that this device does not hold, and return the profile."""
+        """Return the slate of a reply, and the profile, in which the items of the slate that this
+        device does not hold are kept now. Raises a WireError for a hostile reply; then nothing is
+        kept.
+        """
         slate = self._network.decoded(reply, query, model.card)
         exchange.check_slate(slate)
         new, version = model.received_in(slate), model.card.space.version
@@ -221,7 +241,9 @@ class Titles:
         return slate, self._profile.change(lambda document: document.receiving(version, new))
 
     def keep(self, answer: Answer) -> Answer:
-        """Remember an answer, on this device alone."""
+        """Add an answer to the past answers of the profile, on this device alone, and return it as
+        it is. One that repeats the last past answer is not added.
+        """
         labels = tuple([result.title for result in answer.results])
         month = "" if answer.departure is None else answer.departure.month
         past = PastAnswer(self._today(), month, labels, answer.pick.title)
@@ -238,7 +260,9 @@ class Taste:
         self.sends = titles.settings.mode == "ask"
 
     def priced(self, cost: Cost) -> Cost:
-        """Return it with what a taste's signal tells between people, by the server's numbers."""
+        """Return this cost with words; if a signal is sent, also with how many ratings people are
+        apart, by the server's numbers, and the epsilon that the settings want.
+        """
         card, told = self._model.card, replace(cost, reason=self._titles.reason(self._model))
         if not cost.sends:
             return told
@@ -246,19 +270,21 @@ class Taste:
         return replace(told, median=median, diameter=card.space.diameter, wanted=wanted)
 
     def query(self, signal: Signal) -> Query:
-        """Return the question by this signal, about what is held."""
+        """Return the question that is sent: this signal, k, and the Monday of what is held."""
         return Query(signal, self.source.k, catalog_date=self._model.catalog_date)
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Draw: the ledger finds it again."""
+        """Return `draw()`, and keep nothing: the ledger finds a taste's signal again."""
         return draw()
 
     async def fetch(self) -> None:
         """Fetch nothing: what is held is enough."""
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> Answer:
-        """Return the best of what is held, was met, and came. What came is kept, and so is the
-        answer. Raises a WireError for a hostile reply, of which nothing is kept.
+        """Return the best k titles of all that is held, was received, and came with this reply,
+        ranked by the true profile, rated ones last. What came is kept, and so is the answer. reply,
+        query: None where nothing was sent. Raises a WireError for a hostile reply, of which nothing
+        is kept.
         """
         exchange, came, departure = self.source, frozenset[int](), None
         if reply is not None and query is not None:
@@ -284,7 +310,7 @@ class Taste:
 
 
 def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
-    """Return what leaves, beside what is true."""
+    """Return what left the device: the signal, its month and mechanism, beside the true point."""
     return Departure(
         values=query.signal.values,
         mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
@@ -296,7 +322,7 @@ def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
 
 
 def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Result, ...]:
-    """Return the private ranking as lines, best first, the pick marked."""
+    """Return a line for each item of the ranking, best first from place 1, the pick marked."""
     pick, reasons = ranking.best, _reasons(exchange, ranking)
     return tuple(
         [
@@ -315,7 +341,9 @@ def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Resu
 
 
 def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
-    """Return for each item in order the like that adds most to its score, if any does."""
+    """Return for each item in order ", most of all because you like X" with the liked title that
+    adds most to its score, or "" if none adds anything.
+    """
     catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
     liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
     order = list(ranking.order)
@@ -331,7 +359,7 @@ def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
 
 
 def _bytes(size: int) -> str:
-    """Write a size to be read: "31 kB"."""
+    """Return a size to be read, in steps of a thousand: "999 bytes", "31 kB", "1.2 MB"."""
     if size < 1000:
         return f"{size} bytes"
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

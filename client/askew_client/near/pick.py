@@ -57,7 +57,9 @@ class ColumnPreferences:
     def of(
         cls, attribute: Attribute, values: Sequence[Value], preferences: Preferences
     ) -> ColumnPreferences:
-        """Return what a person prefers of a column with these values."""
+        """Return what a person prefers of one attribute, whose column has these values. What is not
+        named is neutral: no trade, no likes, no filter.
+        """
         name = attribute.name
         known = [value for value in values if isinstance(value, float)]
         return cls(
@@ -71,19 +73,24 @@ class ColumnPreferences:
         )
 
     def worth(self, value: Value) -> float:
-        """In kilometers, or in units of distance."""
+        """Return what a value's kind is worth to the person, in kilometers (on axes, in units of
+        distance); 0.0 where it is unknown or not among the likes.
+        """
         word = _word(value)
         return self.likes.get(word, 0.0) if word is not None else 0.0
 
     def traded(self, value: Value) -> float:
-        """The same of a number; one that is unknown counts as the highest of the answer, and none
-        as more than what a person may name, so that no power of it overflows.
+        """Return what a number counts as in kilometers (or units of distance): trade times the
+        number. What is no number, or unknown, counts as the highest known one of the column (0
+        without any); a number counts as at most MOST in size, so that no power of it overflows.
         """
         number = value if isinstance(value, float) else self.highest
         return self.trade * min(max(number, -MOST), MOST)
 
     def lets(self, value: Value) -> bool:
-        """Return True if both filters let it through; what is unknown does not pass."""
+        """Return True if a value passes both filters of its attribute, `only` and `at_most`;
+        without a filter everything passes, and with one an unknown value does not.
+        """
         is_kind, is_low = _word(value) in self.only, _number(value) <= self.most
         return (is_kind | self.any_kind) & (is_low | self.any_number)
 
@@ -96,11 +103,12 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     own_stars: Mapping[str, float],
     now: datetime.datetime,
 ) -> tuple[Judged, ...]:
-    """Return the items from best to worst: those that pass first, then by cost, ties to the lower
-    id.
+    """Return one Judged for each listing, from best to worst: those that pass first, then by
+    ascending cost; ties keep the order of `listings`. index: that of the listing.
 
     cost = h(distance + traded) - sum of h(worth), with h(d) = d**exponent. own_stars: what the
-    person gave titles, by `title_key`.
+    person gave titles, by `title_key`; `preferences.ratings` for each star above three adds to the
+    worths.
 
     Work: the same steps for all preferences and ratings; linear in the length of every text.
     """
@@ -125,7 +133,10 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
 
 
 def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[str, ...]:
-    """Return what preferences name and a collection lacks: such a filter lets nothing pass."""
+    """Return in words what preferences name and these attributes lack, such as "opening hours" or
+    "a number in eur", with the nearest name that is there; () where nothing is missing. Such a
+    filter lets nothing pass.
+    """
     kinds = {each.name: each.kind for each in attributes}
     names = [
         f"{each}{maybe(each, kinds)}" for each in sorted(preferences.attributes - kinds.keys())
@@ -145,38 +156,46 @@ def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[
 
 
 def stars(rating: float | None) -> float:
-    """Return what a rating of the profile counts; a like is the best one."""
+    """Return the stars that a rating of the profile counts as: the rating itself, 5.0 for None, a
+    like.
+    """
     return _LIKE if rating is None else rating
 
 
 def _h(worth: float, preferences: Preferences) -> float:
-    """Return the disutility of a distance; with a sign, what a preference weighs against it."""
+    """Return |worth|**exponent with the sign of worth: the disutility of a distance."""
     return copysign(abs(worth) ** preferences.exponent, worth)
 
 
 def _word(value: Value) -> str | None:
-    """A value as preferences name it; None where it is unknown."""
+    """Return a value as preferences name it: "yes" or "no", or text in small letters; None if
+    unknown.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     return None if value is None else str(value).casefold()
 
 
 def _number(value: Value) -> float:
-    """A value as limits compare it; beyond every limit where it is none."""
+    """Return a number as limits compare it; infinity for a value that is none."""
     return value if isinstance(value, float) else inf
 
 
 def _is_open(
     attributes: Sequence[Attribute], values: Sequence[Value], now: datetime.datetime
 ) -> bool:
-    """By a flag where it is known, which may be live; else by the hours and the device's clock."""
+    """Return True if an item is open at `now`: by its flags where one is known, which may be live;
+    else by its hours.
+    """
     pairs = [*zip(attributes, values, strict=True)]
     flags = [value for each, value in pairs if is_open_flag(each) and value is not None]
     return True in (flags or [value_is_open(each, value, now) for each, value in pairs])
 
 
 def value_is_open(attribute: Attribute, value: Value, now: datetime.datetime) -> bool:
-    """Return True if one value says so: a flag of that name, or hours."""
+    """Return True if this one value says open at `now`: hours that have it, or True of a flag that
+    `is_open_flag` knows. False for what is unknown or cannot be read.
+    """
     if attribute.kind is AttributeKind.HOURS and isinstance(value, str):
         return bool(is_open(value, now))
     return is_open_flag(attribute) and value is True
@@ -187,7 +206,9 @@ def _tells_open(attribute: Attribute) -> bool:
 
 
 def is_open_flag(attribute: Attribute) -> bool:
-    """Return True if a column says whether an item is open now."""
+    """Return True if an attribute is a flag called "open" or "open now", in any case, with _ for a
+    space.
+    """
     name = attribute.name.casefold().replace("_", " ")
     return attribute.kind is AttributeKind.FLAG and name in _OPEN_FLAGS
 
@@ -199,7 +220,9 @@ def by_other_preferences(
     ratings: Sequence[Rated],
     now: datetime.datetime,
 ) -> NearAnswer:
-    """Return the results of an answer in another order. attributes: of its collection."""
+    """Return the answer with its results ranked anew by these preferences and ratings of one's own,
+    and with rank, passes, picked, none_passes and missing to fit. attributes: of its collection.
+    """
     before = answer.results
     listings = [
         Listing(n, each.title, each.coordinates, tuple(each.values.values()))
@@ -229,19 +252,19 @@ _Span = tuple[int, int, bool]  # from and to a minute of its day, and whether it
 
 
 def is_open(hours: str, now: datetime.datetime) -> bool | None:
-    """Return whether it is open at a local time, of the device's own clock; None for hours that
-    cannot be read.
+    """Return True if these opening hours have `now`, a local time of the device's own clock, else
+    False; None for hours that cannot be read.
 
-    hours = "24/7" | rule {(";" | ",") rule},   rule = [days] (times | [times] "off")
-    days  = day ["-" day] {"," ...},            day = Mo | Tu | We | Th | Fr | Sa | Su
-    times = HH:MM-HH:MM {"," ...}, up to 48:00; a time that ends before it begins ends on the
-            next day
+        hours = "24/7" | rule {(";" | ",") rule},   rule = [days] (times | [times] "off")
+        days  = day ["-" day] {"," ...},            day = Mo | Tu | We | Th | Fr | Sa | Su
+        times = HH:MM-HH:MM {"," ...}, up to 48:00; a time that ends before it begins ends on the
+                next day
 
     After ";" a rule replaces what its days had, after "," it adds to it; times that are "off" are
     taken from it. This is the weekly part of OpenStreetMap's opening_hours, to which `collect`
     brings the rest. Each step of the grammar splits a text once and goes on with its parts, so the
-    steps are in proportion to the length: hours that are slow to read would tell a server who
-    reads them.
+    steps are in proportion to the length: hours that are slow to read would tell a server who reads
+    them.
     """
     try:
         week = _week(hours)
@@ -255,7 +278,9 @@ def is_open(hours: str, now: datetime.datetime) -> bool | None:
 
 
 def _week(hours: str) -> list[list[_Span]]:
-    """Return what is said of each day, Monday first; the last that names a minute counts."""
+    """Return a list of spans for each day, Monday first; of several that have a minute the last
+    counts.
+    """
     text = "00:00-24:00" if hours.strip() == "24/7" else hours.lower()
     week: list[list[_Span]] = [[] for _ in _DAYS]
     for rules in text.split(";"):
@@ -270,7 +295,9 @@ def _week(hours: str) -> list[list[_Span]]:
 
 
 def _parts(rule: str) -> tuple[set[int], list[tuple[int, int]], bool]:
-    """Return the days of a rule, its times, and whether it is open then."""
+    """Return the days of a rule (0 is Monday), its spans in minutes, and True if it is open
+    then.
+    """
     closed = next((word for word in _CLOSED if rule.endswith(word)), "")
     rule = rule.removesuffix(closed).rstrip()
     times = rule.lstrip(_IN_DAYS)

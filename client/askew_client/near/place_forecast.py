@@ -32,7 +32,9 @@ class PlaceForecast:
 
     @classmethod
     def of(cls, noise: MapNoise, k: int) -> Self:
-        """Raises ParameterError for a k below 1."""
+        """Return the forecast for this noise and k results. Raises ParameterError for a k
+        below 1.
+        """
         from askew.placement.hexagonal import place_on_map  # numpy, for a what-if alone
 
         # The nearest query point is as far from the true place as the nearest offset is from a
@@ -42,21 +44,27 @@ class PlaceForecast:
 
     @property
     def mean_km(self) -> float:
-        """Return how far from the true place a fresh signal lands on average."""
+        """Return how many kilometers from the true place a fresh signal lands on average: 2.107 /
+        epsilon.
+        """
         return _MEAN / self.epsilon
 
     @property
     def most_km(self) -> float:
-        """Return how far it lands at most, 9 times in 10."""
+        """Return within how many kilometers of the true place a fresh signal lands 9 times
+        in 10.
+        """
         return _MOST / self.epsilon
 
     @property
     def hidden_km(self) -> float:
-        """Return how far apart two places may be for the odds between them to change at most 4
-        times.
+        """Return how many kilometers apart two places may be for the odds between them to change at
+        most 4 times: log(4) / epsilon.
         """
         return log(4) / self.epsilon
 
     def odds(self, kilometers: float) -> float:
-        """Return how many times the odds between two places so far apart change at most."""
+        """Return the factor by which the odds between two places so far apart change at most:
+        e**(epsilon * kilometers), 1.0 at 0 km, with the exponent cut at 700.
+        """
         return exp(min(700.0, self.epsilon * kilometers))

@@ -57,17 +57,20 @@ class PlaceService:
         self._signals, self._bits, self._today = signals, bits, today
 
     def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on: of positions that are yet to be drawn."""
+        """Replace the settings and caps from now on: of positions that are yet to be drawn."""
         self._settings = settings
         self._signals = self._signals.with_caps(settings.caps)
 
     def list(self) -> tuple[PlaceView, ...]:
-        """Every named place, with what every server gets of it, oldest first."""
+        """Return a view of every named place, oldest first: its name, where it is, and the noisy
+        position that every server gets of it.
+        """
         places = self._profile.read().places
         return tuple(self._view(name, place) for name, place in places.items())
 
     def price(self) -> Cost:
-        """Return what a position that is added now would cost. Nothing is drawn or charged.
+        """Return what a position that is added now would cost, spent and caps included. Nothing is
+        drawn or charged.
 
         Raises ParameterError where no region is set.
         """
@@ -76,8 +79,8 @@ class PlaceService:
         return replace(cost_of(account.entries, "", month, charge, account.caps, None), noise=noise)
 
     def price_of(self, spot: Spot) -> Cost | None:
-        """Return what naming this spot would cost now; None on axes, where it costs when it is
-        asked from.
+        """Return what naming this spot would cost now; None for values on axes, which cost when a
+        server is asked from them.
 
         Raises PlaceError for a position outside the region.
         """
@@ -85,12 +88,14 @@ class PlaceService:
         return self.price() if isinstance(spot, Position) else None
 
     def allowance(self) -> str:
-        """Return how many positions the caps allow, in words."""
+        """Return in words how many positions of the level in force the caps allow, for life and a
+        month, whatever is spent.
+        """
         return allowance(self._settings)
 
     def check_name(self, name: str, *, known: bool) -> None:
-        """Raises PlaceError for a name that has no place (known), or that can be given to none:
-        before a position is typed in vain.
+        """Raise PlaceError for a name that has no place (known=True), or that no new place can be
+        given (known=False): before a position is typed in vain. Else return None.
         """
         document = self._profile.read()
         if known:
@@ -99,17 +104,18 @@ class PlaceService:
             document.check_new(name)
 
     def named_at(self, spot: Spot) -> str | None:
-        """Return the name of a place at this very position whose noisy position is charged; None
-        where there is none. Values on axes are charged when they are asked from.
+        """Return the name of the oldest place at this very position whose noisy position is
+        charged; None where there is none, and for values on axes, which are charged when they are
+        asked from.
         """
         return self._named_at(self._profile.read(), spot)
 
     def add(
         self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
     ) -> PlaceView:
-        """Name a place: checked, charged, drawn and then kept. shown: the cost that was seen.
-        take: where a place is at this very position already, True is one more name of it, for
-        nothing; False draws and charges another noisy position; None is refused.
+        """Name a place and return its view: checked, charged, drawn and then kept. shown: the cost
+        that was seen. take: where a place is at this very position already, True is one more name
+        of it, for nothing; False draws and charges another noisy position; None is refused.
 
         Raises NotShown where it would tell more than that now, PlaceError for a name that is taken
         and for a position outside the region or that has a name, and BudgetExceeded, in each of
@@ -126,8 +132,9 @@ class PlaceService:
     def move(
         self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
     ) -> PlaceView:
-        """The place is elsewhere from now on: a new draw and a new charge, as by `add`. The old
-        position is erased; what servers learned stays known, and its cost stays spent.
+        """Put a named place elsewhere from now on, with a new draw and a new charge, as by `add`,
+        and return its view. The old position is erased; what servers learned stays known, and its
+        cost stays spent. Raises PlaceError for a name that no place has, and as `add`.
         """
         place = self._place_at(spot, take)
         self._profile.change_for_good(
@@ -142,17 +149,20 @@ class PlaceService:
         return self._view(name, place)
 
     def forget(self, name: str) -> None:
-        """Erase the place from the profile. Refunds nothing: its signal is known to who got it."""
+        """Erase the place of this name from the profile. Refunds nothing: its signal is known to
+        who got it. Raises PlaceError for a name that no place has.
+        """
         self._profile.change_for_good(lambda document: document.without_place(name))
 
     def locate(self, place: str | Spot, *, again: bool = False) -> tuple[NamedPlace, Signal | None]:
-        """Return where a question is from, and the noisy position that is kept for it: that of a
-        name; of a spot without one none, and a handle that nobody has used, unless the signal that
-        was charged for this very spot and not answered is sent again.
+        """Return where a question is from, and the signal that is kept for that place, or None. A
+        name has its own signal, on axes None; a spot without a name has None and a handle that
+        nobody has used, unless the signal that was charged for this very spot and not answered is
+        sent again.
 
-        Raises AskewError before any call: PlaceError for a position outside the region, for one
-        whose signal the ledger has lost, and where nothing waits to be sent again; LedgerRefused
-        where a newer copy of the ledger may have it.
+        Raises AskewError before any call: PlaceError for a name that no place has, for a position
+        outside the region, for one whose signal the ledger has lost, and where nothing waits to be
+        sent again; LedgerRefused where a newer copy of the ledger may have it.
         """
         if not isinstance(place, str):
             check_spot(place, self._settings)
@@ -174,7 +184,9 @@ class PlaceService:
         return named, signal
 
     def _place_at(self, spot: Spot, take: bool | None) -> NamedPlace:
-        """A place of its own, or the one that is at this very position, if that is taken."""
+        """Return a new place at this spot, or (take) the one that is at this very position
+        already.
+        """
         if not take:
             return NamedPlace(new_handle(self._bits), spot)
         document = self._profile.read()
@@ -191,8 +203,9 @@ class PlaceService:
         shown: Cost | None,
         take: bool | None,
     ) -> ProfileDocument:
-        """Return `after`, whose new place is paid for and stored if it needs no server. Inside the
-        profile's transaction, so that nobody else pays for the same name, or the same position.
+        """Return `after`, whose new place is paid for and stored first if it is a position and not
+        taken. Inside the profile's transaction, so that nobody else pays for the same name, or the
+        same position.
         """
         if take:
             return after
@@ -213,14 +226,16 @@ class PlaceService:
         return after
 
     def _named_at(self, document: ProfileDocument, spot: Spot) -> str | None:
-        """One whose noisy position the ledger has lost is charged, and of no use to anybody."""
+        """Return the name of the first place at this spot that has its signal: one whose noisy
+        position the ledger has lost is charged, and of no use to anybody.
+        """
         for name, place in document.places.items():
             if place.spot == spot and self._stored(place) is not None:
                 return name
         return None
 
     def _stored(self, place: NamedPlace) -> Signal | None:
-        """Return the noisy position of a place; None on axes, and where the ledger has none."""
+        """Return the stored signal of a place; None on axes, and where the ledger has none."""
         return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:
@@ -237,7 +252,9 @@ class PlaceService:
 
 
 def allowance(settings: ClientSettings) -> str:
-    """Whole positions of this level, for life and a month, and what costs less."""
+    """Return in words how many whole positions of this level the caps allow, for life and a month;
+    and, unless the level is county, what share of that level county costs.
+    """
     each = LEVELS[settings.level]
     life, month = settings.place_lifetime_cap // each, settings.place_monthly_cap // each
     text = (

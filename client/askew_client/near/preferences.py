@@ -64,12 +64,15 @@ class Preferences:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Every attribute that they name."""
+        """Return the names of all attributes in likes, only and at_most; not the units of
+        trades.
+        """
         return frozenset((*self.likes, *self.only, *self.at_most))
 
 
 def preferences_of(text: str) -> Preferences:
-    """Preferences as a person types them, in the app and in a file; none for an empty text.
+    """Return the preferences that a text says, as a person types them in the app or in a file;
+    those that prefer nothing for an empty text.
 
     Each stands on a line of its own or between commas; what follows a # is a comment.
 
@@ -82,7 +85,7 @@ def preferences_of(text: str) -> Preferences:
         exponent 2         of the disutility of a distance
 
     A name with a comma or a # stands between double quotes. Raises PreferenceError, which repeats
-    nothing.
+    nothing, for anything else.
     """
     likes: dict[str, dict[str, float]] = {}
     only: dict[str, frozenset[str]] = {}

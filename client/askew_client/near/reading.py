@@ -31,8 +31,10 @@ _VALUE = re.compile(rf"([^=]+?)\s*=\s*({_NUMBER})")
 
 
 def spot_of(text: str, region: str = "") -> Spot:
-    """Read the position or the values of a text. region: of the settings, in which a town lies;
-    "" is anywhere. Raises PlaceError, which repeats nothing of it; UnclearTown for a name.
+    """Return the place that a text says: a Position of "48.86, 2.35" or of a town's middle,
+    "Berlin", or the AxisValues of "hour = 8.5; ...". region: of the settings, in which a town lies;
+    "" is anywhere. Raises PlaceError, which repeats nothing of the text; UnclearTown for a name
+    that is not one town's.
     """
     position = _POSITION.fullmatch(text.strip())
     if position is not None:
@@ -77,13 +79,15 @@ def _town(text: str, region: str) -> Position:
         )
     advice = "a latitude and a longitude always work, such as 48.86, 2.35"
     raise UnclearTown(
-        f"this device knows {n_towns():,} towns and none of this name: {advice}",
+        f"this device knows {n_towns():,} towns and none of this name, and no addresses: {advice}",
         _lines(towns_like(name, region)),
     )
 
 
 def _lines(towns: Sequence[Town], *, remedy: bool = False) -> tuple[str, ...]:
-    """Say what can be typed for each, and its size. remedy: and the region that it lies in."""
+    """Return for each of the first eight towns what can be typed, its position and its people, as a
+    line. remedy: add the `--region` that has it.
+    """
     return tuple(
         f"{town.name}, {town.district or town.country}: {town.at.latitude:.2f}, "
         f"{town.at.longitude:.2f} ({town.population:,} people"

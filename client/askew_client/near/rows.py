@@ -33,7 +33,10 @@ def best_rows(
     now: datetime.datetime,
     count: int = JUDGED,
 ) -> tuple[Listing, ...]:
-    """Return the best `count` items of all rows, in order of id, or all where there are fewer."""
+    """Return the best `count` items of all rows, in ascending order of id, or all where there are
+    fewer. Best: what passes the filters first, then by the cost of `near.preferences`, without own
+    ratings.
+    """
     distances = _distances(source, rows.coordinates)
     away, gained = distances.copy(), np.zeros(len(rows))
     passes = np.full(len(rows), _all_known(rows, preferences))
@@ -55,15 +58,17 @@ def best_rows(
 
 
 def _all_known(rows: Collection, preferences: Preferences) -> bool:
-    """Return True if the rows have what is filtered by: a filter by anything else lets nothing
-    pass.
+    """Return True if the rows have every attribute that is filtered by: a filter by anything else
+    lets nothing pass.
     """
     filtered = preferences.only.keys() | preferences.at_most.keys()
     return filtered <= {each.name for each in rows.card.attributes}
 
 
 def _distances(source: NearSource, coordinates: _Floats) -> _Floats:
-    """From the true place: kilometers along the ground, or the axes' distances added."""
+    """Return the distance of each row (n,) from the true place: kilometers along the ground, or on
+    axes the sum of |difference| / scale.
+    """
     if isinstance(source, AxisSource):
         scales = np.array([axis.scale for axis in source.space.axes])
         found: _Floats = (np.abs(coordinates - np.array(source.true)) / scales).sum(axis=1)
@@ -75,7 +80,9 @@ def _distances(source: NearSource, coordinates: _Floats) -> _Floats:
 
 
 def _different(column: Column) -> tuple[Sequence[Value], NDArray[np.int64]]:
-    """Return the different values of a column, and which of them each item has."""
+    """Return the different values of a column, and for each item the index of its value
+    among them.
+    """
     raw: NDArray[Any] = column.codes if isinstance(column, Words) else column.values
     keys = raw.view(np.int32) if isinstance(column, Numbers) else raw
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
@@ -91,5 +98,5 @@ def _known(values: Sequence[Value], which: NDArray[np.int64]) -> _Mask:
 
 
 def _h(worth: _Floats, preferences: Preferences) -> _Floats:
-    """Return the disutility of a distance; with a sign, what a preference weighs against it."""
+    """Return |worth|**exponent with the sign of worth, for each number."""
     return np.asarray(np.copysign(np.abs(worth) ** preferences.exponent, worth))

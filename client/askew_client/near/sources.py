@@ -38,7 +38,9 @@ LOST: Final = "this place's signal is not in the ledger: moving the place draws 
 
 
 def great_circle(here: Sequence[float], there: Sequence[float]) -> float:
-    """Kilometers between two latitudes and longitudes on a sphere with the Earth's mean radius."""
+    """Return the kilometers between two points, each a latitude and a longitude in degrees, on a
+    sphere with the Earth's mean radius.
+    """
     (latitude, longitude), (other, east_of) = map(radians, here), map(radians, there)
     north, east = sin((other - latitude) / 2), sin((east_of - longitude) / 2)
     share = north**2 + cos(latitude) * cos(other) * east**2
@@ -46,7 +48,9 @@ def great_circle(here: Sequence[float], there: Sequence[float]) -> float:
 
 
 def perturbed(position: Position, noise: MapNoise, region: Region, bits: RandomBits) -> Signal:
-    """Draw a noisy position, neither charged nor stored. region: whose plane it is drawn in."""
+    """Draw and return a signal with a noisy position, neither charged nor stored. region: whose
+    plane the position is drawn in.
+    """
     return Signal(ANY_SPACE, noise, noise.perturb(position, region, bits))
 
 
@@ -72,37 +76,41 @@ class MapSource:
 
     @property
     def charge(self) -> SignalCharge:
-        """Return epsilon per straight-line kilometer of the device's plane: no number of a server
-        is in it.
+        """Return the charge of a fresh signal, epsilon per straight-line kilometer of the device's
+        plane: no number of a server is in it.
         """
         return SignalCharge.of_place(self.mechanism.epsilon)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw a noisy position. Raises PlaceError for a stored one that the ledger has lost."""
+        """Draw and return a signal with a noisy position. Raises PlaceError where the signal should
+        be stored (region is None) and the ledger has lost it.
+        """
         if self.region is None:
             raise PlaceError(LOST)
         return perturbed(self.position, self.mechanism, self.region, bits)
 
     def check(self, signal: Signal) -> None:
-        """Raises OutOfRange for the signal of something else."""
+        """Raise OutOfRange for a signal that is no position on a map; else return None."""
         signal.map_noise  # noqa: B018  # a check
 
     @property
     def true(self) -> tuple[float, ...]:
-        """Return the position."""
+        """Return the true position: latitude and longitude in degrees."""
         return self.position.latitude, self.position.longitude
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
-        """Return the noisy position."""
+        """Return the noisy position of this signal: latitude and longitude in degrees."""
         noisy = signal.position()
         return noisy.latitude, noisy.longitude
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """Kilometers along the ground."""
+        """Return the kilometers along the ground from the true position to these coordinates."""
         return great_circle(self.true, coordinates)
 
     def holds(self, coordinates: Sequence[float]) -> bool:
-        """Return True if an item lies where the server says its items are, by a microdegree."""
+        """Return True if coordinates lie where the server says its items are, with a microdegree to
+        spare.
+        """
         latitude, longitude = coordinates
         north = self.area.south - _EDGE <= latitude <= self.area.north + _EDGE
         east = (longitude - self.area.west + _EDGE) % 360
@@ -123,46 +131,54 @@ class AxisSource:
 
     @property
     def true(self) -> tuple[float, ...]:
-        """Return the point, to be shown and ranked by."""
+        """Return the true value on each axis as floats, to be shown and ranked by."""
         return tuple(map(float, self.point))
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Return the names of the axes."""
+        """Return the names of the axes, in the server's order."""
         return tuple(axis.name for axis in self.space.axes)
 
     @property
     def space_version(self) -> str:
-        """A digest of the axes: other axes are another space."""
+        """Return a digest of the axes: other axes are another space."""
         return self.space.version
 
     @property
     def charge(self) -> SignalCharge:
-        """Between any two values: epsilon * diameter, by the numbers of the axes."""
+        """Return the charge of a fresh signal, between any two values: epsilon * diameter, by the
+        numbers of the axes.
+        """
         return self.space.charge(self.mechanism)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """A fresh noisy point."""
+        """Draw and return a signal with a noisy point on the axes."""
         drawn = self.space.perturb(self.point, self.mechanism, bits)
         return Signal(self.space_version, self.mechanism, drawn)
 
     def check(self, signal: Signal) -> None:
-        """Raises a WireError unless the signal fits the axes."""
+        """Raise a WireError unless the signal has a number for each axis and a lattice that fits
+        them.
+        """
         signal.check(self.space.dimension)
         self.space.check_lattice(signal.lattice)
 
     def sent(self, signal: Signal) -> tuple[float, ...]:
-        """Return the noisy values, which may lie beyond the ends of a line."""
+        """Return the noisy value on each axis, in the axis' own unit; it may lie beyond the ends of
+        a line.
+        """
         steps = zip(self.space.axes, signal.point().tolist(), strict=True)
         return tuple([axis.low + axis.scale * step for axis, step in steps])
 
     def distance(self, coordinates: Sequence[float]) -> float:
-        """Return the axes' distances added."""
+        """Return the distance from the true point to these coordinates: |difference| / scale, added
+        over the axes.
+        """
         pairs = zip(self.space.axes, self.true, coordinates, strict=True)
         return sum(abs(here - there) / axis.scale for axis, here, there in pairs)
 
     def holds(self, coordinates: Sequence[float]) -> bool:
-        """Return True if an item lies on the axes."""
+        """Return True if every coordinate lies between the ends of its axis, the ends included."""
         pairs = zip(self.space.axes, coordinates, strict=True)
         return all(axis.low <= value <= axis.high for axis, value in pairs)
 
@@ -171,9 +187,10 @@ NearSource = MapSource | AxisSource
 
 
 def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = False) -> int:
-    """Return how many results to ask for. near_k: the person's own number, or 0 for as many as a
-    reply of about REPLY_BYTES holds. held: the rows are, so a reply brings live values alone.
-    Public: of the card, the settings and what is held.
+    """Return how many results to ask for: near_k, the person's own number, or for 0 the one of 5,
+    10, 20, ... 160 whose reply takes about REPLY_BYTES (1 where the server answers fewer than 5).
+    held: the rows are, so a reply brings live values alone. Public: of the card, the settings and
+    what is held.
 
     Raises NotFound for a collection that there is not, and ParameterError for a number that the
     server does not answer.
@@ -190,7 +207,7 @@ def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = F
 
 def check_spot(spot: Spot, settings: ClientSettings) -> None:
     """Raise PlaceError, before any call, for a position outside the region, and ParameterError
-    where no region is set or the spot has another type.
+    where a position has no region set or the spot has another type; else return None.
     """
     if isinstance(spot, Position):
         settings.plane.kilometers(spot)
@@ -207,14 +224,15 @@ def source_at(  # noqa: PLR0913  # a place, a server, and what is public of a qu
     stored: MapNoise | None = None,
     held: bool = False,
 ) -> NearSource:
-    """Return a place that asks this server. stored: the noise of its position, which is never drawn
-    again. held: the rows are.
+    """Return the source of a question from this place at this server: a MapSource on a map, an
+    AxisSource on axes. stored: the noise of a place's position, which is never drawn again. held:
+    the rows are.
 
     Which axes a value names is public, as the name of a place is; its numbers are not, so one
     beyond an axis counts as its nearest end. A refusal by limits that a server chooses would let it
-    find the value by halves. Raises PlaceError for a place of the other kind, ParameterError for
-    axes beyond this device's limits or a k beyond the server's, NotFound for a collection that it
-    does not have.
+    find the value by halves. Raises PlaceError for a place of the other kind or without a value on
+    an axis, ParameterError for axes beyond this device's limits or a k beyond the server's,
+    NotFound for a collection that it does not have.
     """
     k, spot, space = (
         results_of(card, collection, settings.near_k, held=held),

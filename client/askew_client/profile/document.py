@@ -84,14 +84,16 @@ class NamedPlace:
             raise PlaceError("the handle of a place is damaged")
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the profile holds it."""
+        """Return the place as the profile's file has it: its handle, and "position" or "values"."""
         if isinstance(self.spot, Position):
             return {"handle": self.handle, "position": [self.spot.latitude, self.spot.longitude]}
         return {"handle": self.handle, "values": dict(self.spot.values)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> NamedPlace:
-        """Return the place of `to_json`. Raises PlaceError, KeyError, TypeError or ValueError."""
+        """Return the place that `to_json` wrote. Raises PlaceError, KeyError, TypeError or
+        ValueError.
+        """
         if "position" in value:
             latitude, longitude = value["position"]
             return cls(value["handle"], Position(float(latitude), float(longitude)))
@@ -100,12 +102,14 @@ class NamedPlace:
 
 
 def new_handle(bits: RandomBits) -> str:
-    """Return a name that nobody has used, and that says nothing."""
+    """Return 32 random hexadecimal digits: a name that nobody has used, and that says nothing."""
     return bits.read(_HANDLE_BYTES).hex()
 
 
 def check_name(name: str) -> None:
-    """Raises PlaceError for what is no name of a place; the name is not repeated."""
+    """Raise PlaceError for what is no name of a place, which is not repeated; else return None. A
+    name has 1 to 40 letters, digits, spaces and . ' - _, and begins with a letter or a digit.
+    """
     if _NAME.fullmatch(name) is None:
         limit = "1 to 40 letters, digits, spaces and . ' - _, and begins with a letter or a digit"
         raise PlaceError(f"the name of a place has {limit}")
@@ -131,13 +135,13 @@ class ReceivedItem:
             raise ProfileError("an item that was met has codes that no space has")
 
     def to_json(self) -> list[Any]:
-        """Return it as text and numbers."""
+        """Return the item as a list: title, year, genres, codes in hexadecimal, boost."""
         words = self.item.title, self.item.year, self.item.genres
         return [*words, self.codes.hex(), self.boost]
 
     @classmethod
     def from_json(cls, value: Sequence[Any]) -> Self:
-        """Return the item of `to_json`. Raises AskewError, ValueError or TypeError."""
+        """Return the item that `to_json` wrote. Raises AskewError, ValueError or TypeError."""
         title, year, genres, codes, boost = value
         return cls(Item(title, year, tuple(genres)), bytes.fromhex(codes), int(boost))
 
@@ -150,7 +154,9 @@ class ReceivedItems:
     items: tuple[ReceivedItem, ...] = field(default=(), repr=False)
 
     def joined(self, space_version: str, new: Iterable[ReceivedItem]) -> ReceivedItems:
-        """Return these items and more; those of another space go, and the oldest of too many."""
+        """Return these items and then the new ones, each label once, as the newest. Those of
+        another space are dropped, and the oldest beyond MAX_RECEIVED, but no new one.
+        """
         before = self.items if space_version == self.space_version else ()
         by_label = {met.item.label: met for met in before}
         latest = {met.item.label: met for met in new}
@@ -160,17 +166,19 @@ class ReceivedItems:
         return ReceivedItems(space_version, kept[-max(MAX_RECEIVED, len(latest)) :])
 
     def only(self, kept: Callable[[str], bool]) -> ReceivedItems:
-        """Return the items whose label is kept."""
+        """Return the items for whose label `kept` is True, in their order."""
         items = tuple(met for met in self.items if kept(met.item.label))
         return ReceivedItems(self.space_version, items)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as text and numbers."""
+        """Return the items as {"space": their version, "items": a list for each}."""
         return {"space": self.space_version, "items": [met.to_json() for met in self.items]}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """Return the items of `to_json`. Raises AskewError, ValueError, KeyError or TypeError."""
+        """Return the items that `to_json` wrote. Raises AskewError, ValueError, KeyError or
+        TypeError.
+        """
         return cls(str(value["space"]), tuple(map(ReceivedItem.from_json, value["items"])))
 
 
@@ -198,7 +206,10 @@ class ProfileDocument:
     unanswered: NamedPlace | None = field(default=None, repr=False)
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
-        """Return the profile after one edit. Raises ProfileError for a bad title or rating."""
+        """Return the profile after one edit, which `undone` takes back; this very profile where no
+        title changes. changes: by title, (rating,), (None,) for a like, or () to take a rating
+        back. Raises ProfileError for a bad title or rating, or too many ratings.
+        """
         for label, state in changes.items():
             _check(label, state)
         before = {
@@ -214,7 +225,9 @@ class ProfileDocument:
         return replace(self, ratings=ratings, edits=_latest((*self.edits, before)))
 
     def undone(self) -> tuple[ProfileDocument, int]:
-        """Return the profile before its last edit, and how many titles that edit changed."""
+        """Return the profile before its last edit, and how many titles that edit changed; this very
+        profile and 0 where there is no edit.
+        """
         if not self.edits:
             return self, 0
         last = self.edits[-1]
@@ -222,13 +235,16 @@ class ProfileDocument:
         return replace(self, ratings=ratings, edits=self.edits[:-1]), len(last)
 
     def answered(self, answer: PastAnswer) -> ProfileDocument:
-        """Return the profile with one more answer, unless that repeats the last one."""
+        """Return the profile with one more past answer, of which the last 200 are kept; this very
+        profile if the answer repeats the last one, on whatever day.
+        """
         if self.answers and replace(self.answers[-1], when=answer.when) == answer:
             return self
         return replace(self, answers=(*self.answers, answer)[-_MAX_ANSWERS:])
 
     def without(self, named: Callable[[str], bool]) -> ProfileDocument:
-        """Erase every trace of these titles: ratings, edits, answers and items.
+        """Return the profile without any trace of the titles that `named` is True for: ratings,
+        edits, answers and items.
 
         An edit keeps its other titles; an answer with one of them is forgotten whole.
         """
@@ -242,49 +258,61 @@ class ProfileDocument:
         )
 
     def without_answers(self) -> ProfileDocument:
-        """Return the same ratings without answers: of what those brought, what is rated stays."""
+        """Return the profile without past answers and unanswered spots; of the items that answers
+        brought, those that are rated stay.
+        """
         received = self.received.only(lambda label: title_key(label) in self.rated)
         return replace(self, answers=(), received=received, unanswered=None)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
-        """Return the profile with one more place. Raises PlaceError for a taken or bad name."""
+        """Return the profile with one more named place, the last. Raises PlaceError for a taken or
+        bad name, or too many places.
+        """
         self.check_new(name)
         return replace(self, places={**self.places, name: place})
 
     def check_new(self, name: str) -> None:
-        """Raises PlaceError for a name that no place can be given."""
+        """Raise PlaceError for a name that no new place can be given; else return None."""
         check_name(name)
         if name in self.places:
-            raise PlaceError("there is a place of this name already: it can be moved")
+            raise PlaceError("there is a place of this name already: `askew place move` moves it")
         if len(self.places) >= MAX_PLACES:
             raise PlaceError(f"a profile holds at most {MAX_PLACES} places")
 
     def without_place(self, name: str) -> ProfileDocument:
-        """Return the profile without a place. Raises PlaceError if none has this name."""
+        """Return the profile without the place of this name. Raises PlaceError if none has this
+        name.
+        """
         self.place(name)
         return replace(self, places={k: v for k, v in self.places.items() if k != name})
 
     def place(self, name: str) -> NamedPlace:
-        """Return the place of this name. Raises PlaceError."""
+        """Return the place of this name. Raises PlaceError if none has this name."""
         if name not in self.places:
             raise PlaceError("there is no place of this name")
         return self.places[name]
 
     @cached_property
     def rated(self) -> Mapping[str, str]:
-        """Return the titles that are rated by their keys: computed once, not with every key."""
+        """Return the rated titles, as they are written, by their `title_key`: computed once, not
+        with every key press.
+        """
         return {title_key(label): label for label in self.ratings}
 
     def likings(self) -> dict[str, Liking]:
-        """Return what is liked, by the key of its title."""
+        """Return the ratings by the `title_key` of their titles; None is a like without a
+        number.
+        """
         return {key: self.ratings[label] for key, label in self.rated.items()}
 
     def receiving(self, space_version: str, items: Sequence[ReceivedItem]) -> ProfileDocument:
-        """Return the profile with items that an answer brought."""
+        """Return the profile with these items of an answer in this space, as
+        `ReceivedItems.joined`.
+        """
         return replace(self, received=self.received.joined(space_version, items))
 
     def to_bytes(self) -> bytes:
-        """Return the profile as text."""
+        """Return the whole profile as JSON in UTF-8."""
         answers = [[a.when.isoformat(), a.month, a.labels, a.picked] for a in self.answers]
         places = {name: place.to_json() for name, place in self.places.items()}
         value = {
@@ -299,7 +327,7 @@ class ProfileDocument:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ProfileDocument:
-        """Return the profile of `to_bytes`. Raises ProfileError for anything else."""
+        """Return the profile that `to_bytes` wrote. Raises ProfileError for anything else."""
         try:
             value = json.loads(data)
             edits = tuple(

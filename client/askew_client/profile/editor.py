@@ -30,11 +30,11 @@ class KnownTitles(Protocol):
 
     @property
     def index(self) -> TitleIndex:
-        """Return the items by the keys of their titles."""
+        """Return the places of the items in `catalog`, found by `title_key`."""
 
     @property
     def catalog(self) -> Catalog:
-        """Return the items by their places."""
+        """Return the items, in the order of their places."""
 
 
 class ProfileService:
@@ -48,13 +48,15 @@ class ProfileService:
         profile: ProfileStore,
         known: Callable[[ProfileDocument], KnownTitles | None] = lambda _: None,
     ) -> None:
-        """known: what a connected catalog, with the items that a profile has met, knows; None
-        before a connection.
+        """Make a service on this store. known: returns what a connected catalog, with the items
+        that a profile has met, knows; None before a connection.
         """
         self._profile, self._known = profile, known
 
     def ratings(self) -> tuple[Rated, ...]:
-        """Return everything that the person rated or liked, newest first."""
+        """Return everything that the person rated or liked, newest first; before a connection all
+        counts as known.
+        """
         with self._profile.guard.private():
             document = self._profile.read()
             known = self._known(document)
@@ -69,25 +71,31 @@ class ProfileService:
             return _has(self._known(self._profile.read()), label)
 
     def unmatched(self) -> tuple[Rated, ...]:
-        """Return what is rated and of no item that is held or was met, newest first."""
+        """Return the ratings of titles of no item that is held or was met, newest first; () before
+        a connection.
+        """
         return tuple(rating for rating in self.ratings() if not rating.known)
 
     def rate(self, label: str, rating: float) -> None:
-        """Rate a title. A number beyond a server's scale counts as its nearest end there: a refusal
-        by a scale that a server chooses could keep a program from asking.
+        """Rate a title, in place of a rating before. A number beyond a server's scale counts as its
+        nearest end there: a refusal by a scale that a server chooses could keep a program from
+        asking.
         """
         self.edit({label: (rating,)})
 
     def like(self, label: str) -> None:
-        """Like a title, without a number."""
+        """Like a title, without a number, in place of a rating before."""
         self.edit({label: (None,)})
 
     def unrate(self, label: str) -> None:
-        """Forget a rating. One that does not exist is no error."""
+        """Take the rating of a title back; `undo` brings it again. A title without one is
+        no error.
+        """
         self.edit({label: ()})
 
     def forget(self, labels: Iterable[str]) -> Forgotten:
-        """Forget titles for good: no undo brings them back, and the file holds no trace of them.
+        """Forget titles for good, and return how many were found and how many past answers went: no
+        undo brings them back, and the file holds no trace of them.
 
         Past answers that name one are forgotten too. Raises ProfileError while another program
         reads the file.
@@ -106,7 +114,8 @@ class ProfileService:
         return forgotten[0]
 
     def edit(self, changes: Mapping[str, State]) -> int:
-        """Make many changes as one edit, so that one `undo` takes all of them back.
+        """Make many changes as one edit, so that one `undo` takes all of them back. changes: by
+        title, (rating,), (None,) for a like, or () to take a rating back.
 
         Returns how many titles changed: without any there is no edit, and `undo` would take back
         the one before.
@@ -127,7 +136,9 @@ class ProfileService:
         return changed[0]
 
     def undo(self) -> int:
-        """Take the last edit back; an import is one. Returns how many ratings changed."""
+        """Take the last edit back; an import is one. Returns how many titles that edit had changed,
+        0 where there is nothing to undo.
+        """
         changed = [0]
 
         def undone(document: ProfileDocument) -> ProfileDocument:
@@ -138,15 +149,17 @@ class ProfileService:
         return changed[0]
 
     def history(self) -> tuple[PastAnswer, ...]:
-        """Return earlier answers, newest first; kept on this device only."""
+        """Return the past answers, newest first; kept on this device only."""
         return self._profile.read().answers[::-1]
 
     def forget_history(self) -> None:
-        """Forget every earlier answer."""
+        """Forget every past answer, and the items that answers brought and nobody rated."""
         self._profile.change(ProfileDocument.without_answers)
 
     def wipe(self) -> None:
-        """Forget the profile and the history for good. The ledger stays: it counts what left."""
+        """Forget ratings, past answers and named places for good. The ledger stays: it counts what
+        left.
+        """
         self._profile.wipe()
 
 

@@ -33,11 +33,11 @@ _LETTERBOXD: Final = ("Name", "Year", "Rating")
 def read_titles(
     lines: Iterable[str], name: str = "the ratings", *, named: bool = True
 ) -> dict[str, State]:
-    """Read the edits of a csv with the columns title and rating, or Letterboxd's Name, Year and
-    Rating.
+    """Return the edits of a csv, by title, with the columns title and rating, or Letterboxd's Name,
+    Year and Rating: (4.0,) for a rating, (None,) for an empty one, a like.
 
-    No rating is a like. named: the first line names the columns. Raises ProfileError, naming the
-    line, for anything else.
+    The last line of a title counts. name: what messages call the file. named: the first line names
+    the columns. Raises ProfileError, naming the line, for anything else.
     """
     edits: dict[str, State] = {}
     for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
@@ -54,10 +54,12 @@ def read_titles(
 
 
 def read_export(path: Path, user: str = "") -> dict[str, State]:
-    """Read the edits of a csv of titles, or of an export in a directory or zip: Letterboxd's
-    ratings.csv, or MovieLens' ratings.csv and movies.csv, of which the first may be named as well.
+    """Return the edits, by title, of a csv of titles, or of an export in a directory or zip:
+    Letterboxd's ratings.csv, or MovieLens' ratings.csv and movies.csv, of which the first may be
+    named as well.
 
     user: whose ratings of MovieLens' data set, by their userId; "" where they are of one person.
+    Raises ProfileError, which names no title.
     """
     try:
         if zipfile.is_zipfile(path):
@@ -102,7 +104,9 @@ def _export(files: Mapping[str, Iterable[str]], user: str) -> dict[str, State]:
 
 
 def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, State]:
-    """Read the ratings of a file with titles. Raises ProfileError for MovieLens' numbers."""
+    """Return the edits of a file with titles. Raises ProfileError for MovieLens' numbers, or a
+    user.
+    """
     lines = iter(ratings)
     first = next(lines, "")
     if user or {"userId", "movieId"} <= {part.strip() for part in first.split(",")}:
@@ -210,7 +214,9 @@ def _check_count(edits: dict[str, State]) -> None:
 
 
 def as_csv(ratings: Iterable[Rated]) -> str:
-    """Return every rating as csv, oldest first. Private: for a file or pipe of the person's own."""
+    """Return ratings, which come newest first, as csv text, oldest first, below a line
+    "title,rating"; a like has no number. Private: for a file or pipe of the person's own.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("title", "rating"))

@@ -36,8 +36,8 @@ class ProfileStore:
         self.guard = Guard()
 
     def read(self) -> ProfileDocument:
-        """Return the profile; an empty one where there is no file. The same object while it is the
-        same: it is read with every key press.
+        """Return the stored profile; an empty one where there is no file. The same object while it
+        is the same: it is read with every key press.
         """
         with self.guard.private():
             body, last = self._body(), self._last
@@ -50,7 +50,9 @@ class ProfileStore:
             return last[1]
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
-        """Replace the profile by what `edit` makes of it, in one transaction."""
+        """Write what `edit` makes of the stored profile in its place, in one transaction, and
+        return that. An error of `edit` leaves the profile as it was.
+        """
         with self.guard.private(), self._file.transaction() as database:
             body, last = _find(database), self._last
             self._last = None  # what was forgotten is not kept here
@@ -65,7 +67,8 @@ class ProfileStore:
         return document
 
     def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
-        """Change the profile as `change`, and erase from the file too what `edit` leaves out.
+        """Change the profile as `change`, return None, and erase from the file too what `edit`
+        leaves out.
 
         Raises ProfileError while another program reads the file, which then may still hold it.
         """
@@ -76,11 +79,11 @@ class ProfileStore:
             self._file.purge()
 
     def wipe(self) -> None:
-        """Overwrite, empty and remove the file.
+        """Overwrite, empty and remove the profile's file; no file is no error.
 
-        What SQLite can promise: its own pages are overwritten. Copies that a file system, a disk
-        or a backup made of them are out of its reach. Raises ProfileError while another program
-        reads the file, which then stays.
+        What SQLite can promise: its own pages are overwritten. Copies that a file system, a disk or
+        a backup made of them are out of its reach. Raises ProfileError while another program reads
+        the file, which then stays.
         """
         with self.guard.private():
             self._last = None
@@ -118,22 +121,22 @@ class PassingProfile(ProfileStore):
         self.guard = Guard()
 
     def read(self) -> ProfileDocument:
-        """Return the profile."""
+        """Return the profile in memory."""
         with self.guard.private():
             return self._document
 
     def change(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> ProfileDocument:
-        """Replace the profile."""
+        """Replace the profile in memory by what `edit` makes of it, and return that."""
         with self.guard.private():
             self._document = edit(self._document)
         return self._document
 
     def change_for_good(self, edit: Callable[[ProfileDocument], ProfileDocument]) -> None:
-        """Do the same: there is no file."""
+        """Replace the profile as `change`, and return None: there is no file."""
         self.change(edit)
 
     def wipe(self) -> None:
-        """Forget it."""
+        """Replace the profile in memory by an empty one."""
         with self.guard.private():
             self._document = ProfileDocument()
 

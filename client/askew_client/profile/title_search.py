@@ -56,16 +56,19 @@ class TitleSearch:
         self._add(items)
 
     def with_more(self, items: Sequence[Item]) -> TitleSearch:
-        """Return a search with more items behind these, whose text is copied and not made again."""
+        """Return a search with more items behind these, whose text is copied and not made again;
+        this one stays as it is.
+        """
         search = TitleSearch(())
         search._text, search._starts = self._text, self._starts[:]
         search._add(items)
         return search
 
     def places(self, text: str, limit: int) -> list[int]:
-        """Return where the items are whose labels contain every word of `text`.
+        """Return the indexes of at most `limit` items whose labels contain every word of `text`, in
+        any case and without accents; an empty text finds the first items.
 
-        Those that begin with it come first.
+        Those that begin with the text come first, and each of the two parts is ascending.
         """
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"

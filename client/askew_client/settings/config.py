@@ -68,8 +68,9 @@ def configured(
     file: Mapping[str, Any],
     source: str = "the configuration",
 ) -> Config:
-    """Return what the three sources say together; a flag that is None says nothing. source: the
-    file. Raises ConfigError with all that is wrong.
+    """Return what the three sources say together: flags before environment before file, else the
+    defaults; a flag that is None says nothing. source: what messages call the file. Raises
+    ConfigError with all that is wrong.
     """
     keys = dict(_keys_of(file.get("keys", {}), source))
     values = SETTINGS.read(
@@ -94,7 +95,9 @@ def _keys_of(table: object, source: str, of: str = "") -> Iterator[tuple[str, st
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the file's tables, none where there is no file. Raises ConfigError."""
+    """Return the TOML tables of the file as a dict, {} where there is no file. Raises
+    ConfigError.
+    """
     try:
         return tables_of(path.read_bytes(), f"the configuration {path}")
     except FileNotFoundError:
@@ -108,7 +111,8 @@ class ConfigFile:
         self.path = path
 
     def keep(self, values: Mapping[str, object]) -> None:
-        """Change these settings in the file, which is made where there is none.
+        """Write these settings, by name, to the file, which is made where there is none; comments
+        and other lines stay.
 
         Raises ConfigError, in which case the file is as it was.
         """
@@ -125,7 +129,9 @@ class ConfigFile:
             raise ConfigError(f"{self._name} {reason}") from None
 
     def lifetime_cap(self) -> Fraction:
-        """Return the cap that the file says, or the default one. Raises ConfigError."""
+        """Return the lifetime cap of ratings that the file says, or the default one where it says
+        none. Raises ConfigError for a file that cannot be read.
+        """
         try:
             return configured({}, {}, read_file(self.path)).settings.rating_lifetime_cap
         except (OSError, AskewError):
@@ -140,7 +146,9 @@ _STRING = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
 
 
 def changed_text(text: str, values: Mapping[str, object]) -> str:
-    """Return a configuration's text with some settings replaced, all else as it was."""
+    """Return the TOML text with these settings replaced in place, or added behind the others and
+    before the first table; all else as it was.
+    """
     table = re.search(r"(?m)^[ \t]*\[", text)  # settings stand before the first, keys in it
     text, rest = (text[: table.start()], text[table.start() :]) if table else (text, "")
     for name, value in values.items():
@@ -154,8 +162,8 @@ def changed_text(text: str, values: Mapping[str, object]) -> str:
 
 
 def _checked_text(before: str, values: Mapping[str, object]) -> str:
-    """Return the changed text, if a command would start with it, and it says what it said before
-    but for these values. Raises ValueError, ConfigError.
+    """Return the changed text. Raises ValueError or ConfigError unless a command would start with
+    it, and it says what it said before but for these values.
     """
     changed = changed_text(before, values)
     was, wanted, now = (

@@ -29,23 +29,27 @@ _LETTERS: Final = str.maketrans(  # what is no letter with an accent, and is typ
 
 
 def folded(name: str) -> str:
-    """Return a name without case, accents, apostrophes and other signs: "łódź" is "lodz"."""
+    """Return a name in small letters without accents, apostrophes and other signs, with one space
+    between words: "lodz" of "Łódź".
+    """
     letters = unicodedata.normalize("NFKD", name.casefold().translate(_LETTERS))
     plain = [letter for letter in letters if unicodedata.category(letter) not in ("Mn", "Lm")]
     return " ".join("".join([letter if letter.isalnum() else " " for letter in plain]).split())
 
 
 def n_towns() -> int:
-    """Return how many towns this device knows."""
+    """Return how many towns this device knows: the lines of its list."""
     return _text().count("\n")
 
 
 def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
-    """Return the towns of a name: those in a region first, and of these those of most people.
+    """Return all towns of this name, which may be one of several that a town goes by: those in a
+    region first, and of these those of most people; () where there is none.
 
     name: as people write it, such as "Kiel", or with a district or a country, "Frankfurt, Hesse".
     region: a country, whose own towns come before its neighbors' in the same box, or edges in
-    degrees. Nothing is sent or fetched. Raises ParameterError for a region that is none.
+    degrees; "" is anywhere. Nothing is sent or fetched. Raises ParameterError for a region that is
+    none.
     """
     wanted, _, where = name.partition(",")
     towns = [town for town in _with_names(f"{folded(wanted)}|") if _is_of(town, where)]
@@ -54,7 +58,10 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
 
 
 def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
-    """Return towns of a region of whose names one begins as this one does, as far as any does."""
+    """Return at most `most` towns of a region that have a name with the longest beginning of this
+    one that any has, at least three letters; those of the country first, then of most people. ()
+    where none is alike.
+    """
     wanted, far = folded(name)[:_LONGEST], distance_in(region)
     while len(wanted) >= _SHORTEST:
         near = [(far(town), -town.population, town) for town in _with_names(wanted)]
@@ -66,7 +73,8 @@ def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
 
 def distance_in(region: str) -> Callable[[Town], int]:
     """Return a function of a town: 0 for one of the country that the region is called by, 1 for
-    another that lies in the region, 2 for the others. Every town is of no region.
+    another that lies in the region, 2 for the others; 0 for every town where the region is "".
+    Raises ParameterError for a region that is none.
     """
     if not region:
         return lambda _: 0
@@ -77,8 +85,8 @@ def distance_in(region: str) -> Callable[[Town], int]:
 
 @cache
 def named_towns() -> tuple[Town, ...]:
-    """Return the towns that a map names: the large ones of the world and the largest of each
-    country, those of most people first.
+    """Return the towns that a map names: all of 300,000 people or more, and the 25 largest of each
+    country; those of most people first.
     """
     seen = Counter[str]()
     towns = []
@@ -91,7 +99,7 @@ def named_towns() -> tuple[Town, ...]:
 
 
 def nearest_town(at: Position) -> tuple[Town, float]:
-    """Return the town that is nearest to a position, and its distance in kilometers."""
+    """Return the town of the list that is nearest to a position, and its distance in kilometers."""
 
     def far(line: str) -> float:
         latitude, longitude = line.split("\t")[3:5]
@@ -108,7 +116,9 @@ def _text() -> str:
 
 
 def _with_names(beginning: str) -> Iterator[Town]:
-    """Yield the towns that have a name of this beginning, which is not empty."""
+    """Yield the towns that have a name of this beginning; none where that begins with no letter or
+    digit.
+    """
     text, at = _text(), 0
     while beginning[:1].isalnum() and (at := text.find(f"|{beginning}", at)) >= 0:
         start, end = text.rfind("\n", 0, at) + 1, text.index("\n", at)

@@ -25,7 +25,8 @@ class DeviceFiles:
 
 
 def places(directory: str | Path | None) -> DeviceFiles:
-    """Return the files in a directory, or (None) in the platform's places for data and for state.
+    """Return the paths of the files in a directory, or (None) in the platform's places for data and
+    for state; nothing is made.
 
     Raises ParameterError for what is no path.
     """
@@ -42,9 +43,10 @@ def places(directory: str | Path | None) -> DeviceFiles:
 
 
 def absolute(path: object) -> Path:
-    """Return a path that no working folder changes. Raises ValueError.
+    """Return text as an absolute path, with ~ replaced by the home. Raises ValueError for a path
+    that a working folder would change.
 
-    A Path may be any: that of a flag, which is typed for one run.
+    A Path is returned as it is: that of a flag, which is typed for one run.
     """
     if isinstance(path, Path):
         return path
@@ -65,12 +67,12 @@ def data_directory() -> Path:
 
 
 def config_file() -> Path:
-    """Return where the person's configuration is."""
+    """Return the path of the person's configuration, "config.toml" in the platform's place."""
     return Path(platformdirs.user_config_dir("askew", appauthor=False)) / "config.toml"
 
 
 def ledger_file(directory: Path) -> Path:
-    """Return where the store of signals and charges is."""
+    """Return the path of the ledger, "signals.sqlite" in this directory."""
     return directory / "signals.sqlite"
 
 
@@ -106,8 +108,9 @@ class StaticHost:
 
     @classmethod
     def of_server(cls, server: str, *, tls: bool) -> StaticHost:
-        """Return a server's own files, on the port after its own, behind 443 on the same. tls: also
-        to this machine. Raises ParameterError for a server that is not host:port below 65535.
+        """Return a server's own files, "/catalog" on the port after its own, or on 443 itself.
+        https, but http to this machine unless `tls`. Raises ParameterError for a server that is not
+        host:port below 65535.
         """
         host, port = host_of(server), int(server.rpartition(":")[2])
         if port == 65535:

@@ -39,7 +39,9 @@ def region_of(text: str) -> Region:
 
 
 def country_called(text: str) -> Country | None:
-    """Return the country of a name or a two-letter code, or None."""
+    """Return the country of an English name or a two-letter code, in any case, with or without
+    "the"; None where there is none.
+    """
     wanted = _key(text)
     matches = (
         country
@@ -50,7 +52,9 @@ def country_called(text: str) -> Country | None:
 
 
 def region_words(text: str) -> tuple[str, ...]:
-    """Return what a region of own edges tells, and countries that hold it; () of a country."""
+    """Return two lines on a region of own edges, south/west/north/east: what every signal tells of
+    them, and which countries hold them, at most three; () for a country or "".
+    """
     if "/" not in text:
         return ()
     own = region_of(text)
@@ -72,7 +76,9 @@ def region_words(text: str) -> tuple[str, ...]:
 
 
 def corners_of(text: str) -> tuple[Position, ...]:
-    """Return a region's south-west and north-east corner; () of no name. Raises ParameterError."""
+    """Return a region's south-west and north-east corner; () for "". Raises ParameterError for any
+    other text that names no region.
+    """
     if not text:
         return ()
     region = region_of(text)
@@ -81,7 +87,7 @@ def corners_of(text: str) -> tuple[Position, ...]:
 
 @cache
 def countries() -> tuple[Country, ...]:
-    """Return the table, in the order of the codes."""
+    """Return all countries that this device knows, in the order of their codes."""
     table = resources.files("askew_client.settings").joinpath("regions.csv")
     text = table.read_text(encoding="utf-8")
     return tuple(

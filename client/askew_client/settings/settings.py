@@ -152,7 +152,9 @@ class ClientSettings:
 
     @property
     def caps(self) -> Caps:
-        """Return what fresh signals may cost."""
+        """Return the caps of the three accounts, by these settings; `places_draw` is the default
+        one.
+        """
         return Caps(
             self.rating_lifetime_cap,
             self.rating_monthly_cap,
@@ -164,7 +166,7 @@ class ClientSettings:
 
     @property
     def plane(self) -> Region:
-        """Return the region of places. Raises ParameterError where none was set."""
+        """Return the region in which places lie. Raises ParameterError where none was set."""
         if not self.region:
             limit = "set first: a country such as DE, or S/W/N/E"
             raise ParameterError("region", "", limit)
@@ -174,7 +176,9 @@ class ClientSettings:
 
     @property
     def map_noise(self) -> MapNoise:
-        """Return the noise of a place that is drawn now. Raises ParameterError without a region."""
+        """Return the noise by which a place is drawn now, of this level in this region. Raises
+        ParameterError without a region.
+        """
         from askew.spaces.map import MapNoise
 
         return MapNoise.in_region(LEVELS[self.level], self.plane)

@@ -62,7 +62,7 @@ class Entry:
 
     @property
     def adds(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Return what it adds to the accounts of ratings, of values on axes, and of places.
+        """Return what this entry adds to the accounts of ratings, of values on axes, and of places.
 
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
         What was booked for losses counts in full for ratings and for values.
@@ -74,7 +74,9 @@ class Entry:
 
     @property
     def lasts(self) -> bool:
-        """Return True if its signal is a place's, of every month and of no server's space."""
+        """Return True if this entry has a place's signal: one for every month, of no server's
+        space.
+        """
         return self.signal is not None and self.space_version == ANY_SPACE
 
 
@@ -92,20 +94,28 @@ class Account:
     spent_per_km: Fraction = _NOTHING
 
     def spent_in(self, month: str) -> Fraction:
-        """Return what the signals that were drawn in one month tell at most of one rating."""
+        """Return the epsilon of one rating that the signals drawn in this month sum to; 0 without
+        any.
+        """
         return sums_of(drawn_in(self.entries, month))[0]
 
     def spent_on_axes_in(self, month: str) -> Fraction:
-        """Return what values on axes that were drawn in one month cost, between any two."""
+        """Return the epsilon between any two values that the values on axes drawn in this month sum
+        to.
+        """
         return sums_of(drawn_in(self.entries, month))[1]
 
     def spent_per_km_in(self, month: str) -> Fraction:
-        """Return what the places that were drawn in one month cost, per straight-line kilometer."""
+        """Return the epsilon per straight-line kilometer that the places drawn in this month sum
+        to.
+        """
         return sums_of(drawn_in(self.entries, month))[2]
 
 
 def sums_of(known: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
-    """Return what these entries spent: of ratings, of values on axes, of places."""
+    """Return what these entries add to the three accounts: of ratings, of values on axes, of
+    places.
+    """
     ratings, axes, places = _NOTHING, _NOTHING, _NOTHING
     for rating, value, per_km in (each.adds for each in known):
         ratings, axes, places = ratings + rating, axes + value, places + per_km
@@ -113,7 +123,7 @@ def sums_of(known: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
-    """Return the signals that were drawn in one month, latest first.
+    """Return the entries of the signals that were drawn in this month, latest first.
 
     Where the person accepted an earlier clock, all that was drawn by the later one counts in the
     accepted month, too, as nobody knows which of the two clocks was wrong.
@@ -136,8 +146,9 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
     kept: tuple[SignalCharge, Mechanism] | None,
     handle: str = "",
 ) -> Cost:
-    """Return what the ledger says of a signal of this month. kept: of the one that is sent again;
-    else a fresh one is charged, as `charge`.
+    """Return what a signal of this month costs by these entries, and what its account has spent
+    before. kept: charge and mechanism of a stored signal that is sent again; None for a fresh one,
+    which costs `charge`. A cap that refuses a fresh one is named in `refused`; nothing is raised.
     """
     account: AccountName = "axes" if space_version and handle else "ratings"
     limits: tuple[Fraction, Fraction | None, Fraction | None] = caps.lifetime, caps.monthly, None
@@ -172,7 +183,9 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
 
 
 def check_caps(cost: Cost) -> None:
-    """Raise BudgetExceeded unless a fresh signal may be paid for, in the account that it is of."""
+    """Raise BudgetExceeded if what a fresh signal is charged would pass a cap of its account: of
+    one draw, for life, or of the month; to reach a cap is allowed. Else return None.
+    """
     charged, check = cost.charged, partial(BudgetExceeded, measure=_MEASURES[cost.account])
     following = day_after(cost.month).isoformat()
     of = "" if cost.account == "ratings" else f" of {cost.account}"
@@ -189,13 +202,13 @@ def check_caps(cost: Cost) -> None:
 
 
 def check_month(month: str) -> None:
-    """Raises ParameterError for anything but a month such as "2026-11"."""
+    """Raise ParameterError for anything but a month such as "2026-11"; else return None."""
     if not re.fullmatch("(19|2[0-9])[0-9]{2}-(0[1-9]|1[0-2])", month):
         raise ParameterError("month", month, 'a month, such as "2026-11"')
 
 
 def clock(known: Sequence[Entry]) -> str:
-    """Return the month of the last entry, or ""."""
+    """Return the month of the last entry, "2026-11"; "" where there is none."""
     return known[-1].month if known else ""
 
 
@@ -205,7 +218,7 @@ def months_between(earlier: str, later: str) -> int:
 
 
 def day_after(month: str) -> datetime.date:
-    """Return the first day of the next month."""
+    """Return the first day of the month after this one: 2027-01-01 of "2026-12"."""
     year, number = divmod(_months(month) + 1, 12)
     return datetime.date(year, number + 1, 1)
 

@@ -32,7 +32,9 @@ _LATTICE, _MAP = struct.Struct("<BII"), struct.Struct("<BIII")
 
 
 def encode_signal(signal: Signal) -> bytes:
-    """Everything but the space's version."""
+    """Return a signal as bytes: its kind, the mechanism's parameters, then four bytes for each
+    value, little-endian; everything but the space's version.
+    """
     mechanism = signal.mechanism
     match mechanism:
         case LatticeLaplace():
@@ -44,7 +46,9 @@ def encode_signal(signal: Signal) -> bytes:
 
 
 def decode_signal(space_version: str, record: bytes) -> Signal:
-    """Return the signal of a record. Raises LedgerError for anything else."""
+    """Return the signal that `encode_signal` made this record of, in this space. Raises LedgerError
+    for any other bytes.
+    """
     try:
         mechanism, values = _parts(record)
         return Signal(space_version, mechanism, struct.unpack(f"<{len(values) // 4}i", values))
@@ -55,7 +59,7 @@ def decode_signal(space_version: str, record: bytes) -> Signal:
 def entry_of(  # one argument a column
     kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str
 ) -> Entry:
-    """Return the entry of a signal and its charge."""
+    """Return the ledger's entry of a signal, with its charge, before it is written."""
     return Entry(
         kind,
         signal.space_version,
@@ -115,7 +119,9 @@ _COLUMNS = "kind, space_version, month, epsilon_per_rating, handle, epsilon_per_
 
 
 def read_entries(database: sqlite3.Connection) -> list[Entry]:
-    """Return every entry, oldest first. Raises LedgerError for what this program never writes."""
+    """Return every entry of the ledger, oldest first; [] for a new one. Raises LedgerError for what
+    this program never writes.
+    """
     rows = database.execute(
         f"SELECT record, {_COLUMNS} FROM charges"  # noqa: S608  # a constant
         " LEFT JOIN signals ON charge = sequence ORDER BY sequence"
@@ -127,14 +133,18 @@ def read_entries(database: sqlite3.Connection) -> list[Entry]:
 
 
 def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return the last entry and the one before it, as `askew.dp.mark.compare` takes them."""
+    """Return the positions (sequence, id) of the last entry and of the one before it, as
+    `askew.dp.mark.compare` takes them: START where there is no entry, None before START.
+    """
     newest = "SELECT sequence, id FROM charges ORDER BY sequence DESC LIMIT 2"
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before
 
 
 def append_entry(database: sqlite3.Connection, position: Position, entry: Entry) -> None:
-    """Write one entry, with its signal if it has one."""
+    """Write one entry at this position (sequence, id), with its signal if it has one; the caller
+    commits.
+    """
     database.execute(
         f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -149,7 +159,9 @@ def append_entry(database: sqlite3.Connection, position: Position, entry: Entry)
 
 
 def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
-    """Raises ValueError, TypeError and ParameterError for what this program never writes."""
+    """Return the entry of a row. Raises ValueError, TypeError and ParameterError for what this
+    program never writes.
+    """
     kind, space_version, month, per_rating, handle, per_km = row
     check_month(month)
     spent = rational_of(per_rating)
@@ -159,7 +171,10 @@ def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
 def find(
     known: Sequence[Entry], space_version: str, month: str, handle: str
 ) -> tuple[str, Entry | None]:
-    """Return the month by the clock of these entries, and the entry whose signal is sent in it."""
+    """Return the month that counts, and the entry whose signal is sent again in it, or None. Where
+    this month has no signal, that of the last entry counts if it is later: the clock never runs
+    back.
+    """
     entry = stored(known, space_version, handle, month)
     if entry is None:
         month = max(month, clock(known))
@@ -168,7 +183,9 @@ def find(
 
 
 def stored(known: Sequence[Entry], space_version: str, handle: str, month: str) -> Entry | None:
-    """Return the entry of this space, handle and month; of whatever month where it lasts."""
+    """Return the first entry with a signal of this space, handle and month, a place's of any month;
+    None where there is none.
+    """
     for entry in known:
         key, is_of_month = (entry.space_version, entry.handle), entry.lasts or entry.month == month
         if key == (space_version, handle) and is_of_month and entry.signal is not None:

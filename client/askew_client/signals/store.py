@@ -57,14 +57,18 @@ class SignalStore:
     """
 
     def __init__(self, path: Path, caps: Caps, mark: Path | None = None) -> None:
-        """mark: by default in a directory of its own beside the file."""
+        """Make a store on this file, which is opened with each call. mark: by default in a
+        directory of its own beside the file.
+        """
         # A link may lead to another disk: what it names is replaced, not the link.
         self._mark = Path(os.path.realpath(mark or path.parent / "mark" / f"{path.stem}.json"))
         self._caps = caps
         self._file = PrivateDatabase(path, "ledger", 0x41736B77, *_FORMAT, LedgerError)
 
     def account(self) -> Account:
-        """Return every charge, oldest first, their sums, and why nothing more is spent."""
+        """Return all entries of the ledger, oldest first, their sums, the caps, and why nothing
+        more is spent, or None.
+        """
         with self._file.transaction() as database:
             known = read_entries(database)
             standing, _ = self._compare(database)
@@ -73,16 +77,17 @@ class SignalStore:
         return Account(tuple(known), spent, self._caps, refused, on_axes, per_km)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return every entry, oldest first."""
+        """Return every entry of the ledger, oldest first."""
         with self._file.transaction() as database:
             return tuple(read_entries(database))
 
     def accept(self, month: str) -> Fraction:
-        """Continue here, with the ledger and the clock as they are, which is an entry of its own.
+        """Continue here, with the ledger and the clock as they are, which is an entry of its own;
+        return what that booked as epsilon of one rating, 0 where nothing was lost.
 
         What the mark knows beyond the ledger is booked in all accounts: the larger loss of ratings
-        and of values on axes in both. What was drawn elsewhere is not counted. What was booked as
-        epsilon of one rating is returned. The month becomes the ledger's clock.
+        and of values on axes in both. What was drawn elsewhere is not counted. The month becomes
+        the ledger's clock.
         """
         check_month(month)
         with self._file.transaction() as database:
@@ -102,7 +107,9 @@ class SignalStore:
     def _append(
         self, database: sqlite3.Connection, known: Sequence[Entry], last: int, entry: Entry
     ) -> Mark:
-        """Write an entry behind `known`. Return the mark that is written once it is committed."""
+        """Write an entry behind `known`, and return the mark that is written once the entry is
+        committed.
+        """
         position = last + 1, SystemBits().read(ID_BYTES).hex()
         append_entry(database, position, entry)
         return Mark(position, {_ACCOUNT: sums_of([*known, entry])})
@@ -118,14 +125,17 @@ class SignalStore:
         return compare(content, _SUMS, *last_entries(database))
 
     def _catch_up(self, database: sqlite3.Connection, known: Sequence[Entry]) -> str | None:
-        """Write the mark where it is one entry behind. Return why nothing is spent, or None."""
+        """Write the mark where it is one entry behind; return why nothing is spent, or None."""
         standing, _ = self._compare(database)
         if standing in {Standing.NEW, Standing.BEHIND}:
             self._replace(Mark(last_entries(database)[0], {_ACCOUNT: sums_of(known)}))
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
-        """Write the mark of an entry that is committed, before anything comes of it."""
+        """Write the mark of an entry that is committed, before anything comes of it. Raises
+        LedgerRefused where another program wrote an entry first and the ledger differs from its
+        mark.
+        """
         with self._file.transaction() as database:
             if last_entries(database)[0] == mark.position:
                 self._replace(mark)
@@ -142,18 +152,22 @@ class SignalStore:
             raise LedgerError(reason) from None
 
     def with_caps(self, caps: Caps) -> SignalStore:
-        """Return the same store under other caps."""
+        """Return a store on the same files under these caps."""
         return SignalStore(self._file.path, caps, self._mark)
 
     def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
-        """Return the month by the ledger's clock, and the signal that is sent again, if any."""
+        """Return the month that counts by the ledger's clock, and the stored signal that is sent
+        again in it; None where none is stored.
+        """
         month, entry = find(self.entries(), space_version, month, handle)
         return month, None if entry is None else signal_of(entry)
 
     def cost(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Cost:
-        """Return what `remember` would find and charge now. Nothing is drawn or written."""
+        """Return the cost of what `remember` would return now, a stored signal or a fresh one.
+        Nothing is drawn or written.
+        """
         return self._cost(self.entries(), space_version, month, charge, handle)[0]
 
     def _cost(
@@ -183,15 +197,15 @@ class SignalStore:
         check: Callable[[Cost], None] | None = None,
     ) -> tuple[Signal, Cost]:
         """Return the stored signal of (space version, handle, month), or a fresh one, charged and
-        stored first, and what the ledger said of it before. handle: of a named value or place, else
-        "". A place's signal is of no space and of every month, so its handle alone finds it: no
-        server and no month draws another.
+        stored first; and its cost, as the ledger stood before. handle: of a named value or place,
+        else "". A place's signal is of no space and of every month, so its handle alone finds it:
+        no server and no month draws another.
 
-        The ledger's clock never runs back: a month before the last entry's counts as that one. It
-        returns after the mark names the charge. Raises, before drawing, BudgetExceeded if the
-        charge would pass a cap, LedgerRefused if the ledger differs from its mark or the clock
-        jumped far ahead, and ParameterError for no month, or a charge that is not positive in one
-        account: a place's, where it is of no space.
+        The ledger's clock never runs back: a month before the last entry's counts as that one. A
+        fresh signal is returned after the mark names its charge. Raises, before drawing,
+        BudgetExceeded if the charge would pass a cap, LedgerRefused if the ledger differs from its
+        mark or the clock jumped far ahead, and ParameterError for no month, or a charge that is not
+        positive in one account: a place's, where it is of no space.
 
         check: raises for a cost that is not covered by what the person was shown. It is asked
         within the transaction, for a stored signal too: nothing comes between it and the charge.
@@ -218,7 +232,9 @@ class SignalStore:
         return signal, cost
 
     def _check(self, refused: str | None, known: Sequence[Entry], month: str) -> None:
-        """Raise LedgerRefused where the ledger, or the clock, is not believed."""
+        """Raise LedgerRefused where `refused` says why, or the month is more than MAX_JUMP after
+        the last entry's.
+        """
         last = clock(known)
         if refused is None and last and months_between(last, month) > MAX_JUMP:
             jump = f"the clock says {month}, and the last entry is of {last}"

@@ -23,7 +23,9 @@ _Value = TypeVar("_Value")
 async def in_thread(
     act: Callable[_Given, _Value], /, *arguments: _Given.args, **named: _Given.kwargs
 ) -> _Value:
-    """Run as `asyncio.to_thread`; a cancellation ends this no sooner than the thread."""
+    """Return `act(*arguments, **named)`, run in a thread as by `asyncio.to_thread`; a cancellation
+    ends this no sooner than the thread.
+    """
     import asyncio  # commands that show what is stored do without
 
     work = asyncio.ensure_future(asyncio.to_thread(act, *arguments, **named))
@@ -50,14 +52,15 @@ class Guard:
 
     @property
     def connected(self) -> bool:
-        """Return True if a connection exists."""
+        """Return True if a connection of this device, or what might still connect, exists."""
         return self._connections > 0 or len(self.alive) > 0
 
     @contextmanager
     def connection(self) -> Iterator[None]:
-        """Hold a connection, from before it is opened until its descriptor is closed.
+        """Count a connection, from before it is opened (entry) until its descriptor is closed
+        (exit): between the two `private` raises.
 
-        Raises NotReady while private work is under way.
+        Raises NotReady on entry while private work is under way.
         """
         with self._lock:
             if self._working:
@@ -71,7 +74,9 @@ class Guard:
 
     @contextmanager
     def private(self) -> Iterator[None]:
-        """Work on something private. Raises ConnectionOpen while a connection exists."""
+        """Count private work, from entry to exit: between the two `connection` raises. Raises
+        ConnectionOpen on entry while a connection exists.
+        """
         with self._lock:
             if self.connected:
                 raise ConnectionOpen

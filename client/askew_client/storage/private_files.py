@@ -19,10 +19,11 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_own(path: Path, name: str, error: type[AskewError]) -> None:
-    """Check that a file is this account's and written by no other, where accounts are POSIX's.
+    """Raise `error` for a file that is not this account's, or that others may write; else return
+    None. name: what messages call the file.
 
-    A missing file passes. Who can write its directory can still replace it. Raises `error`,
-    OSError.
+    A missing file passes, and so does every file where accounts are not POSIX's. Who can write its
+    directory can still replace it. Raises OSError.
     """
     if os.name != "posix":
         return
@@ -37,7 +38,8 @@ def check_own(path: Path, name: str, error: type[AskewError]) -> None:
 
 def make_directory(path: Path) -> None:
     """Make a directory, and those above it that are missing, each of mode 0700, durably: what is
-    synced in a directory is lost where its own name is. Raises OSError.
+    synced in a directory is lost where its own name is. One that exists stays as it is. Raises
+    OSError.
     """
     for each in (*reversed(path.parents), path):
         try:
@@ -74,7 +76,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename in it durable; where a directory cannot be opened, it needs no sync."""
+    """Make a rename in this directory durable, where accounts are POSIX's. Raises OSError."""
     if os.name == "posix":
         handle = os.open(directory, os.O_RDONLY)
         try:
@@ -107,12 +109,17 @@ class PrivateDatabase:
 
     @property
     def is_emptied(self) -> bool:
-        """Return True if the file has lost all that it held."""
+        """Return True if the file has no byte, and so has lost all that it held: only of a `whole`
+        database, which is never empty by itself.
+        """
         return self.whole and self.path.is_file() and self.path.stat().st_size == 0
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open an immediate transaction: nobody else reads or writes until it ends."""
+        """Open the file and yield a connection in an immediate transaction, committed at the end:
+        no other of these begins until then. An error rolls it back, and is raised as `error` if it
+        is SQLite's.
+        """
         with self.connection() as database:
             database.execute("BEGIN IMMEDIATE")
             yield database
@@ -120,7 +127,9 @@ class PrivateDatabase:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """Open the file, and close it at the end, which rolls back what was not committed."""
+        """Open the file, yield its connection, and close it at the end, which rolls back what was
+        not committed. Raises `error`.
+        """
         try:
             database = self._open()
         except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
@@ -136,8 +145,8 @@ class PrivateDatabase:
         return self.error(f"the {self.name} {self.path} cannot be used: {storage_reason(error)}")
 
     def check_unread(self) -> None:
-        """Raises `error` while another connection reads, after waiting for it: as long as it does,
-        SQLite keeps what was there before, and nothing can be erased.
+        """Raise `error` while another connection reads, after waiting for that: as long as it does,
+        SQLite keeps what was there before, and nothing can be erased. Else return None.
         """
         with self.connection() as database:
             # Changes nothing, and must be written over what a reader sees.
@@ -145,8 +154,8 @@ class PrivateDatabase:
             self._empty_log(database)
 
     def purge(self) -> None:
-        """Leave nothing in the file of what was deleted: overwrite it, shrink the file, empty the
-        log. Raises `error` as `check_unread`.
+        """Erase from the file what was deleted from its tables: overwrite it, shrink the file,
+        empty the log. Raises `error` as `check_unread`.
         """
         with self.connection() as database:
             self._empty_log(database)  # overwrites freed pages, before the file loses them
@@ -235,7 +244,9 @@ class PrivateDatabase:
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Turn write-ahead logging on. SQLite waits for no other there, so this tries again."""
+    """Turn write-ahead logging on for this connection's file. SQLite waits for no other there, so
+    this tries up to 100 times, then raises sqlite3.OperationalError.
+    """
     for tries_left in reversed(range(_TRIES)):
         try:
             database.execute("PRAGMA journal_mode = WAL")

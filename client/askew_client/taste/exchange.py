@@ -52,7 +52,7 @@ class Exchange:
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Raises ProfileError for a rating off scale."""
+        """Compute the profile from the ratings. Raises ProfileError for a rating off scale."""
         vectors, space = self.catalog.vectors, self.card.space
         with self.guard.private():
             profile = fold_in(self.ratings, vectors, space, contributions=self.contributions)
@@ -60,35 +60,41 @@ class Exchange:
 
     @cached_property
     def mechanism(self) -> LatticeLaplace:
-        """Return the noise by which it asks. Raises ParameterError as `noise_for`."""
+        """Return the law of the noise by which a fresh signal is drawn. Raises ParameterError as
+        `noise_for`.
+        """
         return noise_for(self.card, self.settings)
 
     @property
     def space_version(self) -> str:
-        """Return the server's space: a taste's signal cannot belong to the person alone."""
+        """Return the version of the server's space: a taste's signal cannot belong to the person
+        alone.
+        """
         return self.card.space.version
 
     @property
     def handle(self) -> str:
-        """None: a person has one taste."""
+        """Return "": a person has one taste, so the ledger needs no handle to find its signal."""
         return ""
 
     @property
     def charge(self) -> SignalCharge:
-        """Return what a fresh signal costs, by this device's own reckoning."""
+        """Return the charge of a fresh signal, epsilon of one rating, by this device's own
+        reckoning.
+        """
         return self.mechanism.charge
 
     @property
     def k(self) -> int:
-        """Results to ask for."""
+        """Return how many results a question asks for, by the settings."""
         return self.settings.k
 
     def check(self, signal: Signal) -> None:
-        """Raises WireError unless the signal fits the space."""
+        """Raise WireError unless the signal has as many numbers as the space; else return None."""
         signal.check(self.card.space.dimension)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw a signal, neither charged nor stored."""
+        """Draw and return a noisy signal of the profile's point, neither charged nor stored."""
         noise, profile = self.mechanism, self.profile
         with self.guard.private():
             values = noise.perturb(profile.point, bits)
@@ -105,7 +111,9 @@ class Exchange:
             return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
 
     def check_slate(self, slate: Slate) -> None:
-        """Raises Malformed for a slate that scores what the device holds in another way."""
+        """Raise Malformed for a slate that scores an item that the device holds in another way than
+        the catalog does; else return None.
+        """
         n_held = len(self.catalog) if self.n_held is None else self.n_held
         held = [(at, item) for at, item in enumerate(slate.item_ids) if item < n_held]
         rows, items = [at for at, _ in held], [item for _, item in held]
@@ -113,17 +121,20 @@ class Exchange:
             raise Malformed("the answer scores items in another way than the catalog does")
 
     def rank_all(self, count: int) -> Ranking:
-        """Return the best of all that the device holds or met, by the true profile. Never sent."""
+        """Return the best `count` of all items that the device holds or received, ranked by the
+        true profile, rated ones last. Never sent.
+        """
         with self.guard.private():
             return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
 
 
 def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
-    """Return the noise by which these settings ask this server.
+    """Return the law of the noise by which these settings ask this server, for epsilon_per_rating.
 
     The rate is the person's setting, whatever the card says: by a server's numbers it would mark
-    the device. Raises ParameterError when the server cannot answer them, or where the noise would
-    tell more than they say: one rating moves a point by more than 1, or the space is too wide.
+    the device. Raises ParameterError when the server cannot answer k results, or where the noise
+    would tell more than the settings say: one rating moves a point by more than 1, or the space is
+    wider than max_ratings_apart.
     """
     if settings.k > card.max_slate_size:
         limit = f"at most what this server answers, {card.max_slate_size}"

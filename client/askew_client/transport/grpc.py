@@ -47,7 +47,9 @@ _Reply = TypeVar("_Reply")
 
 
 def drawn_pauses(bits: RandomBits) -> tuple[float, ...]:
-    """Draw the pauses of one call, in seconds, before there is a connection."""
+    """Draw and return the twelve pauses of one call, in seconds, before there is a connection: 0.1,
+    0.2, 0.4, 0.8, then 1, each times 0.75 to 1.25.
+    """
     least, most = _JITTER
     return tuple(
         min(_FIRST * 2**n, _LONGEST) * (least + (most - least) * bits.below(_STEPS) / _STEPS)
@@ -130,7 +132,7 @@ class GrpcTransport:
 
     @property
     def channel(self) -> grpc.aio.Channel:
-        """Return the connection, while there is one."""
+        """Return the open connection. Raises RuntimeError where there is none."""
         if self._channel is None:
             raise RuntimeError("not connected")
         return self._channel
@@ -177,7 +179,7 @@ class GrpcTransport:
         return set()
 
     async def _is_gone(self) -> bool:
-        """Wait a moment for all of this connection to go; return True if nothing is left."""
+        """Wait a moment for all of this connection to go; return True if nothing of it is left."""
         for _ in range(_LOOKS):
             if not self._alive and not _own_sockets() - self._before:
                 return True
@@ -185,14 +187,18 @@ class GrpcTransport:
         return False
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply to one call."""
+        """Return the reply's bytes to one call of the service, over the open connection, or over
+        one of its own where none is open. Raises a TransportError or a WireError.
+        """
         if self._channel is None:
             async with self:
                 return await self.call(method, request)
         return await self._answer(f"/{_SERVICE}/{method}", request)
 
     async def check_health(self) -> None:
-        """Raises a TransportError for a server that does not say that it serves."""
+        """Return None if the server says, over the open connection, that it serves. Raises a
+        TransportError else.
+        """
         reply = await self._answer(_HEALTH, b"")
         if reply != _SERVING:
             raise Unreachable(f"{self._target} is up", "it does not serve now")
@@ -242,8 +248,8 @@ def _own_sockets() -> set[str]:
 
 
 def _hang_up(sockets: set[str], addresses: set[tuple[str, int]]) -> None:
-    """Shut those of these that lead to the server: gRPC waits twenty seconds for one that takes a
-    connection and says nothing, whether anybody still wants the channel or not.
+    """Shut those of these sockets that lead to these addresses: gRPC waits twenty seconds for one
+    that takes a connection and says nothing, whether anybody still wants the channel or not.
     """
     descriptors = Path("/proc/self/fd").iterdir() if sockets else ()
     for descriptor in descriptors:

@@ -39,33 +39,40 @@ class KeptLibrary:
         byte_budget: int,
         call: Callable[[str, bytes], Awaitable[bytes]] | None = None,
     ) -> None:
-        """Implements Library. call: makes one, by a connection that is closed when the reply is
-        there; without it there is no server of places.
+        """Make a library of one server. Implements Library. call: makes one call, by a connection
+        that is closed when the reply is there; without it there is no server of places.
         """
         self.cache, self._source, self._call = cache, source, call
         self.sync = CatalogSync(cache, source, byte_budget, SystemBits(), check=self._check)
         self._checked: tuple[bytes, _Read] | None = None  # just now
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """Return what is held; fetched where nothing is, or it is too old."""
+        """Return the catalog of titles that is held, with its card; fetched first where nothing is
+        held, or it is too old on this day. Raises OtherKind for a server of places.
+        """
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._catalog, file)
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """Return the rows of a server of places; fetched where none is held, or it is too old."""
+        """Return the rows of a server of places, with its card; fetched first where none is held,
+        or they are too old on this day. Raises OtherKind for a server of titles.
+        """
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """Return the rows that lie in the cache, if they are not too old."""
+        """Return the rows that lie in the cache, and fetch nothing; None where there are none, they
+        are too old on this day, or what lies there is a catalog of titles.
+        """
         file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
         with suppress(OtherKind):  # a catalog of titles
             return None if file is None else await asyncio.to_thread(self._rows, file)
         return None
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
-        """Return rows that are held with their live values: one request, of the same size whatever
-        a card says, read when its connection is closed.
+        """Return the held rows by the name of their collection, with live values fetched now: one
+        request, of the same size whatever a card says, read when its connection is closed. Raises
+        NotFound where the server has no such file.
         """
         from askew.wire.live_file import with_live_values  # brings numpy
 
@@ -77,16 +84,19 @@ class KeptLibrary:
         return await asyncio.to_thread(with_live_values, held.card, held.rows, file)
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the file of this Monday."""
+        """Drop the file of this Monday (days since 1970-01-01), if it is held."""
         await self.sync.forget(catalog_date)
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file if it is time."""
+        """Look for this week's file if it is time, by this machine's clock, and return what is held
+        after that.
+        """
         return await self.sync.refresh(int(time.time()))
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the card that is kept, for as long as a catalog of its week would be; else that of
-        this week, read when its connection is closed.
+        """Return the card of a server of places, without rows: the kept one, for as long as a
+        catalog of its week would be; else that of this week, fetched, and read when its connection
+        is closed. Raises OtherKind where there is no such server.
         """
         today = (day - _EPOCH).days
         kept = await asyncio.to_thread(self._kept_card, today)
@@ -101,7 +111,7 @@ class KeptLibrary:
         return CachedRows(card, {}, monday, len(reply))
 
     async def forget_metric_card(self) -> None:
-        """Let the next question fetch the card."""
+        """Remove the kept card, so that the next question fetches it."""
         await asyncio.to_thread(self.cache.forget_metric_card)
 
     def _kept_card(self, today: int) -> CachedRows | None:
@@ -114,7 +124,9 @@ class KeptLibrary:
             return None
 
     def _check(self, body: bytes) -> None:
-        """Raises Malformed for a body that is of no use."""
+        """Read a body, and keep what it says for the next use. Raises Malformed for one that has
+        neither a catalog nor rows.
+        """
         self._checked = (body, _read(body))
 
     def _catalog(self, file: CachedFile) -> CachedCatalog:
@@ -138,7 +150,9 @@ class KeptLibrary:
 
 
 def _read(body: bytes) -> _Read:
-    """Return the card of a body, and its items or rows. Raises Malformed for any other."""
+    """Return the card of a body, with its catalog or the rows of its collections. Raises Malformed
+    for any other.
+    """
     from askew.wire.catalog_file import catalog_from_body  # brings numpy
     from askew.wire.rows_file import rows_from_body
 

@@ -45,22 +45,29 @@ class InProcess(ABC):
 
     @abstractmethod
     def card_for(self, collection: int | None) -> Card:
-        """Return the card that a question is read by."""
+        """Return the card that a question is read by. collection: its number, or None for one about
+        titles.
+        """
 
     @abstractmethod
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return a part of what devices hold."""
+        """Return `size` bytes from byte `start` on of a file that devices hold, fewer at
+        its end.
+        """
 
     @abstractmethod
     async def metric_card(self) -> MetricCard:
-        """Return the card of a server of places."""
+        """Return the card of a server of places. Raises OtherKind for a server of titles."""
 
     @abstractmethod
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """Return the answer to a question."""
+        """Return the answer to a question: a slate of titles, or of one collection's places."""
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply to one call."""
+        """Return the reply's bytes to one call: the card of places for "GetModelCard", else the
+        answer to the question in the request. Raises a WireError for a question that the card does
+        not allow.
+        """
         if method == "GetModelCard":
             return metric_card_to_bytes(await self.metric_card())
         message = parse(pb.RetrieveRequest(), request)
@@ -90,21 +97,25 @@ class LocalTransport(InProcess):
         self._files = catalog_files(card, catalog)
 
     def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
-        """Return its only card."""
+        """Return the server's only card, whatever the collection."""
         return self._card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
-        """Return a part of its only file of this kind. Raises NotFound."""
+        """Return `size` bytes from byte `start` on of its file of this part, fewer at its end,
+        whatever the date. Raises NotFound for a part that it does not have.
+        """
         if part not in self._files:
             raise NotFound("catalog file")
         return self._files[part][start : start + size]
 
     async def metric_card(self) -> MetricCard:
-        """Raise OtherKind: this is a server of tastes."""
+        """Raise OtherKind: this is a server of tastes, and has no card of places."""
         raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        """Return the answer of the card's rule. Raises StaleSpace for a signal of another space."""
+        """Return the slate of query.k titles by the card's rule. Raises StaleSpace for a signal of
+        another space.
+        """
         if query.signal.space_version != card.space.version:
             raise StaleSpace
         return Slate.of_catalog(self._catalog, self._rule.answer(query.signal, query.k))
@@ -118,7 +129,9 @@ class LocalPlaces(InProcess):
     """
 
     def __init__(self, card: MetricCard, items: Mapping[str, Sequence[Listing]]) -> None:
-        """items: of each collection, in the order of their ids."""
+        """Make a server of this card and these items: of each collection, in the order of their
+        ids.
+        """
         self.card = card
         self._items = {name: tuple(listings) for name, listings in items.items()}
         self._points = {
@@ -127,21 +140,23 @@ class LocalPlaces(InProcess):
         }
 
     def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
-        """Return its only card."""
+        """Return the server's only card, whatever the collection."""
         return self.card
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
-        """Raise OtherKind: this is a server of places."""
+        """Raise OtherKind: this is a server of places, and has no file for devices."""
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True
         )
 
     async def metric_card(self) -> MetricCard:
-        """Return its only card."""
+        """Return the server's only card."""
         return self.card
 
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:  # noqa: ARG002  # it has one
-        """Return k items whole. Raises a WireError for a question that the card does not allow."""
+        """Return the slate of query.k whole items of the collection, in ascending order of id.
+        Raises a WireError for a question that the card does not allow.
+        """
         self.card.check(query)
         asked = self.card.collection(query.collection)
         items, points = self._items[asked.name], self._points[asked.name]
@@ -154,7 +169,9 @@ class LocalPlaces(InProcess):
 
 
 def probes(query: Query) -> NDArray[np.float64]:
-    """Return signal + offsets in degrees, (k, 2): offsets that fit the signal's own noise."""
+    """Return the query points, signal + offsets, (k, 2) latitudes and longitudes in degrees:
+    offsets that fit the signal's own noise.
+    """
     noise, signal = query.signal.map_noise, query.signal.position()
     offsets = place_on_map(float(noise.epsilon), query.k).offsets
     east = offsets[:, 0] / (float(KM_OF_LONGITUDE) * noise.cosine / COSINE_PARTS)

@@ -54,28 +54,38 @@ class Library(Protocol):
     """
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """Return what is held on this day; fetched, where it has to be."""
+        """Return the catalog of titles that is held on this day; fetched, where it has to be."""
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """Return what is held of a server of places on this day; fetched, where it has to be."""
+        """Return the rows that are held of a server of places on this day; fetched, where they have
+        to be.
+        """
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """Return the same, and fetch nothing for it."""
+        """Return the rows that are held on this day, and fetch nothing; None where there
+        are none.
+        """
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
-        """Return rows that are held with their live values, all of which are fetched now."""
+        """Return the held rows by collection, with live values of all, which are fetched now."""
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the file of this Monday: the server answers about other items."""
+        """Drop the file of this Monday (days since 1970-01-01): the server answers about other
+        items.
+        """
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file if it is time. No question does."""
+        """Look for this week's file if it is time, and return what is held after that. No question
+        does.
+        """
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the public card of a server of places, without rows, fetched if need be."""
+        """Return the public card of a server of places, without rows; fetched, where it has
+        to be.
+        """
 
     async def forget_metric_card(self) -> None:
-        """Keep it no longer: the server's answers do not fit it."""
+        """Drop the kept card of places: the server's answers do not fit it."""
 
 
 class Transport(Protocol):
@@ -91,7 +101,8 @@ class Transport(Protocol):
     ) -> None: ...
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply to one call, over a connection of its own where there is none.
+        """Return the reply's bytes to one call, over the open connection, or one of its own where
+        none is open.
 
         Raises a TransportError or a WireError.
         """
@@ -109,25 +120,31 @@ class Network(Protocol):
     guard: Guard
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Hold all of one question, alone. Its moment is fixed here, before anything private."""
+        """Let one question alone have the network, from entry to exit. The moment of its connection
+        is fixed on entry, before anything private.
+        """
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Do work that takes as long for all, perhaps with a connection: the next moment is put
-        off for as long as it takes after that, by whole intervals.
+        """Put the moment of the next connection off, by whole intervals, for as long as the work
+        inside takes after a connection: work that takes as long for all.
         """
 
     def encoded(self, query: Query) -> bytes:
-        """Return a question as it will be sent: the same query is the same bytes."""
+        """Return the bytes of a question as they will be sent: the same query is the same bytes."""
 
     async def retrieve(self, request: bytes) -> bytes:
-        """Connect at the moment, send, receive, hang up. Raises NotReady, in which case nothing
-        was sent, a TransportError or a WireError.
+        """Connect at the moment, send the request, receive, hang up, and return the reply's bytes.
+        Raises NotReady, in which case nothing was sent, a TransportError or a WireError.
         """
 
     def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the server's answer: exactly query.k items. Raises a WireError."""
+        """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
+        reply.
+        """
 
     def decoded_places(
         self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return a server's answer of places, of every collection asked. rows: what is held."""
+        """Return the slates of a reply from a server of places, one for each collection asked.
+        rows: what is held. Raises a WireError for any other reply.
+        """

@@ -67,12 +67,15 @@ class ShapedTransport:
 
     @property
     def source(self) -> CatalogSource:
-        """Return where what is held comes from, connected to in the same way."""
+        """Return a source of the files that are held, connected to at the same public moments."""
         return _ShapedSource(self)
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold all of one question, alone. Its moment is fixed here, before anything private."""
+        """Let one question alone have the network, from entry to exit. The moment of its connection
+        is fixed on entry, before anything private; where that moment has passed, whole intervals
+        after it.
+        """
         async with self._alone:
             if self._moment is not None and self._now() > self._moment:
                 self._put_off(self._now() + (self._interval or 0.0) - self._moment)
@@ -80,9 +83,9 @@ class ShapedTransport:
 
     @contextmanager
     def public_work(self) -> Iterator[None]:
-        """Work on what a server said, the same for all, perhaps with a connection: for as
-        long as it takes after that, the next moment is put off, by whole intervals. What was done
-        before it, which may be private, does not count.
+        """Put the moment of the next connection off, by whole intervals, for as long as the work
+        inside takes: work on what a server said, the same for all, perhaps with a connection. What
+        was done before that connection ended, which may be private, does not count.
         """
         began = self._now()
         yield
@@ -93,34 +96,44 @@ class ShapedTransport:
             self._moment += ceil(seconds / self._interval) * self._interval
 
     def encoded(self, query: Query) -> bytes:
-        """Return a question as it will be sent."""
+        """Return the bytes of a question as they will be sent."""
         return query_to_bytes(query)
 
     async def retrieve(self, request: bytes) -> bytes:
-        """Return the reply to a question, when its connection is closed."""
+        """Return the reply's bytes to a question, when its connection is closed. Raises as
+        `call`.
+        """
         return await self.call("Retrieve", request)
 
     def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the server's answer: exactly query.k items. Raises a WireError."""
+        """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
+        reply.
+        """
         return slate_of(reply, query, card)
 
     def decoded_places(
         self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the answer of a server of places, of every collection that is asked."""
+        """Return the slates of a reply from a server of places, one for each collection asked.
+        Raises a WireError for any other reply.
+        """
         return places_of(reply, query, card, rows)
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply to one call, when its connection is closed."""
+        """Return the reply's bytes to one call, when its connection is closed. Raises NotReady, in
+        which case nothing was sent, a TransportError or a WireError.
+        """
         network = await asyncio.to_thread(self.load)
         async with self.connected(network):
             return await network.call(method, request)
 
     @asynccontextmanager
     async def connected(self, way: AbstractAsyncContextManager[Any]) -> AsyncIterator[None]:
-        """Hold a connection that is opened at the moment that its turn fixed.
+        """Open `way` on entry, at the moment that its turn fixed, and close it on exit, which fixes
+        the moment of the next one.
 
-        Raises NotReady where that has passed, or where the device is at work on something private.
+        Raises NotReady where that moment has passed, or where the device is at work on something
+        private.
         """
         async with AsyncExitStack() as left:
             if not self._alone.locked():
@@ -133,7 +146,7 @@ class ShapedTransport:
             yield
 
     def _hung_up(self) -> None:
-        """Fix the next moment, before the reply is opened."""
+        """Fix the moment of the next connection, before the reply is opened."""
         self._ended = self._now()
         if self._interval is not None:
             self._moment = self._ended + self._interval
@@ -168,7 +181,9 @@ class _ShapedSource:
         await self._left.aclose()
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return a part of a file, by the connection that is open."""
+        """Return `size` bytes of a file from byte `start` on, fewer at its end, by the open
+        connection.
+        """
         return await self._shaped.files.read(catalog_date, part, start, size)
 
 
@@ -176,17 +191,23 @@ class _ShapedSource:
 
 
 def card_request(catalog_date: int) -> bytes:
-    """Return the request for the card of a Monday, which is the same for everybody."""
+    """Return the bytes of a request for the card of a Monday (days since 1970-01-01), the same for
+    everybody.
+    """
     return pb.GetModelCardRequest(catalog_date=catalog_date).SerializeToString()
 
 
 def metric_card_of(reply: bytes) -> MetricCard:
-    """Return the card that a server of places replied. Raises a WireError."""
+    """Return the card that a server of places replied with. Raises a WireError for any
+    other reply.
+    """
     return _checked(lambda: metric_card_from_bytes(reply))
 
 
 def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
-    """Return the answer to a question of tastes. Raises a WireError."""
+    """Return the slate of query.k items that answers a question of tastes. Raises a WireError for
+    any other reply.
+    """
     from askew.wire.tastes import slate_from_bytes  # brings numpy
 
     return _checked(lambda: slate_from_bytes(reply, card, query.k))
@@ -195,9 +216,11 @@ def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
 def places_of(
     reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection] | None = None
 ) -> tuple[PlaceSlate, ...]:
-    """Return the answers to a question for places, of every collection asked.
+    """Return the slates that answer a question for places, one for each collection asked, in the
+    card's order.
 
-    rows: what is held. Raises a WireError.
+    rows: what is held, of which a reply brings live values alone. Raises a WireError for any other
+    reply.
     """
     return _checked(lambda: places_from_bytes(reply, card, query, rows))
 

@@ -69,7 +69,9 @@ class AskewApp(Desk):
 
     @classmethod
     def names_of_keys(cls) -> tuple[str, ...]:
-        """Return what a key of one's own can be assigned to: a screen, or `screen.action`."""
+        """Return the names of what the [keys] of a configuration can assign a key to: of a screen,
+        "near", or "screen.action", "near.ask".
+        """
         bindings = (*cls.BINDINGS, *(binding for screen in SCREENS for binding in screen.BINDINGS))
         return tuple(
             binding.id for binding in bindings if isinstance(binding, Binding) and binding.id
@@ -87,8 +89,9 @@ class AskewApp(Desk):
         self.call_after_refresh(self.live)
 
     def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:
-        """Run until the person leaves. Raises AskewError where there is no terminal, and for a key
-        of a name that does not exist.
+        """Run the app until the person leaves, and return the error that ended it, or None. Raises
+        AskewError where there is no terminal, and ConfigError for a key of a name that does not
+        exist.
         """
         allowed = self.names_of_keys()
         for name in self.keys:
@@ -99,7 +102,9 @@ class AskewApp(Desk):
 
     @work(group="live")
     async def live(self) -> None:
-        """Open the device, and keep it open until the app ends."""
+        """Open the device, and keep it open until the app ends; an error of its files ends
+        the app.
+        """
         try:
             opened = await asyncio.to_thread(self.opening)
             async with opened as device:
@@ -117,18 +122,22 @@ class AskewApp(Desk):
         self.action_go(message.mode)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable "retry" unless a connection failed."""
+        """Return False for "retry" unless a connection failed; True for it if one did; else as
+        Textual does.
+        """
         if action == "retry":
             return isinstance(self.connection, Problem)
         return super().check_action(action, parameters)
 
     def action_retry(self) -> None:
-        """Connect again after a failure; the notice goes while it is tried."""
+        """Connect again after a failure; the notice goes while that is tried."""
         self.connection = None
         self.connect()
 
     def action_go(self, mode: str) -> None:
-        """Show a screen, unless a dialog wants an answer first."""
+        """Show the screen of this mode, unless it is there already or a dialog wants an answer
+        first.
+        """
         if isinstance(self.screen, FrameScreen) and mode != self.current_mode:
             self.screen.leave()
             self.switch_mode(mode)
@@ -145,7 +154,9 @@ class AskewApp(Desk):
         self.use_theme(dark=not self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield what the command palette offers: screens, what this one does, what always works."""
+        """Yield what the command palette offers: every screen, the help and the keys of this one,
+        "Connect again", "Light or dark" and "Quit".
+        """
         for tab in TABS:
             yield SystemCommand(f"Go to {tab.title}", tab.says, partial(self.action_go, tab.mode))
         if isinstance(screen, FrameScreen):
@@ -171,7 +182,9 @@ def _load(device: Device) -> None:
 
 
 def check_terminal() -> None:
-    """Raise AskewError where nobody can type, or see: the app would wait for a key for ever."""
+    """Raise AskewError where nobody can type, or see, or the terminal is not UTF-8: the app would
+    wait for a key for ever. Else return None.
+    """
     keys, screen = sys.__stdin__, sys.__stderr__
     if keys is None or screen is None or not (keys.isatty() and screen.isatty()):
         raise AskewError(

@@ -35,7 +35,9 @@ OPENING: Final = AskewError("the device is still opening its files")
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
-    """Return what was asked for, or its error in words: the app catches all errors here."""
+    """Return what was asked for, or its AskewError as a Problem: the app catches all errors
+    here.
+    """
     try:
         return await asked
     except AskewError as error:
@@ -51,7 +53,9 @@ class ProfileView:
 
     @classmethod
     def of(cls, device: Device) -> ProfileView:
-        """Return what can be shown: no bars without a catalog."""
+        """Return the ratings, newest first, and the bars of the profile; no bars without a
+        catalog.
+        """
         bars = () if device.titles.connection is None else device.titles.bars()
         return cls(device.profile.ratings(), bars)
 
@@ -73,9 +77,10 @@ class Desk(App[AskewError | OSError]):
         file: ConfigFile | None = None,
         keys: Mapping[str, str] | None = None,
     ) -> None:
-        """opening: called in a thread after the first screen stands, since its imports are heavy;
-        what it returns is entered for as long as the app runs. file: what keeps settings that are
-        changed here, or None. keys: a person's own, by the name of what they do.
+        """Make the app; no device is open yet. opening: called in a thread after the first screen
+        stands, since its imports are heavy; what it returns is entered for as long as the app runs.
+        file: what keeps settings that are changed here, or None. keys: a person's own, by the name
+        of what they do.
         """
         super().__init__()
         self.keys = dict(keys or {})
@@ -86,8 +91,9 @@ class Desk(App[AskewError | OSError]):
         self.theme = LIGHT.name if light else DARK.name
 
     async def on_device(self, act: Callable[[Device], _Value]) -> _Value | Problem:
-        """Run one thing on the device in a thread, one at a time and while nothing is asked; until
-        then the screens show what is there. An error is a Problem.
+        """Return `act(device)`, run in a thread, one at a time and while nothing is asked; until
+        then the screens show what is there. Return a Problem for an error, or while no device is
+        open.
         """
         device = self.device
         if device is None:
@@ -96,8 +102,9 @@ class Desk(App[AskewError | OSError]):
             return await outcome_of(in_thread(act, device))
 
     async def on_network(self, ask: Callable[[Device], Awaitable[_Value]]) -> _Value | Problem:
-        """Ask a server while `on_device` does nothing: a connection that found private work under
-        way would not be opened, which the server could hear. An error is a Problem.
+        """Return the outcome of asking a server, while `on_device` does nothing: a connection that
+        found private work under way would not be opened, which the server could hear. Return a
+        Problem for an error, or while no device is open.
         """
         device = self.device
         if device is None:
@@ -107,8 +114,9 @@ class Desk(App[AskewError | OSError]):
 
     @work(exclusive=True, group="connect")
     async def connect(self) -> None:
-        """Ask the server who it is; one whose card is no catalog's is asked for its places. The
-        bars of a profile depend on it.
+        """Connect, and set `connection` to what the server says of itself or to a Problem; a server
+        without a catalog is asked for its places, and that is a Problem too. Then read profile and
+        budget anew.
         """
         if self.device is None:
             return
@@ -126,7 +134,9 @@ class Desk(App[AskewError | OSError]):
         self.read_budget()
 
     def learn_connection(self) -> None:
-        """Take over a connection that a question opened, after a failure or to a new space."""
+        """Set `connection` to one that a question opened, after a failure or to a new space, and
+        read the profile anew; do nothing where there is none or it is the same.
+        """
         connection = None if self.device is None else self.device.titles.connection
         if connection is not None and connection != self.connection:
             self.connection = connection
@@ -134,17 +144,17 @@ class Desk(App[AskewError | OSError]):
 
     @work(exclusive=True, group="refresh")
     async def refresh_held(self) -> None:
-        """Look for what is held where its turn has come. What goes wrong is tried the next time;
-        until then, what is held serves.
+        """Look for this week's file where its turn has come. What goes wrong is tried the next
+        time; until then, what is held serves.
         """
         await self.on_network(lambda device: device.titles.refresh())
 
     @work(group="edits")
     async def edit(self, act: Callable[[Device], object], said: str = "") -> None:
-        """Change something on the device, say so, and bring the profile as it is then.
+        """Run `act` on the device, say what came of it, and read the profile anew.
 
-        What `act` returns is said in place of `said` if it is text. Edits happen in the order of
-        the keys: the lock is fair.
+        What `act` returns is said in place of `said` if it is text; nothing is said for "". Edits
+        happen in the order of the keys: the lock is fair.
         """
         outcome = await self.on_device(act)
         if isinstance(outcome, Problem):
@@ -155,7 +165,7 @@ class Desk(App[AskewError | OSError]):
 
     @work(group="edits")
     async def read_profile(self) -> None:
-        """Bring the profile as it is."""
+        """Set `profile` to the profile as the device has it now."""
         await self._bring_profile()
 
     async def _bring_profile(self) -> None:
@@ -167,15 +177,17 @@ class Desk(App[AskewError | OSError]):
 
     @work(exclusive=True, group="budget")
     async def read_budget(self) -> None:
-        """Bring the ledger."""
+        """Set `budget` to the ledger as it is now, or to a Problem."""
         self.budget = await self.on_device(lambda device: device.budget())
 
     def refuse(self, problem: Problem) -> None:
-        """Say, calmly, why something on the device was refused."""
+        """Show a notification with a problem's words and hint: why something on the device was
+        refused.
+        """
         text = f"{problem.text}. {problem.hint}".strip()
         self.notify(text, title=problem.trouble.value, severity="warning", markup=False)
 
     def use_theme(self, *, dark: bool) -> None:
-        """Use one of the two themes from now on."""
+        """Use the dark or the light theme from now on, and keep that in the file of settings."""
         self.theme = DARK.name if dark else LIGHT.name
         self.edit(partial(keep_theme, self.file, dark=dark))

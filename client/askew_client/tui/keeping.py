@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 
 def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]) -> str:
-    """Use settings as they were typed, keep those that changed, and say so.
+    """Use settings as they were typed, keep those that changed in the file, and return a sentence
+    that says which epsilon and k hold from now on.
 
-    Raises ParameterError, in which case nothing changed, or ConfigError.
+    Raises ParameterError, in which case nothing changed, or ConfigError, in which case they are
+    used and not kept.
     """
     before, after = device.settings, _typed(device, typed)
     device.configure(after)
@@ -41,10 +43,10 @@ def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str,
 def raised_cap(
     file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]
 ) -> tuple[Fraction, Fraction] | tuple[()]:
-    """Return the lifetime cap of before and a higher one that was typed, or nothing.
+    """Return the lifetime cap of before and the typed one, if that is higher; else ().
 
-    The lower of the one in force and the one in the file counts: neither is raised in silence.
-    Raises ParameterError.
+    The lower of the one in force and the one in the file counts as that of before: neither is
+    raised in silence. Raises ParameterError.
     """
     before = device.settings.rating_lifetime_cap
     after = _typed(device, typed).rating_lifetime_cap
@@ -55,7 +57,7 @@ def raised_cap(
 
 
 def keep_theme(file: ConfigFile | None, _: Device, *, dark: bool) -> None:
-    """Keep a theme. Raises ConfigError."""
+    """Write "dark" or "light" as the theme to the file; do nothing for None. Raises ConfigError."""
     if file is not None:
         file.keep({"theme": "dark" if dark else "light"})
 

@@ -55,26 +55,32 @@ class SimulatedServers(InProcess):
         self._tastes, self._places = tastes, places
 
     def card_for(self, collection: int | None) -> Card:
-        """Return the card of tastes, or of places for a question with a collection."""
+        """Return the card of tastes for None, or of places for the number of a collection."""
         return (self._tastes if collection is None else self._places).card_for(collection)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Read the file of the tastes; places have nothing to hold."""
+        """Return `size` bytes from byte `start` on of the file of the tastes; places have nothing
+        to hold.
+        """
         return await self._tastes.read(catalog_date, part, start, size)
 
     async def metric_card(self) -> MetricCard:
-        """Return the card of the places."""
+        """Return the card of the server of places."""
         return self._places.card
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """Return the answer of the server whose card this is."""
+        """Return the answer of the server of tastes, or of places to a question with a
+        collection.
+        """
         server = self._tastes if query.collection is None else self._places
         return await server.retrieve(query, card)
 
 
 @asynccontextmanager
 async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
-    """Open a made-up person's device, which leaves no file and touches no real one."""
+    """Open and yield a made-up person's device, with ratings and a place "home", which leaves no
+    file and touches no real one.
+    """
     transport = SimulatedServers(LocalTransport(*simulated_model()), simulated_places())
     with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
         async with open_device(
@@ -88,7 +94,7 @@ async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
 
 
 def simulated_model() -> tuple[ModelCard, Catalog]:
-    """Return what `askew-server serve --demo` lets devices hold.
+    """Return the card and the catalog that `askew-server serve --demo` lets devices hold.
 
     The file is base64, written by `python -m benchmarks.write_demo_model`.
     """
@@ -114,7 +120,9 @@ Floats = NDArray[np.float64]
 
 
 def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlaces:
-    """Return two made-up collections over one map."""
+    """Return a server of two made-up collections, "food" and "pharmacies", of so many items over
+    one map; the same items each time.
+    """
     region = region_of(COUNTRY)
     items = {
         "food": tuple(_food(_scattered("food", n_food, region))),

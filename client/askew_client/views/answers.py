@@ -229,5 +229,5 @@ class NearAnswer:
 
     @property
     def pick(self) -> NearResult | None:
-        """Return the best result that passes, if any does."""
+        """Return the best result that passes the filters; None if none does."""
         return next((each for each in self.results if each.picked), None)

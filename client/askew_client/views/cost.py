@@ -28,14 +28,18 @@ _FREE = SignalCharge(_NONE)
 
 
 def at_most(value: Fraction | float, digits: int = 4) -> str:
-    """Write a value in so many digits, rounded up."""
+    """Return a value in so many significant digits, rounded up: "11.89" of 11.8805, "0" of 0,
+    "1.235e+05" of 123456.
+    """
     upward = Context(prec=digits, rounding=ROUND_CEILING)
     exact = Fraction(value)
     return f"{float(upward.divide(exact.numerator, exact.denominator)):.{digits}g}"
 
 
 def times(epsilon: Fraction | float) -> str:
-    """Say how many times odds change at most at this epsilon, e^epsilon, rounded up."""
+    """Return in words how many times odds change at most at this epsilon, e^epsilon, rounded up to
+    a hundredth below 10 and to a whole number above: "2.72 times" of 1, "1 times" of 0.
+    """
     if epsilon > _SURE:
         return "more than 10,000,000,000,000 times"
     odds = exp(epsilon)
@@ -93,7 +97,9 @@ class Cost:
 
     @classmethod
     def of_place(cls, noise: Mechanism, spent: Fraction, cap: Fraction, *, fresh: bool) -> Cost:
-        """Return the cost of a position with this noise, whatever is asked from it."""
+        """Return the cost of a position with this noise, whatever is asked from it: that of a fresh
+        signal, or of one that is kept. spent, cap: of the account of places, per kilometer.
+        """
         leaves, charge = (
             Leaves.FRESH if fresh else Leaves.KEPT,
             SignalCharge.of_place(noise.epsilon),
@@ -102,12 +108,14 @@ class Cost:
 
     @property
     def sends(self) -> bool:
-        """Return True if a signal leaves the device."""
+        """Return True if a signal, kept or fresh, leaves the device; a request for live values is
+        none.
+        """
         return self.leaves > Leaves.REQUEST
 
     @property
     def fresh(self) -> bool:
-        """Return True if a signal is drawn and charged."""
+        """Return True if a signal is drawn and charged for this question."""
         return self.leaves is Leaves.FRESH
 
     @property
@@ -117,24 +125,31 @@ class Cost:
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the loss in its own unit: a kilometer, a unit of distance on axes, or a rating."""
+        """Return the signal's epsilon in its own unit: per kilometer for a place, per unit of
+        distance on axes, else of one rating; 0 where nothing leaves.
+        """
         rate = _NONE if self.noise is None else self.noise.epsilon
         return rate if self.account == "axes" else self.charged
 
     @property
     def charged(self) -> Fraction:
-        """Return what its account is charged for such a signal."""
+        """Return what a fresh signal of this law takes from its account: epsilon per kilometer for
+        a place, of one value on axes, or of one rating.
+        """
         return self.charge.epsilon_per_km or self.charge.epsilon_per_rating
 
     @property
     def spent_after(self) -> Fraction:
-        """Return what its account has spent when the signal is there."""
+        """Return what the account has spent after this question: `spent`, and `charged` if the
+        signal is fresh.
+        """
         return self.spent + self.charged if self.fresh else self.spent
 
     @property
     def loss(self) -> tuple[Fraction, ...]:
-        """Return what the signal tells at most in each unit: of a rating or between two values,
-        between any two people, per unit of distance on axes, per kilometer.
+        """Return what the signal tells at most, as four epsilons: of a rating or between two values
+        on axes, between any two people, per unit of distance on axes, per kilometer; 0 where that
+        does not apply.
         """
         per_unit = self.epsilon if self.account == "axes" else _NONE
         return (
@@ -145,7 +160,8 @@ class Cost:
         )
 
     def check(self, shown: Cost) -> None:
-        """Raise NotShown unless a person who was shown that cost agreed to this one.
+        """Raise NotShown unless a person who was shown the cost `shown` agreed to this one; else
+        return None.
 
         Neither the month nor k, a date or what was spent needs a comparison: what a person agrees
         to is who hears, about what, whether, and how much it tells.
@@ -163,34 +179,42 @@ class Cost:
 
     @property
     def replaced_title(self) -> Fraction:
-        """Return what a signal tells at most of one title in place of another: two ratings."""
+        """Return the epsilon at most of one title rated in place of another: that of two
+        ratings.
+        """
         return 2 * self.charge.epsilon_per_rating
 
     @property
     def at_median(self) -> Fraction:
-        """Return what it tells between two people who are so far apart as half are."""
+        """Return the epsilon between two people who are so far apart as half are, by the server's
+        word: median ratings times epsilon of one.
+        """
         return self.median * self.charge.epsilon_per_rating
 
     @property
     def between_any_two(self) -> Fraction:
-        """Return what it tells at most between any two people."""
+        """Return the epsilon at most between any two people: diameter ratings times epsilon
+        of one.
+        """
         return self.diameter * self.charge.epsilon_per_rating
 
     @property
     def hidden_km(self) -> float:
-        """Return how far apart two places may be for the odds between them to change ODDS times at
-        most: what the level promises.
+        """Return how many kilometers apart two places may be for the odds between them to change
+        ODDS times at most: what the level promises. Of a signal of a place alone.
         """
         return log(ODDS) / float(self.charge.epsilon_per_km)
 
     def times_at(self, km: float) -> str:
-        """Say how many times the odds between two places so far apart change at most."""
+        """Return in words how many times the odds between two places so far apart change at most:
+        "16 times" for 10 km at 0.277 per km.
+        """
         return times(float(self.charge.epsilon_per_km) * km)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Say what a question costs, and what is left; of one that sends nothing, or a kept signal,
-        that it costs nothing.
+        """Return phrases that say what a question costs, what is spent, and whether it will be
+        refused; of one that sends nothing, or a kept signal, that nothing is charged.
         """
         if not self.sends:
             return ("nothing about you is sent, and nothing is drawn or charged",)

@@ -49,7 +49,9 @@ class Frame:
     def around(
         cls, positions: Sequence[Position], width: int, height: int, *, least_km: float = 1.0
     ) -> Frame:
-        """Return the closest frame that has all these positions, at least `least_km` high.
+        """Return the closest frame that has all these positions, with a margin, at least `least_km`
+        high and at most 1000 km a row, in at least 4 times 3 cells. Without positions it is 1000 km
+        high around 0, 0.
 
         Longitudes count from the first position, so no two are torn apart at 180 degrees.
         """
@@ -66,7 +68,9 @@ class Frame:
         return cls(middle, min(km_a_row, _WIDEST), width, height)
 
     def cell(self, at: Position) -> tuple[int, int] | None:
-        """Return the row and the column of a position, or None if it lies outside."""
+        """Return the row (from the north) and the column (from the west) of a position, counted
+        from 0; None if it lies outside.
+        """
         east = (at.longitude - self.middle.longitude + 180) % 360 - 180
         x = east * KM_A_DEGREE * _cosine(self.middle)
         y = (at.latitude - self.middle.latitude) * KM_A_DEGREE
@@ -76,23 +80,27 @@ class Frame:
         return (row, column) if inside else None
 
     def position(self, row: float, column: float) -> Position:
-        """Return the position at the middle of a cell, kept on Earth."""
+        """Return the position at the middle of a cell, counted as by `cell`, kept on Earth."""
         x = (column - (self.width - 1) / 2) * self.km_a_row / 2
         y = ((self.height - 1) / 2 - row) * self.km_a_row
         east = x / (KM_A_DEGREE * _cosine(self.middle))
         return _kept(self.middle.latitude + y / KM_A_DEGREE, self.middle.longitude + east)
 
     def zoomed(self, factor: float, at: Position) -> Frame:
-        """Return a frame around another position, with `factor` times the kilometers a row."""
+        """Return a frame of the same cells around another position, with `factor` times the
+        kilometers a row, kept between 0.01 and 1000.
+        """
         km_a_row = max(_NARROWEST, min(_WIDEST, self.km_a_row * factor))
         return replace(self, middle=at, km_a_row=km_a_row)
 
     def resized(self, width: int, height: int) -> Frame:
-        """Return the same middle and scale on other cells."""
+        """Return a frame of the same middle and scale on other cells, at least 4 times 3."""
         return replace(self, width=max(4, width), height=max(3, height))
 
     def scale(self) -> str:
-        """Return a bar of 1, 2 or 5 times a power of ten km, at most a third of the width."""
+        """Return a bar and its length in words, 1, 2 or 5 times a power of ten, at most a third of
+        the width: "├─────┤ 20 km", in meters below 1 km.
+        """
         most = self.width / 3 * self.km_a_row / 2
         power = 10.0 ** floor(log10(most))
         length = max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power
@@ -102,7 +110,7 @@ class Frame:
 
 
 def gap(a: Position, b: Position) -> float:
-    """Return the kilometers between two positions that are near one another."""
+    """Return the kilometers between two positions that are near one another, as on a plane."""
     east = ((a.longitude - b.longitude + 180) % 360 - 180) * _cosine(b)
     return hypot(east, a.latitude - b.latitude) * KM_A_DEGREE
 
@@ -143,7 +151,9 @@ class PlaceHeatMap:
     cosine: int
 
     def kilometers(self, at: Position) -> tuple[float, float]:
-        """Return km east and north of the signal in the device's plane, the short way around."""
+        """Return the kilometers east and north from the signal to a position, in the device's
+        plane, the short way around.
+        """
         east = (at.longitude - self.signal.longitude + 180) % 360 - 180
         return self._east * east, float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)
 
@@ -154,13 +164,17 @@ class PlaceHeatMap:
         return Position(max(-90.0, min(90.0, latitude)), (longitude + 180) % 360 - 180)
 
     def depth(self, at: Position) -> float:
-        """Return u at a position: 0 at the signal, more the less likely the true place is there."""
+        """Return the depth u of a position: 0 at the signal, larger the less likely the true place
+        is there.
+        """
         x, y = self.kilometers(at)
         t = 15 * y / 13
         return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
 
     def outline(self, depth: float) -> tuple[Position, ...]:
-        """Return points that are as deep as this, all around the signal."""
+        """Return 24 positions of this depth around the signal, from the east on,
+        counterclockwise.
+        """
         points = []
         for corner in range(_CORNERS):
             angle = 2 * pi * corner / _CORNERS
@@ -184,18 +198,20 @@ class LikelyTown:
 
 
 def share_above(depth: float) -> float:
-    """Return how often the true place lies above this depth, over the draws of the noise."""
+    """Return the share of all draws, from 0 to 1, in which the true place lies at this depth or
+    less: 0 for depth 0.
+    """
     return 1 - (1 + depth) * exp(-depth)
 
 
 def likeliest(
     towns: Sequence[Town], heat_map: PlaceHeatMap, count: int = 3
 ) -> tuple[LikelyTown, ...]:
-    """Return where a server would look first that knows no more than the list, by population times
-    density.
+    """Return the `count` towns with the largest share, largest first: where a server would look
+    that knows no more than the list, by population times density.
 
-    The shares are among all towns of the list, so they sum to at most one. Without people there is
-    none.
+    The shares are among all towns of the list, so they sum to at most one. A town without a share
+    is left out; without people there is none.
     """
     weights = [(town.population * exp(-heat_map.depth(town.at)), town) for town in towns]
     total = sum(weight for weight, _ in weights)
@@ -204,7 +220,9 @@ def likeliest(
 
 
 def people_within(towns: Sequence[Town], heat_map: PlaceHeatMap, depth: float = HALF) -> int:
-    """Count the people of the list above this depth: those whom you are hidden among."""
+    """Return the sum of the people of all listed towns at this depth or less (by default where the
+    true place is 5 times in 10): those whom you are hidden among.
+    """
     return sum(town.population for town in towns if heat_map.depth(town.at) <= depth)
 
 
@@ -263,8 +281,8 @@ class Scene:
     drawn: bool = True
 
     def frame(self, width: int, height: int) -> Frame:
-        """Return a frame of this many cells that has every mark, half of the heat map, and the
-        nearest town.
+        """Return a frame of this many cells that has every mark, half of the heat map, the area,
+        and the town nearest to you if that is within 50 km.
 
         Of a scene with no mark and no area it has all towns.
         """
@@ -281,17 +299,23 @@ class Scene:
 def points_around(
     heat_map: PlaceHeatMap, offsets: Sequence[Sequence[float]]
 ) -> tuple[Position, ...]:
-    """Return where a rule looks: its offsets (k, 2), in km of the device's plane, on the map."""
+    """Return the positions where a rule looks: its offsets (k, 2), kilometers east and north of the
+    signal in the device's plane, in their order.
+    """
     return tuple(heat_map.position(x, y) for x, y in offsets)
 
 
 def rank_sign(rank: int) -> str:
-    """Return the sign of a result on the map: 1 to 9, then a to z; beyond, a plus."""
+    """Return the one character that stands for a rank on the map: "1" to "9", "a" to "z" for 10 to
+    35, beyond "+".
+    """
     return _RANKS[rank - 1] if rank <= len(_RANKS) else "+"
 
 
 def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
-    """Return the cells, row by row from the north. Names of towns go over query points alone."""
+    """Return the cells of a scene in a frame, row by row from the north, each row from the west.
+    Names of towns go over query points alone.
+    """
     marks = _marks(scene, frame)
     fixed = {at: cell for at, cell in marks.items() if cell.ink is not Ink.PROBE}
     marks = {**marks, **_names(scene.towns, frame, fixed), **fixed}
@@ -306,7 +330,9 @@ def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
 
 
 def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
-    """Return the map as text, without color: blanks of the heat map are shades, then the scale."""
+    """Return the map as text without color, a string a row, and one with the scale at the end:
+    where nothing stands, the heat map is a shade, "░" for half of the law, "·" for nine tenths.
+    """
     rows = (
         "".join(shade(cell) if cell.sign == " " else cell.sign for cell in row).rstrip()
         for row in draw(scene, frame)
@@ -315,7 +341,7 @@ def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
 
 
 def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
-    """Return what the signs on this map mean, a phrase a sign that it has.
+    """Return a phrase for each kind of sign that this map has, such as "● you", in a fixed order.
 
     shaded: the heat map is in characters, and not in color.
     """
@@ -398,6 +424,8 @@ def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int
 
 
 def shade(cell: Cell) -> str:
-    """Return the heat of a cell as a character."""
+    """Return the heat of a cell as a character: "░" where half of the law lies, "·" up to nine
+    tenths of it, else " ".
+    """
     depth = (cell.upper + cell.lower) / 2
     return _HALF_SHADE if depth <= HALF else _MOST_SHADE if depth <= MOST else " "

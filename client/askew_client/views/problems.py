@@ -91,7 +91,9 @@ _PLACES: Final = (
 
 
 def problem_of(error: AskewError) -> Problem:
-    """Return an error as something to show; the most specific row of the table decides."""
+    """Return an error as something to show: its trouble, its text, and a hint at what the person
+    can do. The most specific row of the table decides.
+    """
     trouble, hint = _row(type(error))
     if isinstance(error, ParameterError) and (error.name, error.value) == ("region", ""):
         hint = "`--region`, ASKEW_REGION or the configuration file sets it."
@@ -110,7 +112,9 @@ def problem_of(error: AskewError) -> Problem:
 
 
 def hint_of(kind: type[AskewError]) -> str:
-    """Return what a person can do about an error of this kind; "" where only its message says."""
+    """Return in words what a person can do about an error of this kind; "" where only its message
+    says.
+    """
     return _row(kind)[1]
 
 

@@ -50,7 +50,7 @@ def with_live_values(
     head, body = FileHead.of(file), file[HEAD_BYTES:]
     head.check(body)
     if body[:OF_ROWS_BYTES] != _of_rows(card):
-        raise Malformed("the live values are of other rows than this device holds")
+        raise Malformed("the live values are of other rows than those held here: ask again")
     sizes = [each.live_bytes or 0 for each in card.in_live_file]
     if len(body) != OF_ROWS_BYTES + sum(sizes):
         raise Malformed("the file of live values has not one value for each row")

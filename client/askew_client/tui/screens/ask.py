@@ -84,8 +84,8 @@ class AskScreen(FrameScreen):
 
     @work(exclusive=True, group="ask")
     async def ask(self, shown: Cost | None, *, sends: bool) -> None:
-        """Ask on the terms that the screen shows, and show the answer. Asking again stops the
-        question before.
+        """Ask on the terms that the screen shows, and show the answer, or what went wrong. Asking
+        again stops the question before.
 
         shown: None where no price stands on the screen. What then draws a signal, or sends one
         where (sends) none left before, is shown first; and so is whatever took the place of a price
@@ -129,7 +129,9 @@ class AskScreen(FrameScreen):
         )
 
     def _end(self, said: str) -> None:
-        """A question is over: the next one has another price, and may have another connection."""
+        """Show that a question is over, in these words, and read connection, budget and price anew:
+        the next question may have others.
+        """
         self.set_class(False, "-waiting")
         self._say(said)
         self.desk.learn_connection()
@@ -138,14 +140,14 @@ class AskScreen(FrameScreen):
 
     @work(exclusive=True, group="look")
     async def look(self) -> None:
-        """Show what a question would cost, once it is known."""
+        """Show what a question would cost now, if there is a connection."""
         if isinstance(self.desk.connection, Connection):
             cost = await self.desk.on_network(lambda device: device.asker.show(device.titles))
             if isinstance(cost, Cost):
                 self._show_cost(cost)
 
     def on_screen_resume(self) -> None:
-        """Settings and ledger may have changed on another screen."""
+        """Show the price anew: settings and ledger may have changed on another screen."""
         self.look()
 
     def on_button_pressed(self) -> None:
@@ -176,8 +178,8 @@ class AskScreen(FrameScreen):
         self.look()
 
     def _show_cost(self, cost: Cost) -> None:
-        """Show the cost before anything is sent, or that nothing would be. Only one that can be
-        seen is one that was shown.
+        """Show what a question would cost, or that nothing would be sent. Only a cost that can be
+        seen counts as one that was shown.
         """
         price = self.query_one("#price", Static)
         price.update(cost_text(cost))
@@ -217,12 +219,14 @@ class AskScreen(FrameScreen):
 
 
 def mode_text(cost: Cost) -> Text:
-    """Say how a question is answered, and why."""
+    """Return how a question is answered, and why: "held: ..." or "ask: ...", the name in bold."""
     return Text.assemble((f"{cost.mode}: ", "bold"), f"{cost.reason}.")
 
 
 def cost_text(cost: Cost) -> Text:
-    """Say what a question would cost, before it is asked; nothing where nothing leaves."""
+    """Return what a question would cost, before it is asked: epsilon, spent and caps for a fresh
+    signal, one line for a kept one; empty text where nothing leaves.
+    """
     text = Text()
     if not cost.fresh:
         again = f"\nAsking sends the signal of {cost.month} again, for nothing."
@@ -239,7 +243,9 @@ def cost_text(cost: Cost) -> Text:
 
 
 def cost_question(cost: Cost, *, again: bool) -> str:
-    """Ask whether to pay. again: something else was shown before it."""
+    """Return the question of a dialog, whether to ask at this cost. again: something else was shown
+    before it, which the first line says.
+    """
     head = f"{CHANGED}\n" if again else ""
     costs = cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
     warning = f"\n{SECOND}" if cost.is_second else "\nAsk?"
@@ -247,7 +253,9 @@ def cost_question(cost: Cost, *, again: bool) -> str:
 
 
 def outcome_text(answer: Answer) -> Text:
-    """Say what left, and what it cost."""
+    """Return what left the device, drawn now or sent again, and what that cost; or that nothing has
+    left.
+    """
     left, cost = answer.departure, answer.cost
     if left is None:
         return Text.assemble(("Nothing has left.\n", "bold"), mode_text(cost))
@@ -264,14 +272,16 @@ def outcome_text(answer: Answer) -> Text:
 
 
 def _append_loss(text: Text, cost: Cost) -> None:
-    """What a signal tells of a rating, and between two people."""
+    """Add to the text what a signal tells of a rating, and between two people."""
     text.append(f"ε {at_most(cost.epsilon)} a rating, {at_most(cost.replaced_title)} a replaced ")
     text.append(f"title; {at_most(cost.at_median, 3)} at median distance, ")
     text.append(f"at most {at_most(cost.between_any_two, 3)} between any two.\n")
 
 
 def pick_text(answer: Answer) -> Text:
-    """Return the pick and why."""
+    """Return the pick's title and why it is best, after a line that says so if nothing here is
+    rated.
+    """
     best = answer.pick
     text = Text()
     if not answer.used:

@@ -39,7 +39,9 @@ class HelpScreen(ModalScreen[None]):
         keys: Sequence[tuple[str, str]],
         own: Sequence[tuple[str, str]],
     ) -> None:
-        """own: keys that the file of settings gives in place of those that are said."""
+        """Make the help of a screen. own: keys that the file of settings gives in place of those
+        that are said.
+        """
         super().__init__()
         self._about, self._purpose, self._keys, self._own = name, purpose, keys, own
 

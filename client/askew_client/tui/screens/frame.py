@@ -31,8 +31,8 @@ _AGAIN: Final = " r tries again."
 
 
 def key(id: str, keys: str, action: str, name: str, says: str, **more: Any) -> Binding:
-    """Return keys of a screen with their name in the footer, and what the help and the command
-    palette say of them. id: by which the file of settings gives other keys.
+    """Return a binding of these keys to an action, with its name in the footer, and what the help
+    and the command palette say of it. id: by which the file of settings gives other keys.
     """
     return Binding(keys, action, name, tooltip=says, id=id, **more)
 
@@ -47,7 +47,7 @@ class FrameScreen(Screen[None]):
 
     @property
     def desk(self) -> Desk:
-        """Return the app, by its own type."""
+        """Return the app, typed as a Desk."""
         return cast("Desk", self.app)
 
     def compose(self) -> ComposeResult:
@@ -59,26 +59,30 @@ class FrameScreen(Screen[None]):
         yield Footer()
 
     def body(self) -> ComposeResult:
-        """Compose what this screen is made of."""
+        """Yield the widgets of this screen, between notice and footer. Raises NotImplementedError:
+        each screen has its own.
+        """
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Prepare for another screen, which shows next."""
+        """Stop what must not go on while another screen shows, which comes next; here, nothing."""
 
     @classmethod
     def explained(cls) -> tuple[Binding, ...]:
-        """Return the keys of this screen that say what they do."""
+        """Return the bindings of this screen that have a text for the help."""
         return tuple(own for own in cls.BINDINGS if isinstance(own, Binding) and own.tooltip)
 
     def commands(self) -> Iterable[SystemCommand]:
-        """Return what the command palette offers on this screen: its keys, but those of stars."""
+        """Yield what the command palette offers on this screen: one command for each key of the
+        help, but for those whose action takes an argument (the stars).
+        """
         for own in self.explained():
             if "(" not in own.action:
                 act = partial(self.run_action, own.action)
                 yield SystemCommand(own.description, own.tooltip, act)
 
     def explain(self) -> None:
-        """Open the help."""
+        """Open the help of this screen over it."""
         keys = [(own.key_display or own.key, own.tooltip) for own in self.explained()]
         other = tuple((typed, name) for name, typed in self.desk.keys.items())
         page = HelpScreen(self.title or self.MODE, self.PURPOSE, [*keys, *self.MORE_KEYS], other)
@@ -89,7 +93,9 @@ class FrameScreen(Screen[None]):
         self.watch(self.app, "connection", self._show_connection)
 
     def on_screen_suspend(self) -> None:
-        """Show who comes back the connection's state alone: what went wrong here was said."""
+        """Show the connection's state alone, for when the person comes back: what went wrong here
+        was said.
+        """
         self._tell(self.desk.connection)
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:

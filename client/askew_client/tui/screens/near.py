@@ -122,7 +122,7 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="places")
     async def read(self) -> None:
-        """Offer the named places, and look at the chosen one."""
+        """Read the named places, offer them in the choice of places, and show what is there."""
         places = await self.desk.on_device(places_on_map)
         if isinstance(places, Problem):
             self.query_one(Notice).tell(places)
@@ -133,7 +133,9 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="meet")
     async def meet(self) -> None:
-        """Offer the collections of the server."""
+        """Fetch the server's card and offer its collections; a server that has none leads to the
+        screen of the profile instead, when the app starts.
+        """
         card = await self.desk.on_network(lambda device: device.nearby.connect())
         first, self._first = self._first, False
         other = isinstance(card, Problem) and isinstance(card.error, OtherKind)
@@ -147,7 +149,9 @@ class NearScreen(FrameScreen):
             self._show_loaded()
 
     def _show_loaded(self) -> None:
-        """Show what is there before a question, once places and collections were read."""
+        """Show the map and the words from before a question, once places and collections were read;
+        without a place, the region and how to add one.
+        """
         device = self.desk.device
         if self.places is None or device is None or device.nearby.card is None:
             return
@@ -160,8 +164,11 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="look")
     async def look(self, name: str, level: str, k: int, collection: str, *, what_if: bool) -> None:
-        """Show what can be known before a question, in place of an answer. A newer choice takes an
-        older one's place.
+        """Show the map and the words from before a question, in place of an answer. A newer choice
+        takes an older one's place.
+
+        k: 0 is as many as the collection usually has. what_if: show where a signal of this level
+        might land, and not the one of the place.
         """
 
         def outlook_now(device: Device) -> tuple[Scene, str]:
@@ -178,7 +185,8 @@ class NearScreen(FrameScreen):
     @work(exclusive=True, group="ask")
     async def ask(self, collection: str, place: str, preferences: Preferences) -> None:
         """Ask a collection, or all at once by one question, and show the answers in the person's
-        order. Asking again stops the one before.
+        order. Asking again stops the one before. A question that would draw a fresh signal is not
+        asked.
         """
         answers: Sequence[NearAnswer] | Problem
         device = self.desk.device
@@ -204,14 +212,16 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="order")
     async def order_again(self, preferences: Preferences) -> None:
-        """Show the same results in another order; nothing is sent."""
+        """Show the same results in the order of these preferences; nothing is sent."""
         answers = [each.answer for each in self.found.values()]
         act = partial(ranked_again, answers=answers, preferences=preferences)
         self._show_ranked(await self.desk.on_device(act), "nothing was sent for this; ")
 
     @work(exclusive=True, group="question")
     async def draw_place(self, *, moves: bool) -> None:
-        """Add a place or move the chosen one, at the price that a dialog says."""
+        """Add a place or, if `moves`, move the chosen one, at the price that a dialog says; do
+        nothing where the person leaves the dialog.
+        """
         device, moved = self.desk.device, self.place if moves else None
         prices = await self.desk.on_device(prices_now)
         if isinstance(prices, Problem):
@@ -232,7 +242,7 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="question")
     async def action_forget(self) -> None:
-        """Forget the chosen place, after a second look."""
+        """Forget the chosen place, after the person says yes a second time."""
         if self.place is not None:
             name = self.place.name
             question = ConfirmScreen(FORGET.format(name=name), "Forget")
@@ -241,14 +251,18 @@ class NearScreen(FrameScreen):
 
     @work(group="keep")
     async def action_apply(self) -> None:
-        """Use this level for places to come, and this k for questions to come."""
+        """Use the chosen level for places to come, and the chosen k for questions to come, and keep
+        both.
+        """
         level, k = self._chosen()
         typed = {"level": level, "near_k": str(k)}
         act = partial(use_level, file=self.desk.file, typed=typed, collection=self._collection())
         await self._keep(act)
 
     async def _keep(self, act: Callable[[Device], str], name: str = "") -> None:
-        """Change places or settings, and say so. name: of the place to ask from next, or ""."""
+        """Change places or settings by `act`, and show what it says. name: of the place to ask from
+        next, or "".
+        """
         outcome = await self.desk.on_device(act)
         if isinstance(outcome, Problem):
             self.desk.refuse(outcome)
@@ -266,7 +280,9 @@ class NearScreen(FrameScreen):
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Bring settings and places as they are, and the collections once the server is there."""
+        """Show settings and places as they are now, and the collections once the server is
+        there.
+        """
         device = self.desk.device
         if device is None or not self.is_current:
             return
@@ -279,11 +295,13 @@ class NearScreen(FrameScreen):
         self.read()
 
     def _tell(self, connection: Connection | Problem | None) -> None:
-        """What is wrong with a catalog is told on the screens that need one."""
+        """Hide the notice: what is wrong with a catalog is told on the screens that need one."""
         self.query_one(Notice).hush()
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:
-        """A catalog is no matter here, but a new try to connect is one for this screen too."""
+        """Catch up: a catalog is no matter here, but a new try to connect is one for this screen
+        too.
+        """
         self.catch_up()
 
     def _offer_collections(self, card: MetricCard) -> None:
@@ -294,7 +312,7 @@ class NearScreen(FrameScreen):
         self._show_k()
 
     def on_select_changed(self, event: Select.Changed) -> None:
-        """Another place, level or k is looked at, and what is there of another collection; one of
+        """Show what another place, level or k means, or what is there of another collection; one of
         which nothing is there waits for a question.
         """
         if event.select.id != "collection":
@@ -305,7 +323,7 @@ class NearScreen(FrameScreen):
             self._show_found(str(event.value), "nothing was sent for this; ")
 
     def on_input_submitted(self) -> None:
-        """New preferences rank what is there anew; without results they wait."""
+        """Rank what is there anew by the typed preferences; without results they wait."""
         self.set_focus(None)  # the next key is of the screen
         preferences = self._preferences()
         if preferences is not None and self.found:
@@ -315,7 +333,9 @@ class NearScreen(FrameScreen):
         self.action_ask()
 
     def action_ask(self) -> None:
-        """Ask from the chosen place, for the settings' number of results."""
+        """Ask the chosen collection from the chosen place, for the settings' number of results;
+        where one of them is missing, say so.
+        """
         device, preferences = self.desk.device, self._preferences()
         place, collection = self.place, chosen_name(self, "collection")
         if device is None or place is None or not collection or preferences is None:
@@ -328,7 +348,9 @@ class NearScreen(FrameScreen):
         self.ask(collection, place.name, preferences)
 
     def action_stop(self) -> None:
-        """Stop waiting; and leave the preferences, if they are being typed."""
+        """Stop waiting for an answer; and leave the field of preferences, if they are being
+        typed.
+        """
         if isinstance(self.focused, Input):
             self.set_focus(None)
         if self.has_class("-waiting"):
@@ -353,14 +375,16 @@ class NearScreen(FrameScreen):
     # What it shows
 
     def show_answers(self, ranked: Sequence[Ranked]) -> None:
-        """These and no others: of each collection that was asked."""
+        """Keep these answers and no others, one of each collection that was asked; without any,
+        empty the list of results.
+        """
         self.found = {each.answer.collection: each for each in ranked}
         if not ranked:
             self._show_answer(None)
 
     def _show_ranked(self, ranked: Sequence[Ranked] | Problem, said: str = "") -> None:
         """Show what became of a question, or of another order: of the chosen collection, or of the
-        first where all were asked.
+        first where that was not asked. said: what the line of the state begins with.
         """
         if isinstance(ranked, Problem):
             self.query_one(Notice).tell(ranked)
@@ -376,7 +400,7 @@ class NearScreen(FrameScreen):
         self.desk.read_budget()
 
     def _show_found(self, collection: str, said: str) -> None:
-        """Show what came of a collection."""
+        """Show the answer, the map and the words of a collection that was asked."""
         ranked = self.found[collection]
         self._show_answer(ranked)
         self.show_scene(ranked.scene, ranked.words)
@@ -390,7 +414,7 @@ class NearScreen(FrameScreen):
         pick.update(Text() if ranked is None else pick_words(ranked.answer))
 
     def show_scene(self, scene: Scene, words: str) -> None:
-        """Show a map, and what it means."""
+        """Show a map with its legend, and words beside it."""
         self.query_one(PlaceMap).show(scene)
         signs = "  ".join(legend(scene, shaded=self.app.no_color))
         self.query_one("#legend", Static).update(signs)
@@ -408,8 +432,8 @@ class NearScreen(FrameScreen):
         return chosen_name(self, "collection") or ALL
 
     def _show_k(self) -> None:
-        """How many results a question of the chosen collection asks for, where the person named no
-        number.
+        """Offer the numbers of results, of which 0 is shown as what a question of the chosen
+        collection asks for where the person named no number: "20, by bytes".
         """
         device = self.desk.device
         if device is not None and device.nearby.card is not None:
@@ -420,7 +444,7 @@ class NearScreen(FrameScreen):
         return chosen_name(self, "level"), int(chosen_number(self, "size"))
 
     def _preferences(self) -> Preferences | None:
-        """Return what was typed, or None after saying what is wrong with it."""
+        """Return the preferences that were typed, or None after saying what is wrong with them."""
         try:
             return preferences_of(self.query_one("#preferences", Input).value)
         except AskewError as error:
@@ -429,14 +453,16 @@ class NearScreen(FrameScreen):
 
 
 def answered_words(answer: NearAnswer) -> str:
-    """Whose results they are, and what preferences they do not know."""
+    """Return whose results these are, that they were ranked here, and which preferences this
+    collection does not know.
+    """
     missing = ", ".join(answer.missing)
     unknown = f"; your preferences name {missing}, which this collection does not have"
     return f"{answer.source}; ranked here{unknown if missing else ''}"
 
 
 def pick_words(answer: NearAnswer) -> Text:
-    """Return the pick, or that there is none."""
+    """Return the pick's title and its distance from you, or that no result passes."""
     best, text = answer.pick, Text()
     if best is None or answer.none_passes:
         return text.append(NONE_PASSES)

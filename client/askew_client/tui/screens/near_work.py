@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast
 
-from askew.errors import AskewError
+from askew.errors import AskewError, PlaceError
 from askew.spaces.map import MapNoise, Position
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.settings.gazetteer import named_towns
@@ -69,7 +69,9 @@ class PlacePrices:
     allowance: str
 
     def in_region(self, text: str) -> Cost:
-        """Return the price. Raises ParameterError for what is no region."""
+        """Return the cost of a position that is drawn now in the region of this text. Raises
+        ParameterError for what is no region.
+        """
         noise = MapNoise.in_region(self.epsilon_per_km, region_of(text))
         return Cost.of_place(noise, self.spent, self.cap, fresh=True)
 
@@ -84,7 +86,9 @@ class Ranked:
 
 
 def places_on_map(device: Device) -> tuple[PlaceView, ...]:
-    """Return the named places on a map that have their noisy position. Raises AskewError."""
+    """Return the named places on a map that have their noisy position, oldest first; no values on
+    axes. Raises AskewError.
+    """
     return tuple(each for each in device.places.list() if each.sent)
 
 
@@ -94,10 +98,12 @@ def outlook_of(
     """Return what is known before a question: a picture of a named place, and in words what asking
     from it means and what a level and k would give there. Nothing is sent or charged.
 
-    what_if: show where a fresh one might land, and not the one that the place has.
-    Raises AskewError.
+    what_if: show where a fresh one might land, and not the one that the place has. Raises
+    AskewError.
     """
-    place = next(each for each in places_on_map(device) if each.name == name)
+    place = next((place for place in places_on_map(device) if place.name == name), None)
+    if place is None:  # forgotten by another program; StopIteration would never leave a thread
+        raise PlaceError("there is no place of this name any more")
     true, towns = Position(*place.true), named_towns()
     heat_map = _heat_map_of(place.sent, cast("Cost", place.cost))
     scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)
@@ -113,7 +119,9 @@ def outlook_of(
 
 
 def prices_now(device: Device) -> PlacePrices:
-    """Return what a position that is drawn now would cost. Raises AskewError."""
+    """Return epsilon per kilometer of a position that is drawn now, what is spent on places, the
+    cap, and in words how many the caps allow. Raises AskewError.
+    """
     from askew_client.near.places import allowance
 
     spent, settings = device.budget().account.spent_per_km, device.settings
@@ -122,9 +130,11 @@ def prices_now(device: Device) -> PlacePrices:
 
 
 def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
-    """Draw, charge and keep a place, and say so. Raises AskewError, in which case nothing was.
+    """Draw, charge and keep a place, and return a sentence that says so. Raises AskewError, in
+    which case nothing was drawn.
 
-    Where the person named another region, that is a setting from now on.
+    Where the person named another region, that is a setting from now on, even if the place is
+    refused.
     """
     if draft.region != device.settings.region:
         use_settings(file, device, typed={"region": draft.region})
@@ -136,7 +146,7 @@ def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, mo
 
 
 def forget_place(device: Device, name: str) -> str:
-    """Erase a place, and say so. Raises AskewError."""
+    """Erase a place, and return a sentence that says so. Raises AskewError."""
     device.places.forget(name)
     return "Forgotten here; servers keep the noisy position that they got."
 
@@ -144,7 +154,9 @@ def forget_place(device: Device, name: str) -> str:
 def use_level(
     device: Device, file: ConfigFile | None, typed: Mapping[str, str], collection: str
 ) -> str:
-    """Use other settings from now on, and say so. Raises AskewError."""
+    """Use the typed level and k from now on, and return a sentence that says so. Raises
+    AskewError.
+    """
     use_settings(file, device, typed=typed)
     level, k = device.settings.level, device.settings.near_k
     size = f"k = {k or device.nearby.usual_k(collection)}{'' if k else ', as about 4 kB hold'}"
@@ -152,7 +164,7 @@ def use_level(
 
 
 def ranked_answers(device: Device, answers: Sequence[NearAnswer]) -> tuple[Ranked, ...]:
-    """Answers with their pictures. Raises AskewError."""
+    """Return the answers in their order, each with its map and words. Raises AskewError."""
     return tuple(_ranked(device, each) for each in answers)
 
 
@@ -175,7 +187,9 @@ def _ranked(device: Device, answer: NearAnswer) -> Ranked:
 def ranked_again(
     device: Device, answers: Sequence[NearAnswer], preferences: Preferences
 ) -> tuple[Ranked, ...]:
-    """Return the same answers by other preferences: nothing is sent. Raises AskewError."""
+    """Return the same answers, each ranked anew by these preferences, with map and words: nothing
+    is sent. Raises AskewError.
+    """
     nearby, ratings = device.nearby, device.profile.ratings()
     again = [nearby.by_other_preferences(each, preferences, ratings) for each in answers]
     return ranked_answers(device, again)
@@ -198,14 +212,14 @@ _LEAST_SHARE = 0.005  # of a guess that is named: less is 0 %
 
 
 def place_words(view: PlaceView) -> str:
-    """Return what asking from a place tells, and costs."""
+    """Return in sentences what asking from a place tells, and that it costs nothing more."""
     if view.cost is None:
         return "Asking sends this place's one noisy position again, for nothing."
     return _sentences(view.cost)
 
 
 def price_words(cost: Cost, allowance: str) -> str:
-    """Return what drawing one more position costs."""
+    """Return in sentences what drawing one more position costs, and how many the caps allow."""
     return f"A position is drawn once and charged. {_sentences(cost)} {allowance}"
 
 
@@ -214,7 +228,9 @@ def _sentences(cost: Cost) -> str:
 
 
 def forecast_words(forecast: PlaceForecast, level: str) -> str:
-    """Return what a level and k would give, before anything is sent."""
+    """Return in sentences how far a signal of this level lands, what odds change, and how near k
+    query points come, before anything is sent.
+    """
     mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
     return (
         f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
@@ -225,7 +241,9 @@ def forecast_words(forecast: PlaceForecast, level: str) -> str:
 
 
 def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
-    """Where a server would look first that knows the map's own list of towns and nothing else."""
+    """Return a sentence on where a server would look first that knows the map's own list of towns
+    and nothing else: at most three towns, with shares in percent; "" where none has half a percent.
+    """
     likely = [each for each in likeliest(towns, heat_map) if each.share >= _LEAST_SHARE]
     if not likely:
         return ""

@@ -30,7 +30,9 @@ EXAMPLE: Final = "50.94, 6.96"
 
 
 def position_typed(text: str, region: str = "") -> Position:
-    """Parse two numbers of degrees, latitude first, or the name of a town. Raises PlaceError."""
+    """Return the position of two numbers of degrees, latitude first, or of a town by its name.
+    region: in which the town lies. Raises PlaceError for anything else.
+    """
     from askew_client.near.reading import spot_of  # heavy: the app's first screen comes before it
 
     spot = spot_of(text, region)
@@ -40,7 +42,7 @@ def position_typed(text: str, region: str = "") -> Position:
 
 
 def words_of(position: Position) -> str:
-    """Return a position as it is typed, to ten meters."""
+    """Return a position as it is typed, to ten meters: "50.9400, 6.9600"."""
     return f"{position.latitude:.4f}, {position.longitude:.4f}"
 
 
@@ -63,10 +65,10 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         prices: PlacePrices,
         towns: Sequence[Town],
     ) -> None:
-        """name: of a place that moves, None for a new one. start: where the cursor begins; None is
-        the middle of the region, if there is one. named: the places whose noisy position is
-        charged; at the very position of one the person chooses whether to take it. prices: by the
-        region that is typed; without a price there is nothing to press.
+        """Make the dialog. name: of a place that moves, None for a new one. start: where the cursor
+        begins; None is the middle of the region, if there is one. named: the places whose noisy
+        position is charged; at the very position of one the person chooses whether to take it.
+        prices: by the region that is typed; without a price there is nothing to press.
         """
         super().__init__()
         self._moved, self._start, self._region = name, start, region
@@ -125,7 +127,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self.query_one("#keep", Button).disabled = self._shown is None
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Move the map and the price to what is typed."""
+        """Move the map to what is typed, and show the price in the typed region."""
         if self._told is not None:
             self._forget_named()
         if event.input.id == "region":
@@ -147,7 +149,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             typed.value = words_of(message.position)
 
     def on_input_submitted(self) -> None:
-        """Go on to the button: Enter, a key that ends a word, charges nothing."""
+        """Move the focus to the button: Enter, a key that ends a word, charges nothing."""
         self.query_one("#keep", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -157,7 +159,9 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self.dismiss(None)
 
     def _keep(self, *, take: bool = False) -> None:
-        """Leave with what was typed. At the very position of a place, that is said first."""
+        """Close the dialog with what was typed. At the very position of a named place, say that
+        first.
+        """
         name, region, position = (
             self.query_one(f"#{field}", Input).value.strip()
             for field in ("name", "region", "position")

@@ -78,7 +78,7 @@ class PrivacyScreen(FrameScreen):
                 yield Static("", id="caption", markup=False)
 
     def on_mount(self) -> None:
-        """Start from the settings in force."""
+        """Show the budget, and choose the settings in force."""
         self.query_one(DataTable).add_columns("when", "what")
         self.watch(self.app, "budget", self._show_budget)
         self.action_back()
@@ -89,7 +89,7 @@ class PrivacyScreen(FrameScreen):
 
     @work(exclusive=True, group="history")
     async def read_answers(self) -> None:
-        """Bring the past answers."""
+        """Read the past answers from the device, and list them with the signals."""
         past = await self.desk.on_device(lambda device: device.profile.history())
         if isinstance(past, Problem):
             self.query_one(Notice).tell(past)
@@ -99,7 +99,9 @@ class PrivacyScreen(FrameScreen):
 
     @work(exclusive=True, group="preview")
     async def preview(self, epsilon: Fraction, k: int) -> None:
-        """Show what other settings mean. A newer choice takes the place of an older one."""
+        """Show what a signal of this epsilon and k would tell, and its noise. A newer choice takes
+        the place of an older one.
+        """
         preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
         words = self.query_one("#preview", Static)
         if isinstance(preview, SignalPreview):
@@ -169,7 +171,7 @@ class PrivacyScreen(FrameScreen):
         self.query_one("#ledger", Static).update(self._pages[0])
 
     def _look(self) -> None:
-        """Look at the chosen settings, once there is a card."""
+        """Show what the chosen settings mean, once there is a connection."""
         if isinstance(self.desk.connection, Connection):
             self.preview(*self._chosen())
 
@@ -177,7 +179,7 @@ class PrivacyScreen(FrameScreen):
         return chosen_number(self, "epsilon"), int(chosen_number(self, "size"))
 
     def action_back(self) -> None:
-        """Choose the settings in force."""
+        """Choose the settings in force, and show what they mean."""
         device = self.desk.device
         epsilon, k = Fraction(4, 5), 20
         if device is not None:
@@ -194,7 +196,7 @@ class PrivacyScreen(FrameScreen):
 
     @work(group="question")
     async def action_forget(self) -> None:
-        """Forget every past answer, after a second look."""
+        """Forget every past answer, after the person says yes; do nothing where there is none."""
         if not self._past:
             return
         if await self.app.push_screen_wait(ConfirmScreen("Forget every past answer?", "Forget")):
@@ -222,7 +224,9 @@ def _answer_row(past: PastAnswer) -> tuple[Text, Text, Text]:
 
 
 def account_text(budget: Budget) -> Text:
-    """Return what all that has left means together."""
+    """Return what all that has left means together, in lines: why nothing is spent (if so), the
+    mode, the words of the ledger, and when the next month begins.
+    """
     text = Text()
     refused = budget.account.refused
     if refused is not None:
@@ -239,7 +243,9 @@ def account_text(budget: Budget) -> Text:
 
 
 def preview_text(preview: SignalPreview) -> str:
-    """Return the worst that one such signal may tell."""
+    """Return what one signal of these settings may tell at most, in epsilons: of a rating, of a
+    replaced title, and between two people.
+    """
     one = preview.one_rating
     return (
         f"at most ε {at_most(one)} a rating, {at_most(2 * one)} where a title is replaced; "

@@ -35,7 +35,9 @@ LIMIT: Final = 500  # titles that a search lists
 
 
 def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
-    """Return what stands in place of the bars, or "" where another line says why."""
+    """Return the line that stands in place of the bars: that nothing is rated, there is no catalog,
+    or it has none of the titles; "" where bars are shown.
+    """
     if not profile.ratings:
         return "Nothing is rated yet."
     if not connected:
@@ -44,7 +46,9 @@ def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
 
 
 def summary_text(profile: ProfileView, *, connected: bool) -> Text:
-    """Return how many ratings there are, and where they stay."""
+    """Return how many titles are rated, that they stay here, and how many of them the catalog
+    lacks; without ratings an invitation to rate.
+    """
     unknown = sum(not rated.known for rated in profile.ratings)
     if not profile.ratings:
         return Text(f"{RATE_A_FEW if connected else RATE_LATER}\n")
@@ -64,7 +68,9 @@ def listed_text(
     *,
     only_rated: bool,
 ) -> str:
-    """Return how many titles are listed, and of what."""
+    """Return one line on the list of titles: "12 found", "500 or more found", "3 rated (o: all
+    titles)"; or why it is empty, or that there is no catalog.
+    """
     if not profile.ratings and only_rated:
         return "Nothing is rated yet."
     if not isinstance(connection, Connection):
@@ -81,7 +87,7 @@ def listed_text(
 
 
 def forgotten_text(gone: Forgotten) -> str:
-    """Return what was forgotten, without a title."""
+    """Return a sentence that says what was forgotten for good, without a title."""
     if not gone.titles and not gone.answers:
         return "Nothing of it was kept here."
     answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
@@ -89,7 +95,9 @@ def forgotten_text(gone: Forgotten) -> str:
 
 
 def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Match]:
-    """Return matches of the catalog; without a catalog, or on request, what the person rated."""
+    """Return at most 500 matches of the catalog for a text, best first; without a catalog, the
+    rated titles that have all its words; with only_rated, all rated titles, newest first.
+    """
     if device.titles.connection is not None and not only_rated:
         return device.titles.search(text, LIMIT)
     words = text.casefold().split() if not only_rated else ()
@@ -147,7 +155,7 @@ class ProfileScreen(FrameScreen):
 
     @work(exclusive=True, group="search")
     async def search(self, text: str, *, only_rated: bool) -> None:
-        """List what is found."""
+        """List the titles that are found for a text, and say how many."""
         matches = await self.desk.on_device(
             lambda device: found_titles(device, text, only_rated=only_rated)
         )
@@ -182,7 +190,7 @@ class ProfileScreen(FrameScreen):
         self.desk.edit(lambda device: device.profile.like(message.label))
 
     def on_key(self, event: Key) -> None:
-        """Leave the search for its results with the down arrow."""
+        """Go from the search to its results with the down arrow."""
         if event.key == "down" and isinstance(self.focused, Input):
             self.action_titles()
 
@@ -207,7 +215,7 @@ class ProfileScreen(FrameScreen):
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable "search" while its field has the focus."""
+        """Return False for "search" while its field has the focus, else True."""
         return not (action == "search" and isinstance(self.focused, Input))
 
     def action_rate(self, stars: int) -> None:
@@ -221,7 +229,9 @@ class ProfileScreen(FrameScreen):
 
     @work(group="question")
     async def action_forget(self) -> None:
-        """Forget for good what was taken back just now, or else the title that is marked."""
+        """Forget for good what was taken back just now, or else the title that is marked, after the
+        person says yes.
+        """
         label = self._removed or self.query_one(TitleList).chosen
         if label is None:
             return

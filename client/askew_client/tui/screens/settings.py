@@ -117,7 +117,9 @@ class SettingsScreen(FrameScreen):
 
     @work(group="question")
     async def use(self) -> None:
-        """Use what was chosen, and keep it; a lifetime cap that rises needs a second yes."""
+        """Use what was chosen, and keep it; a lifetime cap that rises needs a second yes, and
+        without that nothing changes.
+        """
         if self.desk.device is None:
             return
         names = {"epsilon_per_rating": "epsilon", "k": "k", "rating_lifetime_cap": "cap"}
@@ -138,8 +140,8 @@ class SettingsScreen(FrameScreen):
 
     @work(group="question")
     async def wipe(self) -> None:
-        """Forget the profile, after a second look."""
-        question = "Forget your profile and every past answer, for good?"
+        """Forget ratings, past answers and named places, after the person says yes."""
+        question = "Forget every rating, place and past answer, for good?"
         if await self.app.push_screen_wait(ConfirmScreen(question, "Forget")):
             self.desk.edit(lambda device: device.profile.wipe(), "Your profile is forgotten.")
 
@@ -153,7 +155,9 @@ def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
 
 
 def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
-    """Return what a raised cap means, as a question."""
+    """Return the question whether to raise the lifetime cap from `old` to `new`, and what that
+    means. kept: in the file, "for good".
+    """
     return (
         f"Raise the lifetime cap from {short_number(old)} to {short_number(new)}"
         f"{', for good' if kept else ''}? All signals together could then tell more about you, "

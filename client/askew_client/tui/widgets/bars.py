@@ -18,13 +18,15 @@ from askew_client.views.answers import Bar, Departure
 
 
 def place_on(value: float, lowest: float, highest: float, width: int) -> int:
-    """Return the cell of a line of `width` cells on which a value lies; beyond an end, the end."""
+    """Return the cell, from 0, of a line of `width` cells from lowest to highest on which a value
+    lies; beyond an end, the end.
+    """
     share = (value - lowest) / (highest - lowest)
     return round(min(max(share, 0.0), 1.0) * (width - 1))
 
 
 def short_number(value: Fraction | float) -> str:
-    """Return a number as short as it is exact enough to read."""
+    """Return a number with at most four significant digits: "0.3333", "2"."""
     return f"{float(value):.4g}"
 
 

@@ -16,7 +16,7 @@ _NONE_YET = (("none yet", ""),)
 
 
 def choice(label: str, id: str) -> Horizontal:
-    """Return a row of a label and a Select that has nothing to choose yet."""
+    """Return a row of a label and a Select of this id that has only "none yet" to choose."""
     select = Select[_Value](_NONE_YET, allow_blank=False, id=id, compact=True)
     return Horizontal(Label(label), select, classes="field")
 
@@ -28,9 +28,9 @@ def offer(
     chosen: _Value | None = None,
     words: Mapping[Any, str] | None = None,
 ) -> None:
-    """Offer `values` in the Select of this id, without a message; the first where `chosen` is not
-    among them. A number of one's own is offered beside them, since using what stands there must
-    change nothing.
+    """Set the options of the Select with the id `name`, without a message, and choose `chosen`, or
+    the first where that is not among them. A number of one's own is offered beside `values`, in
+    order, since using what stands there must change nothing.
 
     words: what stands on the screen for some of the values.
     """
@@ -48,15 +48,17 @@ def offer(
 
 
 def chosen_name(screen: Widget, name: str) -> str:
-    """Return the chosen name, or "" where there is none to choose."""
+    """Return the chosen value of the Select with the id `name`; "" where there is none to
+    choose.
+    """
     return cast("str", screen.query_one(f"#{name}", Select).value)
 
 
 def chosen_number(screen: Widget, name: str) -> Fraction:
-    """Return the chosen number."""
+    """Return the chosen value of the Select with the id `name`, which offers numbers."""
     return cast("Fraction", screen.query_one(f"#{name}", Select).value)
 
 
 def short(value: _Value) -> str:
-    """Return a name as it is, and a number as short as it is exact enough to read."""
+    """Return a name as it is, and a number with at most four significant digits."""
     return value if isinstance(value, str) else f"{float(value):.4g}"

@@ -29,7 +29,7 @@ class Tab:
 
     @property
     def text(self) -> str:
-        """Return what stands in the header."""
+        """Return the tab's text in the header, its key and its title: " F2 Near "."""
         return f" {self.key} {self.title} "
 
 
@@ -113,7 +113,7 @@ class Notice(Static):
         self.problem: Problem | None = None
 
     def tell(self, problem: Problem) -> None:
-        """Show a problem until it is hushed."""
+        """Show a problem's words until `hush`, in place of another one."""
         self.problem = problem
         self.update(words(problem))
         self.display = True
@@ -124,7 +124,9 @@ class Notice(Static):
 
 
 def words(problem: Problem) -> Text:
-    """Return a problem as a heading, what happened, and what to do."""
+    """Return a problem as text in three parts: a bold heading, what happened, and in italics what
+    to do, if anything.
+    """
     text = Text()
     text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
     text.append(f"{_sentence(problem.text)} ")
@@ -145,5 +147,5 @@ class ScrollPart(VerticalScroll):
     """Tab reaches it, and arrows scroll it, while there is more than it shows."""
 
     def allow_focus(self) -> bool:
-        """Return True if there is anything to scroll."""
+        """Return True if there is anything to scroll: the focus skips the part else."""
         return self.max_scroll_y > 0

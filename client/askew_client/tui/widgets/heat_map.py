@@ -127,7 +127,9 @@ class HeatMap(Inked):
 
 
 def density_at(picture: NoisePicture, x: float) -> float:
-    """Return the density at a point, from the nearest one that was computed; 0 beyond the last."""
+    """Return the density of the noise at a distance x from the middle, as computed for the next
+    point of the picture at or above x; 0.0 up to the first point and beyond the last.
+    """
     at = bisect_left(picture.reach, x)
     return picture.density[at] if 0 < at < len(picture.density) else 0.0
 
@@ -138,7 +140,9 @@ def _spread(reach: float, index: int, count: int) -> float:
 
 
 def axes_words(connection: Connection) -> str:
-    """Return which directions a map shows, where there are more; the bars have the same numbers."""
+    """Return "; directions 1 and 3 of 8, where this catalog differs most", numbered as the bars
+    are; "" where the map shows all directions.
+    """
     if connection.dimension == len(connection.map_axes):
         return ""
     shown = " and ".join(str(axis + 1) for axis in connection.map_axes)

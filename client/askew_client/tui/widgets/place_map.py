@@ -44,12 +44,14 @@ class PlaceMap(Widget):
         self.frame: Frame | None = None
 
     def show(self, scene: Scene) -> None:
-        """Show a scene, in a frame of its own."""
+        """Show a scene in place of the one before, in a frame that has all of it."""
         self.scene, self.frame = scene, None
         self.refresh()
 
     def framed(self) -> Frame:
-        """Return the frame, as large as the widget is now."""
+        """Return the frame of the scene, resized to what the widget is now, less a row for the
+        scale.
+        """
         width, height = self.size.width, max(3, self.size.height - 1)
         if self.frame is None:
             self.frame = self.scene.frame(width, height)
@@ -112,7 +114,9 @@ class PlacePicker(PlaceMap, can_focus=True):
             return ()
 
     def look_at(self, position: Position, kilometers: float | None = None) -> None:
-        """Put the cursor at a position, in the middle of a map that is so many kilometers high."""
+        """Put the cursor at a position, in the middle of a map that is so many kilometers high;
+        None keeps the scale. Nothing is posted.
+        """
         height = max(3, self.size.height - 1)
         before = self.framed().km_a_row if kilometers is None else kilometers / height
         self.scene = replace(self.scene, cursor=position)
@@ -127,7 +131,9 @@ class PlacePicker(PlaceMap, can_focus=True):
         self._place(frame.position(at[0] + down, at[1] + right))
 
     def action_zoom(self, farther: int) -> None:
-        """Show twice or half as many kilometers a row, around the cursor."""
+        """Show twice as many kilometers a row (farther = 1) or half as many (-1), around the
+        cursor; do nothing without a cursor.
+        """
         if self.scene.cursor is not None:
             self.frame = self.framed().zoomed(_ZOOM**farther, self.scene.cursor)
             self.refresh()

@@ -11,12 +11,14 @@ class Inked(Widget):
     """A widget whose parts have inks of their own in the style sheet."""
 
     def ink(self, component: str) -> Style:
-        """Return the ink of a part, over whatever ground there is."""
+        """Return the style of a part by its component class, without a background of its own."""
         return self.get_component_rich_style(component, partial=True)
 
 
 def fitted(text: str, width: int) -> str:
-    """Pad text to `width` cells, or cut it with an ellipsis, wide characters whole."""
+    """Return text in exactly `width` cells: padded with spaces, or cut with an ellipsis at the end,
+    wide characters whole; "" for a width of 0.
+    """
     if width <= 0:
         return ""
     if cell_len(text) <= width:

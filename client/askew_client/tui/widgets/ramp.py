@@ -14,12 +14,15 @@ CHARACTERS: Final = " ·░▒▓█"  # more ink from each to the next
 
 
 def is_without_color(app: App[object]) -> bool:
-    """Return True where shades have to be characters: no color is wanted, or there are but 16."""
+    """Return True where shades have to be characters: no color is wanted, or the terminal has fewer
+    than 256.
+    """
     return app.no_color or app.console.color_system not in {"truecolor", "256"}
 
 
 def colors(ground: Color, peak: Color, strength: float, system: str | None) -> list[TerminalColor]:
-    """Return STEPS + 1 colors from the ground towards the peak, `strength` of the way.
+    """Return STEPS + 1 colors from the ground towards the peak, the last one `strength` (0 to 1) of
+    the way.
 
     system: "truecolor", or "256", whose nearest colors do not rise by themselves: there a color
     whose contrast with the ground is less than that of the one before gives way to it.
@@ -37,6 +40,6 @@ def colors(ground: Color, peak: Color, strength: float, system: str | None) -> l
 
 
 def contrast(one: TerminalColor, other: TerminalColor) -> float:
-    """Return how far the brightness of one color is from that of another, from 0 to 1."""
+    """Return the absolute difference between the brightness of two colors, from 0 to 1."""
     bright, dark = (Color(*each.get_truecolor()).brightness for each in (one, other))
     return abs(bright - dark)

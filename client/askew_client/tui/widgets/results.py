@@ -64,12 +64,16 @@ class NearList(Inked):
 
 
 def distance(value: float) -> str:
-    """Return a distance with two digits that matter, and no more than a tenth."""
+    """Return a distance as text, to two significant digits below 1, to a tenth below 100, else
+    whole: "0.12", "12.3", "123".
+    """
     return f"{value:.2g}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def known(values: Mapping[str, Value], units: Mapping[str, str]) -> str:
-    """Return what is known of a result, in a row, with its units; what is unknown is left out."""
+    """Return the known values of a result in a row, each with its unit: "price 8.5 EUR · bakery ·
+    free table"; False is "not free table", what is unknown is left out.
+    """
     return " · ".join(
         f"{words} {units[name]}" if name in units else words
         for name, value in values.items()

@@ -29,17 +29,21 @@ class Stars:
     highest: float
 
     def rating(self, stars: float) -> float:
-        """Return the rating that this many stars stand for, kept on the scale."""
+        """Return the rating that this many stars (0 to 5) stand for, kept on the scale: 8.0 for
+        four stars on a scale from 1 to 10.
+        """
         rating = self._zero + stars * (self.highest - self._zero) / STARS
         return min(max(rating, self.lowest), self.highest)
 
     def count(self, rating: float) -> float:
-        """Count the stars of a rating, to the half; one beyond the scale counts as its end."""
+        """Return how many stars a rating is, to the half: 4.0 for 8 on a scale from 1 to 10; one
+        beyond the scale counts as its end.
+        """
         rating = min(max(rating, self.lowest), self.highest)
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2
 
     def text(self, rating: float | None) -> str:
-        """Return five cells, such as "★★★½·"."""
+        """Return the stars of a rating in five cells, "★★★½·"; "·····" for None."""
         if rating is None:
             return "·" * STARS
         count = self.count(rating)
@@ -107,12 +111,16 @@ class TitleList(ScrollView, can_focus=True):
         self.refresh()
 
     def lists(self, matches: Sequence[Match]) -> bool:
-        """Return True if these titles are listed already."""
+        """Return True if the list shows these very titles already, in this order; ratings do not
+        count.
+        """
         pairs = zip(self.matches, matches, strict=False)
         return len(self.matches) == len(matches) and all(a.title == b.title for a, b in pairs)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Render some lines of the window, whose styles are looked up once, not with every line."""
+        """Return the drawn lines of a part of the window, whose styles are looked up once, not with
+        every line.
+        """
         self._base = self.rich_style
         self._inks = {
             part: self.get_component_rich_style(part, partial=True)
@@ -176,7 +184,9 @@ class TitleList(ScrollView, can_focus=True):
             self._star(self.matches[self.cursor], stars)
 
     def action_nudge(self, by: float) -> None:
-        """Add or take half a star; what has no stars yet starts at three."""
+        """Add `by` stars to the chosen title, kept from half a star to five; what has no stars yet
+        gets three.
+        """
         if not self.matches:
             return
         match = self.matches[self.cursor]
@@ -195,7 +205,7 @@ class TitleList(ScrollView, can_focus=True):
             self.post_message(self.Starred(self.matches[self.cursor].title, None))
 
     def on_click(self, event: Click) -> None:
-        """Choose a title, or rate it where the stars are."""
+        """Choose the title that is clicked; a click on its n-th star also rates it with n stars."""
         offset = event.get_content_offset(self)
         if offset is None or offset.y + self.scroll_offset.y >= len(self.matches):
             return
