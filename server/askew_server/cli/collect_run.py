@@ -74,10 +74,10 @@ def collect(
     files = named_files(collections, max_bad_rows, source, week, before)
     check_new(out)
     space: MetricSpace
-    if region.count("/") == 3:
-        space = space_of_region(region)
-    elif Path(region).is_file():
+    if Path(region).is_file():  # a path may have three slashes, as edges have
         space = space_of_axes(Path(region))
+    elif region.count("/") == 3:
+        space = space_of_region(region)
     else:
         limit = "edges in degrees, S/W/N/E such as 47/5/55/16 (only devices know countries by name)"
         raise ParameterError("region", region, f"{limit}, or a TOML file of axes")

@@ -63,11 +63,11 @@ class PrivateOptions:
 
     def check_unused(self) -> None:
         """Raise click.UsageError where an option was typed that only a private model takes."""
-        typed = (self.delta, self.expect, self.ledger, self.dataset, self.as_of)
+        typed = (self.delta, self.expect, self.ledger, self.mark, self.dataset, self.as_of)
         if any((*typed, self.max_items_per_unit, self.again, self.dry_run)):
             raise click.UsageError(
-                "--delta, --expect, --ledger, --dataset, --as-of, --max-items-per-unit, --again and"
-                " --dry-run are of a private model: name its --epsilon, or leave them out"
+                "--delta, --expect, --ledger, --mark, --dataset, --as-of, --max-items-per-unit, "
+                "--again and --dry-run are of a private model: name its --epsilon, or omit them"
             )
 
     @property
