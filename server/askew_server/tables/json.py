@@ -12,7 +12,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from askew.errors import DataError
 from askew_server.tables.files import BLOCK, unpacked
-from askew_server.tables.rows import TEXT, Batch, Omissions
+from askew_server.tables.rows import TEXT, Batch, Omissions, is_utf8
 
 _LONGEST = 1 << 25  # bytes of a feature
 _HEAD = 1 << 20  # bytes that say what a file is
@@ -28,12 +28,14 @@ _BATCH = 1 << 17  # rows
 _BETWEEN = b" \t\r\n\x1e"  # features in a row
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _FEATURES: Final = re.compile(rb'"features"\s*:\s*\[')
-_NO_NUMBER: Final = re.compile(rb"(?<=[:,\[])\s*(?:NaN|-?Infinity)\s*(?=[,}\]])")
+_NO_NUMBER: Final = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|NaN|-?Infinity', re.DOTALL)
+"""What stands for a number that no JSON has; or, as its group, a text, which may say the same."""
 _QUOTE, _OPENS, _CLOSES = 1, 2, 3
 _MEANING: Final = np.zeros(256, np.uint8)
 _MEANING[list(b'"')], _MEANING[list(b"{[")], _MEANING[list(b"}]")] = _QUOTE, _OPENS, _CLOSES
 _REFUSED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 COORDINATES: Final = ("longitude", "latitude")
+_Object = TypeVar("_Object")
 
 
 class _Geometry(msgspec.Struct):
@@ -148,7 +150,7 @@ class JsonFile:
         for row, fields in _objects(self._blocks()):
             values = [bytes(fields.get(name, b"")) for name in names] if fields is not None else []
             if fields is None:
-                yield row, "it must be one object of JSON"
+                yield row, "it must be one object of JSON, in UTF-8"
             elif any(value.startswith((b"{", b"[")) for value in values):
                 yield row, "what is read of it must be texts and numbers"
             else:
@@ -216,15 +218,15 @@ def _cut(text: bytes) -> tuple[list[bytes], bytes, bool]:
     return objects, text[ends[-1] :] if len(ends) else text, not len(beyond)
 
 
-def _decoded(text: bytes, decode: Callable[[bytes], Feature]) -> Feature | None:
-    """Return the feature of a text, in which NaN and infinities, which no JSON has, are null; None
+def _decoded(text: bytes, decode: Callable[[bytes], _Object]) -> _Object | None:
+    """Return the object of a text, in which NaN and infinities, which no JSON has, are null; None
     where it is none.
     """
     try:
         try:
             return decode(text)
         except msgspec.MsgspecError:
-            return decode(_NO_NUMBER.sub(b"null", text))
+            return decode(_NO_NUMBER.sub(lambda found: found[1] or b"null", text))
     except _REFUSED:
         return None
 
@@ -238,10 +240,8 @@ def _objects(blocks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, msgspec.R
         for number, line in enumerate(lines, done + 1):
             text = line.removeprefix(codecs.BOM_UTF8).strip(_BETWEEN)
             if text:
-                try:
-                    yield number, decode(text)
-                except _REFUSED:
-                    yield number, None
+                # What a `Raw` holds was not decoded: without the first, it could fail later on.
+                yield number, _decoded(text, decode) if is_utf8(text) else None
         done += len(lines)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +57,16 @@ def read(data: bytes, size: int = 1 << 20) -> list[Feature | None]:
     return list(features("f", blocks_of(data, size)))
 
 
+def rows_of(path: Path, names: Sequence[str]) -> list[tuple[int | str, ...]]:
+    """The number of each row, and its texts."""
+    table = open_table(path)
+    return [
+        row
+        for batch in table.batches(names, table.omissions())
+        for row in zip(batch.rows.tolist(), *map(pa.Array.to_pylist, batch.texts), strict=True)
+    ]
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_has_the_same_features(tmp_path: Path, shape: str) -> None:
     """Planted bug: a bracket in a text counts."""
@@ -85,6 +96,18 @@ def test_what_no_json_has_for_a_number_is_nothing() -> None:
     [feature] = read(data)
     assert feature is not None
     assert [feature.text(name) for name in (*NAMES[:2], "price")] == ["", "52.5", ""]
+
+
+def test_a_text_says_what_it_said_beside_what_is_no_number(tmp_path: Path) -> None:
+    """Planted bug: NaN within a text becomes null where another value is NaN."""
+    said = r'a,NaN,b \" [-Infinity]'
+    geojson = '{"geometry": null, "properties": {"x": NaN, "name": "%s"}}' % said
+    [feature] = read(geojson.encode())
+    assert feature is not None
+    assert feature.text("name") == 'a,NaN,b " [-Infinity]'
+    path = tmp_path / "any.jsonl"
+    path.write_text('{"x": 1, "name": "A"}\n{"x": -Infinity, "name": "%s"}\n' % said)
+    assert rows_of(path, ("x", "name")) == [(1, "1", "A"), (2, "", 'a,NaN,b " [-Infinity]')]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +141,12 @@ def test_what_is_no_geojson_is_called_what_it_is(
         read(data, 1000)
 
 
+def test_a_line_that_is_no_utf8_costs_itself_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"a": "x"}\n{"a": "\xff"}\n{"a": "y"}\n')
+    assert rows_of(path, ("a",)) == [(1, "x"), (3, "y")]
+
+
 def test_of_lines_the_values_that_are_read_are_texts_and_numbers(tmp_path: Path) -> None:
     """Objects and arrays count only in columns that are read. Planted bug: their JSON is a text."""
     path = tmp_path / "log.jsonl"
@@ -133,6 +162,6 @@ def test_of_lines_the_values_that_are_read_are_texts_and_numbers(tmp_path: Path)
         assert batch.rows.tolist() == [1, 5, 8]
         assert [c.to_pylist() for c in batch.texts] == [["x", "", "-7"], ["65", "", "1.50"]]
         assert left_out.lines == (
-            "2: it must be one object of JSON (lines 6, 7)",
+            "2: it must be one object of JSON, in UTF-8 (lines 6, 7)",
             "2: what is read of it must be texts and numbers (lines 3, 4)",
         )
