@@ -58,7 +58,7 @@ class Feature(msgspec.Struct):
     def text(self, name: str) -> str:
         """Return as text a coordinate for the names "longitude" and "latitude", else a property, or
         of "id" without one the feature's id; "" where there is none. What is no text is written as
-        JSON.
+        JSON, and 65.0 as "65".
         """
         if name in COORDINATES:
             at = self.geometry.coordinates if self.geometry is not None else None
@@ -70,7 +70,7 @@ class Feature(msgspec.Struct):
             value = self.id
         if value is None:
             return ""
-        return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        return value if isinstance(value, str) else _text(msgspec.json.encode(value))
 
 
 def looks_like_json(start: bytes) -> bool:

@@ -98,6 +98,20 @@ def test_what_no_json_has_for_a_number_is_nothing() -> None:
     assert [feature.text(name) for name in (*NAMES[:2], "price")] == ["", "52.5", ""]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"geometry": {"type": "Point", "coordinates": [13.0, 52.5]}, "properties": {"id": 65.0}}',
+        '{"longitude": 13.0, "latitude": 52.5, "id": 65.0}',
+    ],
+    ids=["GeoJSON", "lines"],
+)
+def test_a_whole_number_is_written_as_one(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "any.json"
+    path.write_text(text)
+    assert rows_of(path, (*COORDINATES, "id")) == [(1, "13", "52.5", "65")]
+
+
 def test_a_text_says_what_it_said_beside_what_is_no_number(tmp_path: Path) -> None:
     """Planted bug: NaN within a text becomes null where another value is NaN."""
     said = r'a,NaN,b \" [-Infinity]'
