@@ -174,7 +174,7 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
     bare, note = BARE.get(name_of(path)), ""
     is_somebodys = log and bare is not None
     with unpacked(path, by_name=is_somebodys) as (file, raw):
-        start, size = file.read(1 << 20), max(os.fstat(raw.fileno()).st_size, 1)
+        start, size = file.read(json.HEAD), max(os.fstat(raw.fileno()).st_size, 1)
         kind = "text" if isinstance(file, io.BufferedReader) else "packed text"
     if not is_somebodys:
         for magic, words in _FOREIGN.items():

@@ -22,12 +22,14 @@ from askew.errors import DataError
 from askew_server.tables.files import BLOCK, unpacked
 from askew_server.tables.rows import TEXT, Batch, Omissions, is_utf8
 
+HEAD = 1 << 20
+"""Bytes that say what a file is."""
 _LONGEST = 1 << 25  # bytes of a feature
-_HEAD = 1 << 20  # bytes that say what a file is
 _BATCH = 1 << 17  # rows
 _BETWEEN = b" \t\r\n\x1e"  # features in a row
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _FEATURES: Final = re.compile(rb'"features"\s*:\s*\[')
+_NAMES: Final = re.compile(rb'"(?:features|geometry)"\s*:')
 _NO_NUMBER: Final = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|NaN|-?Infinity', re.DOTALL)
 """What stands for a number that no JSON has; or, as its group, a text, which may say the same."""
 _QUOTE, _OPENS, _CLOSES = 1, 2, 3
@@ -82,15 +84,24 @@ def looks_like_json(start: bytes) -> bool:
 
 
 def begins_geojson(start: bytes) -> bool:
-    """Return True where a file's first bytes are GeoJSON; False for JSON lines, whose first line is
-    an object by itself, and no feature or collection of them.
+    """Return True where a file's first bytes, HEAD of them or all, are GeoJSON; False for JSON
+    lines. The first line tells, where it is an object by itself: a feature, a collection or neither.
+    Else the file is JSON lines, of which the first is bad, where no name of GeoJSON occurs and half
+    of the lines or more are objects by themselves.
     """
-    line = start.lstrip(codecs.BOM_UTF8 + _BETWEEN).partition(b"\n")[0]
-    try:
-        first = msgspec.json.decode(line)
-    except _REFUSED:
+    opened = start.lstrip(codecs.BOM_UTF8 + _BETWEEN)
+    lines = opened.split(b"\n")
+    decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+    if (fields := _decoded(lines[0], decode)) is not None:
+        return bool({"geometry", "features"} & set(fields))
+    if _NAMES.search(opened) is not None:
         return True
-    return not isinstance(first, dict) or bool({"geometry", "features"} & set(first))
+    if len(start) >= HEAD:
+        lines.pop()  # which may go on
+    if not lines:
+        return opened.startswith(b"[")
+    texts = [text for line in lines if (text := line.strip(_BETWEEN))]
+    return 2 * sum(_decoded(text, decode) is not None for text in texts) < len(texts)
 
 
 class JsonFile:
@@ -164,7 +175,7 @@ def features(name: str, blocks: Iterable[bytes]) -> Iterator[Feature | None]:
     """
     decode = msgspec.json.Decoder(Feature).decode
     stream, head, count = iter(blocks), b"", 0
-    while len(head) < _HEAD and (block := next(stream, b"")):
+    while len(head) < HEAD and (block := next(stream, b"")):
         head += block
     rest, is_array = _from_the_first(name, head)
     for block in chain([b""], stream):
@@ -194,8 +205,11 @@ def _from_the_first(name: str, start: bytes) -> tuple[bytes, bool]:
         return start[collection.end() :], True
     if b'"geometry"' in first:
         return start, False
-    what = "a FeatureCollection, an array of features, or features in a row (GeoJSONSeq)"
-    raise DataError(f"{name}: it begins like JSON, but is no GeoJSON: {what}")
+    raise DataError(
+        f"{name}: it begins like JSON, but is neither GeoJSON (a FeatureCollection, an array of"
+        " features, or features in a row) nor JSON lines (an object a line); write it as one of"
+        " them, as csv or as parquet"
+    )
 
 
 def _cut(text: bytes) -> tuple[list[bytes], bytes, bool]:

@@ -87,7 +87,7 @@ def test_it_does_not_matter_where_blocks_end(shape: str, size: int, head: int) -
     data = SHAPES[shape].encode()
     whole = read(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_files, "_HEAD", 200 + head)  # bytes, in which the array begins
+        patch.setattr(json_files, "HEAD", 200 + head)  # bytes, in which the array begins
         assert read(data, size) == whole
 
 
@@ -114,7 +114,7 @@ def test_a_whole_number_is_written_as_one(tmp_path: Path, text: str) -> None:
 
 def test_a_text_says_what_it_said_beside_what_is_no_number(tmp_path: Path) -> None:
     """Planted bug: NaN within a text becomes null where another value is NaN."""
-    said = r'a,NaN,b \" [-Infinity]'
+    said = r"a,NaN,b \" [-Infinity]"
     geojson = '{"geometry": null, "properties": {"x": NaN, "name": "%s"}}' % said
     [feature] = read(geojson.encode())
     assert feature is not None
@@ -140,7 +140,7 @@ def test_a_feature_that_is_none_costs_itself_alone(bad: bytes) -> None:
         (SHAPES["array"].encode()[:-3], "f: it ends within feature 5"),
         (SHAPES["lines"].encode()[:-9], "f: it ends within feature 4"),
         (b'[{"name": "' + b"x" * 5000 + b'"}]', "f: feature 1 has no end within 4,000 bytes"),
-        (b'{"type": "Topology", "objects": {}}', "begins like JSON, but is no GeoJSON"),
+        (b'{"type": "Topology", "objects": {}}', "neither GeoJSON .* nor JSON lines"),
         (SHAPES["array"].encode("utf-16"), "UTF-16 or UTF-32; GeoJSON is UTF-8"),
         (SHAPES["lines"].encode("utf-16-be"), "UTF-16 or UTF-32; GeoJSON is UTF-8"),
     ],
@@ -149,7 +149,7 @@ def test_what_is_no_geojson_is_called_what_it_is(
     monkeypatch: pytest.MonkeyPatch, data: bytes, reason: str
 ) -> None:
     monkeypatch.setattr(json_files, "_LONGEST", 4000)
-    monkeypatch.setattr(json_files, "_HEAD", 1000)
+    monkeypatch.setattr(json_files, "HEAD", 1000)
     assert looks_like_json(data[:64])
     with pytest.raises(DataError, match=reason):
         read(data, 1000)
@@ -159,6 +159,32 @@ def test_a_line_that_is_no_utf8_costs_itself_alone(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"a": "x"}\n{"a": "\xff"}\n{"a": "y"}\n')
     assert rows_of(path, ("a",)) == [(1, "x"), (3, "y")]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ['{"a": 1,', '["x"]', '{"a": nil}', '{"a": "' + "x" * (1 << 20)],
+    ids=["cut short", "no object", "no JSON", "longer than what says what a file is"],
+)
+@pytest.mark.parametrize("end", ["", "\n"], ids=["without an end", "ended"])
+def test_a_first_line_that_is_none_costs_itself_alone(tmp_path: Path, bad: str, end: str) -> None:
+    """Planted bug: the first line alone says whether a file is JSON lines."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(f'{bad}\n{{"a": "geometry"}}{end}')
+    assert open_table(path).unit == "line"
+    assert rows_of(path, ("a",)) == [(2, "geometry")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1,', '{\n"rows": [\n{"a": 1},\n{"a": 2}\n]\n}', '{"type": "Topology",\n"objects": {}}'],
+    ids=["one line that is none", "an object with others in it", "topology"],
+)
+def test_json_of_another_shape_is_refused_and_told_what_is_read(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "any.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match="neither GeoJSON .* nor JSON lines .*; write it as one of"):
+        open_table(path)
 
 
 def test_of_lines_the_values_that_are_read_are_texts_and_numbers(tmp_path: Path) -> None:
