@@ -20,7 +20,9 @@ by its name. All files of a table have the same columns.
               numbers of parquet and JSON, 65.0 is "65", and a number of single precision is what
               was written.
     bad rows  are left out, each by itself, and counted by their reason: another number of fields,
-              a byte that is no text, a NUL, over 16 MB. An empty line is nothing.
+              a byte that is no text, a NUL, over 16 MB. An empty line is nothing. Of GeoJSON, a
+              feature without an end within 32 MB refuses the file: nobody knows where the next
+              begins.
     encoding  UTF-8, or the one that is named, of a byte a character. Where none is named and most
               lines that are not ASCII are no UTF-8 either, latin-1, which `Table.notes` says.
 

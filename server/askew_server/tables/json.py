@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from askew.errors import DataError
 from askew_server.tables.files import BLOCK, unpacked
-from askew_server.tables.rows import TEXT, Batch, Omissions, is_utf8
+from askew_server.tables.rows import LONGEST_ROW, TEXT, TOO_LONG, Batch, Omissions, is_utf8
 
 HEAD = 1 << 20
 """Bytes that say what a file is."""
@@ -85,9 +85,9 @@ def looks_like_json(start: bytes) -> bool:
 
 def begins_geojson(start: bytes) -> bool:
     """Return True where a file's first bytes, HEAD of them or all, are GeoJSON; False for JSON
-    lines. The first line tells, where it is an object by itself: a feature, a collection or neither.
-    Else the file is JSON lines, of which the first is bad, where no name of GeoJSON occurs and half
-    of the lines or more are objects by themselves.
+    lines. The first line tells, where it is an object by itself, be it a feature, a collection or
+    neither. Else the file is JSON lines, of which the first is bad, where no name of GeoJSON occurs
+    and half of the lines or more are objects by themselves.
     """
     opened = start.lstrip(codecs.BOM_UTF8 + _BETWEEN)
     lines = opened.split(b"\n")
@@ -122,7 +122,7 @@ class JsonFile:
             names = (names | {"id"} if has_ids else names) - set(COORDINATES)
             self.columns = (*COORDINATES, *sorted(names))
         else:
-            objects = (fields for _, fields in _objects(self._blocks()) if fields is not None)
+            objects = (each for _, each in _objects(self._blocks()) if not isinstance(each, str))
             self.columns = tuple(dict.fromkeys(chain.from_iterable(objects)))
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
@@ -159,10 +159,11 @@ class JsonFile:
 
     def _lines(self, names: Sequence[str]) -> Iterator[tuple[int, list[str] | str]]:
         for row, fields in _objects(self._blocks()):
-            values = [bytes(fields.get(name, b"")) for name in names] if fields is not None else []
-            if fields is None:
-                yield row, "it must be one object of JSON, in UTF-8"
-            elif any(value.startswith((b"{", b"[")) for value in values):
+            if isinstance(fields, str):
+                yield row, fields
+                continue
+            values = [bytes(fields.get(name, b"")) for name in names]
+            if any(value.startswith((b"{", b"[")) for value in values):
                 yield row, "what is read of it must be texts and numbers"
             else:
                 yield row, [_text(value) for value in values]
@@ -245,18 +246,34 @@ def _decoded(text: bytes, decode: Callable[[bytes], _Object]) -> _Object | None:
         return None
 
 
-def _objects(blocks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, msgspec.Raw] | None]]:
-    """Yield the object of each line with the number of the line; None for what is no object."""
+def _objects(blocks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, msgspec.Raw] | str]]:
+    """Yield the number of each line, and its object, or why it has none."""
     decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-    done, rest = 0, b""
+    for number, line in enumerate(_lines_of(blocks), 1):
+        if line is None:
+            yield number, TOO_LONG.format(LONGEST_ROW)
+        elif text := line.removeprefix(codecs.BOM_UTF8).strip(_BETWEEN):
+            # What a `Raw` holds was not decoded: what is no UTF-8 would fail later on.
+            fields = _decoded(text, decode) if is_utf8(text) else None
+            yield number, "it must be one object of JSON, in UTF-8" if fields is None else fields
+
+
+def _lines_of(blocks: Iterable[bytes]) -> Iterator[bytes | None]:
+    """Yield each line without its end; None for one that is too long, of which no more than the
+    longest row stands in memory.
+    """
+    begun, length = list[bytes](), 0
     for block in chain(blocks, [b"\n"]):
-        *lines, rest = (rest + block).split(b"\n")
-        for number, line in enumerate(lines, done + 1):
-            text = line.removeprefix(codecs.BOM_UTF8).strip(_BETWEEN)
-            if text:
-                # What a `Raw` holds was not decoded: without the first, it could fail later on.
-                yield number, _decoded(text, decode) if is_utf8(text) else None
-        done += len(lines)
+        *ended, rest = block.split(b"\n")
+        for line in ended:
+            length += len(line)
+            yield b"".join([*begun, line]) if length <= LONGEST_ROW else None
+            begun, length = [], 0
+        length += len(rest)
+        if length <= LONGEST_ROW:
+            begun.append(rest)
+        else:
+            begun.clear()
 
 
 def _text(value: bytes) -> str:

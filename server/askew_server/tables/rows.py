@@ -17,6 +17,9 @@ SHOWN = 3
 """Rows that are named for each reason."""
 BAD_SHARE = 0.1
 """Of which the rows of a file may be bad, where nobody says another share."""
+LONGEST_ROW = 1 << 24
+"""Bytes of a row of text, or of a line of JSON; a block is at most as long."""
+TOO_LONG = "a row must be at most {:,} bytes"
 TEXT: Final = pa.string()
 CODED: Final = pa.dictionary(pa.int32(), TEXT)
 Share = Callable[[float], object]

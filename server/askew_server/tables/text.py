@@ -22,10 +22,8 @@ from pyarrow import csv as arrow_csv
 
 from askew.errors import DataError, ParameterError
 from askew_server.tables.files import BLOCK, unpacked
-from askew_server.tables.rows import CODED, TEXT, Batch, Omissions, is_utf8
+from askew_server.tables.rows import CODED, LONGEST_ROW, TEXT, TOO_LONG, Batch, Omissions, is_utf8
 
-LONGEST_ROW = 1 << 24
-"""Bytes; a block is at most as long."""
 QUOTES = (
     "a quote is not closed, or text follows a closing one. Read on, it would hide other people's"
     " rows: mend the file, or write it as parquet"
@@ -199,9 +197,7 @@ class Text:
             if text and (is_long or len(text) > LONGEST_ROW):
                 first = self.end_of_first(text)
                 if is_long or first > LONGEST_ROW:
-                    omissions.add(
-                        number, f"a row must be at most {LONGEST_ROW:,} bytes", self._path
-                    )
+                    omissions.add(number, TOO_LONG.format(LONGEST_ROW), self._path)
                     number += lines_gone + text.count(b"\n", 0, first)
                     text, lines_gone, is_long, is_header = text[first:], 0, False, False
             if text and is_header:

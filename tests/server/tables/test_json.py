@@ -115,12 +115,12 @@ def test_a_whole_number_is_written_as_one(tmp_path: Path, text: str) -> None:
 def test_a_text_says_what_it_said_beside_what_is_no_number(tmp_path: Path) -> None:
     """Planted bug: NaN within a text becomes null where another value is NaN."""
     said = r"a,NaN,b \" [-Infinity]"
-    geojson = '{"geometry": null, "properties": {"x": NaN, "name": "%s"}}' % said
+    geojson = f'{{"geometry": null, "properties": {{"x": NaN, "name": "{said}"}}}}'
     [feature] = read(geojson.encode())
     assert feature is not None
     assert feature.text("name") == 'a,NaN,b " [-Infinity]'
     path = tmp_path / "any.jsonl"
-    path.write_text('{"x": 1, "name": "A"}\n{"x": -Infinity, "name": "%s"}\n' % said)
+    path.write_text(f'{{"x": 1, "name": "A"}}\n{{"x": -Infinity, "name": "{said}"}}\n')
     assert rows_of(path, ("x", "name")) == [(1, "1", "A"), (2, "", 'a,NaN,b " [-Infinity]')]
 
 
@@ -183,8 +183,27 @@ def test_a_first_line_that_is_none_costs_itself_alone(tmp_path: Path, bad: str, 
 def test_json_of_another_shape_is_refused_and_told_what_is_read(tmp_path: Path, text: str) -> None:
     path = tmp_path / "any.json"
     path.write_text(text)
-    with pytest.raises(DataError, match="neither GeoJSON .* nor JSON lines .*; write it as one of"):
+    with pytest.raises(
+        DataError, match=r"neither GeoJSON .* nor JSON lines .*; write it as one of"
+    ):
         open_table(path)
+
+
+def test_a_line_that_is_too_long_costs_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: a line of JSON of any length is a row."""
+    monkeypatch.setattr(json_files, "LONGEST_ROW", 100)
+    monkeypatch.setattr(json_files, "BLOCK", 16)
+    texts = ["x", "x" * 91, "x" * 92, "y"]
+    lines = [json.dumps({"a": text}) for text in texts]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(lines))
+    assert rows_of(path, ("a",)) == [(1, "x"), (2, "x" * 91), (4, "y")]
+    table = open_table(path)
+    left_out = table.omissions()
+    assert sum(len(batch.rows) for batch in table.batches(["a"], left_out)) == 3
+    assert left_out.lines == ("1: a row must be at most 100 bytes (line 3)",)
 
 
 def test_of_lines_the_values_that_are_read_are_texts_and_numbers(tmp_path: Path) -> None:
