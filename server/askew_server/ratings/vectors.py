@@ -131,6 +131,11 @@ def _parquet(path: Path) -> _Arrays:
         names = [name for name in ("vector", "key") if name in file.schema_arrow.names]
         if "vector" not in names:
             return {}
+        if twice := [name for name in names if file.schema_arrow.names.count(name) > 1]:
+            raise DataError(
+                f"{path}: it has two columns {twice[0]!r}, and which is meant it does not say; keep"
+                " one"
+            )
         groups = map(file.metadata.row_group, range(file.num_row_groups))
         columns = [group.column(at) for group in groups for at in range(group.num_columns)]
         own = [column for column in columns if column.path_in_schema.split(".")[0] in names]

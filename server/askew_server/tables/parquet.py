@@ -20,11 +20,16 @@ PLAIN: Final = {"compression": "none", "use_dictionary": False, "write_statistic
 
 def batches(path: str, names: Sequence[str], _: Omissions, coded: bool) -> Iterator[Batch]:
     """Yield batches of rows of a parquet file, as `Table.batches` has them; nothing is left out.
-    Raises DataError where the file cannot be read.
+    Raises DataError where the file cannot be read, or has no such column any more.
     """
     first = 1
     with failures_named(path), Path(path).open("rb") as raw:
         schema = parquet.read_schema(raw)
+        if missing := [name for name in names if schema.names.count(name) != 1]:
+            raise DataError(
+                f"{path}: it has no one column {missing[0]!r} any more: it was rewritten while it"
+                " was read; read a copy that nobody writes to"
+            )
         # What repeats in the file is not to repeat in memory.
         texts = [name for name in names if coded and pa.types.is_string(schema.field(name).type)]
         file = parquet.ParquetFile(raw, read_dictionary=texts, buffer_size=1 << 20)
@@ -34,7 +39,7 @@ def batches(path: str, names: Sequence[str], _: Omissions, coded: bool) -> Itera
             columns = [_as_coded(column) if coded else as_texts(column) for column in columns]
             numbers = np.arange(first, first + len(batch))
             first += len(batch)
-            yield Batch(numbers, columns, first / max(file.metadata.num_rows, 1))
+            yield Batch(numbers, columns, (first - 1) / max(file.metadata.num_rows, 1))
 
 
 def _as_coded(column: pa.Array) -> pa.Array:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
+from pyarrow import parquet
 from safetensors.numpy import save_file
 from server.ratings.rating_files import write_parquet
 
@@ -115,6 +117,15 @@ def test_what_devices_cannot_hold_is_refused_in_one_line(tmp_path: Path, case: s
         read_vectors(path)
     assert str(refusal.value).startswith(f"{path}: ")
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("twice", ["vector", "key"])
+def test_a_column_that_is_there_twice_is_refused_by_its_name(tmp_path: Path, twice: str) -> None:
+    names = ["vector", "key", twice]
+    columns = [pa.array(NUMBERS.tolist()) if name == "vector" else pa.array(KEYS) for name in names]
+    parquet.write_table(pa.Table.from_arrays(columns, names=names), tmp_path / "v.parquet")
+    with pytest.raises(DataError, match=f"v.parquet: it has two columns '{twice}'"):
+        read_vectors(tmp_path / "v.parquet")
 
 
 def test_tensors_of_another_name_are_no_vectors(tmp_path: Path) -> None:
