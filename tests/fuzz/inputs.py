@@ -497,7 +497,7 @@ def downloaded(answer: bytes) -> object:
 
 def counted_text(path: Path) -> int:
     """What is read of a log before it is counted."""
-    table = open_table(path, encoding="utf-8", log=True)
+    table = open_table(path, encoding="utf-8", private=True)
     return sum(len(batch.rows) for batch in table.batches(table.columns, table.omissions()))
 
 

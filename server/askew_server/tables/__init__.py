@@ -26,10 +26,10 @@ by its name. All files of a table have the same columns.
     encoding  UTF-8, or the one that is named, of a byte a character. Where none is named and most
               lines that are not ASCII are no UTF-8 either, latin-1, which `Table.notes` says.
 
-Where a reading is paid for (`release`, `train --epsilon`), `encoding` is named and `log` is true.
-Then one person's lines decide about these lines alone: no share of bad rows, no message and no
-guess depends on them, but for the refusal of a quote, whose sentence is always the same; and a last
-line without its end is left out, since half of a name may be the name of somebody else.
+Where a reading is paid for (`release`, `train --epsilon`), it is `private`, and `encoding` must be
+named. Then one person's lines decide about these lines alone: no share of bad rows, no message and
+no guess depends on them, but for the refusal of a quote, whose sentence is always the same; and a
+last line without its end is left out, since half of a name may be the name of somebody else.
 Of a file without a header the end of its name says how it is packed.
 """
 
@@ -47,7 +47,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter, read_schema
 
-from askew.errors import DataError
+from askew.errors import DataError, ParameterError
 from askew_server.tables import json, parquet
 from askew_server.tables.files import failures_named, files_of, require_still, states_of, unpacked
 from askew_server.tables.rows import TEXT, Batch, Omissions, Share
@@ -127,17 +127,20 @@ class Table:
         return []
 
 
-def open_table(name: str | Path, *, encoding: str | None = None, log: bool = False) -> Table:
-    """Return the table of a name: a file, a folder or a pattern. encoding, log: see above. Raises
-    DataError for what cannot be read, and for files that do not go together; no message repeats a
-    first line, which may be somebody's.
+def open_table(name: str | Path, *, encoding: str | None = None, private: bool = False) -> Table:
+    """Return the table of a name: a file, a folder or a pattern. encoding, private: see above.
+    Raises DataError for what cannot be read, and for files that do not go together; no message
+    repeats a first line, which may be somebody's. Raises ParameterError for a private reading
+    without an encoding, which people's lines would decide.
     """
+    if private and encoding is None:
+        raise ParameterError("encoding", encoding, "named where a reading is private")
     files = files_of(name)
     if not files:
         raise DataError(f"{name}: there is no such file")
     if encoding is not None:
         encoding = usual_encoding(encoding)
-    parts = tuple([_part(file, encoding, log=log) for file in files])
+    parts = tuple([_part(file, encoding, private=private) for file in files])
     first, columns = parts[0], parts[0].columns
     varies = first.kind in ("GeoJSON", "JSON")  # which have what each of their objects has
     for part in parts:
@@ -149,7 +152,7 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
     if varies:
         columns = tuple(dict.fromkeys(chain.from_iterable(part.columns for part in parts)))
     # Where SQL counts them, columns that differ in case have one name.
-    if len({column.casefold() if log else column for column in columns}) < len(columns):
+    if len({column.casefold() if private else column for column in columns}) < len(columns):
         raise DataError(f"{name}: two of its columns have one name")
     notes = tuple([part.note for part in parts if part.note])
     return Table(str(name), first.unit, columns, notes, parts)
@@ -171,14 +174,15 @@ def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) 
     return left_out.count
 
 
-def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
-    # What a file is, it says by its first bytes, which of a log without a header are somebody's.
+def _part(path: str, encoding: str | None, *, private: bool) -> _Part:
+    # What a file is, it says by its first bytes; of a private one without a header they are
+    # somebody's.
     bare, note = BARE.get(name_of(path)), ""
-    is_somebodys = log and bare is not None
-    with unpacked(path, by_name=is_somebodys) as (file, raw):
+    first_line_is_private = private and bare is not None
+    with unpacked(path, by_name=first_line_is_private) as (file, raw):
         start, size = file.read(json.HEAD), max(os.fstat(raw.fileno()).st_size, 1)
         kind = "text" if isinstance(file, io.BufferedReader) else "packed text"
-    if not is_somebodys:
+    if not first_line_is_private:
         for magic, words in _FOREIGN.items():
             if start.startswith(magic):
                 raise DataError(f"{path}: it is {words}; what is read is {_READ}")
@@ -189,7 +193,7 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
                 columns = tuple(read_schema(path).names)
             return _Part(path, size, "parquet", "row", columns, partial(parquet.batches, path))
         if json.looks_like_json(start):
-            if log:
+            if private:
                 raise DataError(f"{path}: JSON is not counted; write it as csv or parquet")
             is_geojson = json.begins_geojson(start)
             objects = json.JsonFile(path, size, is_geojson=is_geojson)
@@ -200,6 +204,6 @@ def _part(path: str, encoding: str | None, *, log: bool) -> _Part:
             if encoding != "utf-8":
                 note = f"{path}: most of its lines beyond ASCII are no UTF-8; it is read as latin-1"
     encoding = encoding or "utf-8"
-    layout = bare or layout_of(path, start, encoding, may_be_bare=not log)
-    text = Text(path, size, layout, encoding, log=log)
+    layout = bare or layout_of(path, start, encoding, may_be_bare=not private)
+    text = Text(path, size, layout, encoding, private=private)
     return _Part(path, size, kind, "line", layout.columns, text.batches, note)

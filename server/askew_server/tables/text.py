@@ -133,11 +133,11 @@ class Text:
     """The rows of a file of text. Whatever the sizes of blocks, they are the same."""
 
     def __init__(
-        self, path: str, size: int, layout: Layout, encoding: str, *, log: bool = False
+        self, path: str, size: int, layout: Layout, encoding: str, *, private: bool = False
     ) -> None:
         self.layout, self._path, self._size = layout, path, size
-        self._encoding, self._log = encoding, log
-        self._is_somebodys = log and not layout.has_header  # from its first byte on
+        self._encoding, self._private = encoding, private
+        self._first_line_is_private = private and not layout.has_header
         separator = re.escape(layout.separator.encode())
         plain = rb'[^"%b\n][^%b\n]*+' % (separator, separator)
         quoted = rb'"(?:[^"]++|"")*+"'
@@ -154,8 +154,8 @@ class Text:
         """Yield batches of rows, as `Table.batches` has them, and add what is no row to omissions.
         Raises DataError for torn quotes.
         """
-        size = self._size if self._log else None
-        with unpacked(self._path, size, by_name=self._is_somebodys) as (file, raw):
+        size = self._size if self._private else None
+        with unpacked(self._path, size, by_name=self._first_line_is_private) as (file, raw):
             for number, block in self._blocks(file, omissions):
                 numbers, columns = self._cut(block, number, names, omissions, coded)
                 yield Batch(numbers, columns, raw.tell() / self._size)
@@ -176,7 +176,7 @@ class Text:
         without the header, a byte order mark and rows that are too long.
         """
         start = file.read(3)
-        rest = start if self._is_somebodys else start.removeprefix(codecs.BOM_UTF8)
+        rest = start if self._first_line_is_private else start.removeprefix(codecs.BOM_UTF8)
         # number: of the line that text begins with. rest: what follows the last whole row; of a row
         # that is too long, a short beginning that goes on in the same way (`_shortened`), with
         # lines_gone, the line breaks that it lacks.
@@ -185,7 +185,7 @@ class Text:
             start = file.read(BLOCK)
             text = rest + start
             if not start and text:
-                if self._log:  # half of a row, unless it hides others
+                if self._private:  # half of a row, unless it hides others
                     hides = lines_gone or b"\n" in text
                     if hides and not self._row.fullmatch(text + b"\n"):
                         self._refuse_quotes()

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from askew.errors import DataError
+from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT
 from askew_server import tables
 from askew_server.counting import CountingTask, count_top
@@ -82,7 +82,7 @@ def written(folder: Path, name: str, data: bytes) -> Path:
 
 def others_in(name: Path) -> list[Row] | None:
     """The rows of all but m; None where they are refused in the one sentence."""
-    table = tables.open_table(name, encoding="utf-8", log=True)
+    table = tables.open_table(name, encoding="utf-8", private=True)
     rows: list[Row] = []
     try:
         for batch in table.batches(COLUMNS, table.omissions()):
@@ -182,6 +182,13 @@ def test_counts_and_likes_move_by_at_most_what_is_said(
         }
         assert sum(moved.values()) <= 1
         assert 0 <= with_it[1] - without[1] <= UNIT
+
+
+def test_the_encoding_of_a_private_file_is_no_guess(tmp_path: Path) -> None:
+    """Planted bug: where nobody names it, people's lines decide it."""
+    path = written(tmp_path, "log.csv", FORMATS["log.csv"](OTHERS, []))
+    with pytest.raises(ParameterError, match="encoding must be named where a reading is private"):
+        tables.open_table(path, private=True)
 
 
 # -- any text -------------------------------------------------------------------------------------

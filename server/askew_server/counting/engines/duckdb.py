@@ -223,7 +223,7 @@ class DuckDBEngine:
         return states
 
     def _text(self, name: str) -> Table:
-        table = open_table(name, encoding=self._encoding, log=name not in self._public)
+        table = open_table(name, encoding=self._encoding, private=name not in self._public)
         if table.parts[0].kind == "parquet":  # whose types say what is an id
             raise DataError(f"{name}: it is parquet, and is called a text; call it .parquet")
         return table
