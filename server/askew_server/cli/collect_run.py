@@ -36,7 +36,7 @@ from askew_server.tables.rows import Omissions
 
 def named_files(
     texts: Sequence[str],
-    bad_share: float,
+    most_bad: float,
     source: str | None = None,
     week: datetime.datetime | None = None,
     before: Path | None = None,
@@ -51,7 +51,7 @@ def named_files(
             raise ParameterError("collection", text, "NAME=FILE, such as pharmacies=pharmacies.csv")
         file = Path(path)
         shown = source or file.name
-        files.append(CollectionFile(name, file, day, shown, max_bad_rows=bad_share, before=before))
+        files.append(CollectionFile(name, file, day, shown, max_bad_rows=most_bad, before=before))
     return files
 
 

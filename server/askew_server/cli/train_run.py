@@ -71,7 +71,7 @@ def train(
         return
     paying.check_unused()
     table, rows = training_data(
-        ratings, items, out, options.counts, bad_share=max_bad_rows, encoding=paying.encoding
+        ratings, items, out, options.counts, most_bad=max_bad_rows, encoding=paying.encoding
     )
     vectors: FixedVectors | LearnedVectors
     if model is None:
@@ -128,7 +128,7 @@ def update(
         return
     paying.check_unused()
     table, rows = training_data(
-        ratings, items, out, old.training.counts, bad_share=max_bad_rows, encoding=paying.encoding
+        ratings, items, out, old.training.counts, most_bad=max_bad_rows, encoding=paying.encoding
     )
     if items is None:
         items_of_model = zip(old.keys, old.catalog.items, strict=True)
@@ -166,7 +166,7 @@ def import_vectors(
     check_new(out)
     imported = read_vectors(vectors)
     users = None if user_vectors is None else read_vectors(user_vectors)
-    rows, left_out = read_items(items, bad_share=max_bad_rows)
+    rows, left_out = read_items(items, most_bad=max_bad_rows)
     show_omissions(left_out)
     matched = match_items(imported, rows, left_out.count)
     n, size = matched.vectors.shape

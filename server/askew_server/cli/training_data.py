@@ -38,7 +38,7 @@ def training_data(
     out: Path,
     counts: float | None,
     *,
-    bad_share: float,
+    most_bad: float,
     encoding: str | None = None,
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
     """Return the ratings of a file, and what is publicly known of items, by key: the rows of the
@@ -48,11 +48,11 @@ def training_data(
     """
     check_new(out)
     named = open_table(ratings, encoding=encoding)
-    read = partial(read_ratings, named, counts=counts, bad_share=bad_share)
+    read = partial(read_ratings, named, counts=counts, most_bad=most_bad)
     table = _loaded(read, "Reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
-    rows = _loaded(partial(read_items, items, bad_share=bad_share), "Reading items")
+    rows = _loaded(partial(read_items, items, most_bad=most_bad), "Reading items")
     untitled = [key for key in table.item_keys if key not in rows]
     if untitled:
         click.echo(
@@ -142,7 +142,7 @@ def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table
         def tell(share: float) -> None:
             bar.update(int(share * _STEPS) - bar.pos)
 
-        content, left_out = read(share=tell)
+        content, left_out = read(progress=tell)
     show_omissions(left_out)
     return content
 

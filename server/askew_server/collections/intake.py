@@ -40,7 +40,7 @@ from askew_server.collections.roles import (
 from askew_server.collections.wants import default_wants, named_wants
 from askew_server.folders import one_writer
 from askew_server.tables import Table, open_table
-from askew_server.tables.rows import BAD_SHARE, Omissions
+from askew_server.tables.rows import MOST_BAD, Omissions
 
 _KEY = ("key", "id")
 _TITLE = ("title", "name")
@@ -84,7 +84,7 @@ class CollectionFile:
     day: datetime.date
     source: str = ""
     simulated: bool = False
-    max_bad_rows: float = BAD_SHARE
+    max_bad_rows: float = MOST_BAD
     before: Path | None = None
 
     @property
@@ -194,7 +194,7 @@ def read_towns(
     space: MetricSpace,
     source: str,
     progress: Progress = SILENT,
-    max_bad_rows: float = BAD_SHARE,
+    max_bad_rows: float = MOST_BAD,
 ) -> tuple[Towns, Omissions]:
     """Return the towns of a file that lie in the space, in its order, and what was left out.
 
@@ -333,7 +333,7 @@ class _CheckedRows:
                     self.unknown.add(int(batch.rows[at]), reason, batch.file)
             numbers.append(batch.rows)
             good.append(stays)
-            progress.share(batch.share)
+            progress.share(batch.progress)
         self._numbers, self.good = np.concatenate(numbers), np.concatenate(good)
         self.omissions.refuse_many(int(self.good.sum()), max_bad_rows)
 

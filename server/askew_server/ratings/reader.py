@@ -19,7 +19,7 @@ from askew.errors import DataError
 from askew.limits import FEW_MARKS, has_few_marks
 from askew_server.ratings.table import ItemRow, RatingTable
 from askew_server.tables import Table, open_table
-from askew_server.tables.rows import BAD_SHARE, CODED, SHOWN, BadField, Omissions, Share, number
+from askew_server.tables.rows import CODED, MOST_BAD, SHOWN, BadField, Omissions, Progress, number
 from askew_server.tables.text import GENRES
 
 KEY_LIMIT = 200
@@ -50,15 +50,14 @@ def read_ratings(
     *,
     counts: float | None = None,
     times: bool = False,
-    share: Share = lambda _: None,
-    bad_share: float = BAD_SHARE,
+    progress: Progress = lambda _: None,
+    most_bad: float = MOST_BAD,
 ) -> tuple[RatingTable, Omissions]:
     """Return the ratings of a table, and what was left out: bad rows, and what the same person
-    rated again further down. share: is called with the part of the table, from 0 to 1, that was
-    read.
+    rated again further down. progress: is called with how much of the table, from 0 to 1, was read.
 
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
-    times: whether to keep when each rating was made. bad_share: of which rows may be bad.
+    times: whether to keep when each rating was made. most_bad: the share of rows that may be bad.
 
     Raises DataError for a table without the columns, of which too many rows are bad, and for a
     rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest rows
@@ -74,7 +73,7 @@ def read_ratings(
         rows.add(batch.file, batch.rows)
         for chunk, column in zip(chunks, batch.texts, strict=True):
             chunk.append(column)
-        share(batch.share)
+        progress(batch.progress)
     columns = [_unified(chunk) for chunk in chunks]
     (person, people), (item, items) = (_keys(*column) for column in columns[:2])
     rating = _looked_up(*columns[2], _rating)
@@ -82,7 +81,7 @@ def read_ratings(
     for name, wrong in (("rating", np.isnan(rating)), ("user", person < 0), ("item", item < 0)):
         rows.leave_out(np.flatnonzero(good & wrong), _RULES[name], left_out)
         good &= ~wrong
-    left_out.refuse_many(int(good.sum()), bad_share)
+    left_out.refuse_many(int(good.sum()), most_bad)
     _check_scale(rating, good, rows, counts=counts is not None)
     person, of_people = _ranked(person[good], np.arange(len(people)))
     by_key = sorted(range(len(items)), key=lambda code: key_order(items[code]))
@@ -102,11 +101,10 @@ def read_ratings(
 
 
 def read_items(
-    path: Path, *, share: Share = lambda _: None, bad_share: float = BAD_SHARE
+    path: Path, *, progress: Progress = lambda _: None, most_bad: float = MOST_BAD
 ) -> tuple[dict[str, ItemRow], Omissions]:
     """Return the items of a table by key, in the order of their first rows, and what was left out;
-    of two rows with one key the last stays. share: is called with the part of the table that was
-    read.
+    of two rows with one key the last stays. progress: is called with how much of the table was read.
 
     Raises DataError for a table without the columns, or of which too many rows are bad.
     """
@@ -127,8 +125,8 @@ def read_items(
             if key in items:
                 again.append((row, batch.file))
             items[key] = item
-        share(batch.share)
-    left_out.refuse_many(good, bad_share)
+        progress(batch.progress)
+    left_out.refuse_many(good, most_bad)
     for row, file in again:
         left_out.add(row, "it lists an item that was listed before, and stands for it", file)
     return items, left_out

@@ -50,7 +50,7 @@ from pyarrow.parquet import ParquetWriter, read_schema
 from askew.errors import DataError, ParameterError
 from askew_server.tables import json, parquet
 from askew_server.tables.files import failures_named, files_of, require_still, states_of, unpacked
-from askew_server.tables.rows import TEXT, Batch, Omissions, Share
+from askew_server.tables.rows import TEXT, Batch, Omissions
 from askew_server.tables.text import (
     BARE,
     Text,
@@ -113,8 +113,9 @@ class Table:
         whole, done = sum(part.size for part in self.parts), 0
         for part in self.parts:
             for batch in part.read(names, omissions, coded):
-                share = min((done + part.size * batch.share) / whole, 1.0)
-                yield batch._replace(share=share, file=part.path)
+                # A file that grows is read beyond the size that it had.
+                progress = min((done + part.size * batch.progress) / whole, 1.0)
+                yield batch._replace(progress=progress, file=part.path)
             done += part.size
 
     def beginning(self, column: str, count: int) -> list[str]:
@@ -158,17 +159,19 @@ def open_table(name: str | Path, *, encoding: str | None = None, private: bool =
     return Table(str(name), first.unit, columns, notes, parts)
 
 
-def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) -> int:
+def copy_text(
+    table: Table, names: Sequence[str], file: BinaryIO, keep_going: Callable[[], None]
+) -> int:
     """Write columns of a table, all of them text, as parquet to an open file; return how many rows
-    were left out. share: is called with the part that is done. Raises DataError for a file that was
-    rewritten meanwhile; it may have grown.
+    were left out. keep_going: is called after each batch, and raises where the copy is to stop.
+    Raises DataError for a file that was rewritten meanwhile; it may have grown.
     """
     left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])
     with ParquetWriter(file, schema, **parquet.PLAIN) as writer:
         for batch in table.batches(names, left_out):
             writer.write_batch(pa.record_batch(list(batch.texts), schema))
-            share(batch.share)
+            keep_going()
     file.flush()
     require_still(before, may_grow=True)
     return left_out.count

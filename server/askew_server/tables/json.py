@@ -112,7 +112,7 @@ class JsonFile:
     """
 
     def __init__(self, path: str, size: int, *, is_geojson: bool) -> None:
-        self._path, self._size, self._is_geojson, self._share = path, size, is_geojson, 0.0
+        self._path, self._size, self._is_geojson, self._progress = path, size, is_geojson, 0.0
         if is_geojson:
             names, has_ids = set[str](), False
             for feature in features(path, self._blocks()):
@@ -138,12 +138,12 @@ class JsonFile:
             columns = [pa.array([texts[at] for _, texts in good], TEXT) for at in range(len(names))]
             if coded:
                 columns = [column.dictionary_encode() for column in columns]
-            yield Batch(np.array([row for row, _ in good], np.int64), columns, self._share)
+            yield Batch(np.array([row for row, _ in good], np.int64), columns, self._progress)
 
     def _blocks(self) -> Iterator[bytes]:
         with unpacked(self._path) as (file, raw):
             while block := file.read(BLOCK):
-                self._share = raw.tell() / self._size
+                self._progress = raw.tell() / self._size
                 yield block
 
     # Both yield the texts of a row, or why it is none.

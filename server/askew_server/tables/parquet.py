@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -12,7 +12,7 @@ from pyarrow import compute, parquet
 
 from askew.errors import DataError
 from askew_server.tables.files import failures_named
-from askew_server.tables.rows import TEXT, Batch, Omissions, Share, is_utf8
+from askew_server.tables.rows import TEXT, Batch, Omissions, is_utf8
 
 PLAIN: Final = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 """How a file is written that is read once: it is not worth a dictionary."""
@@ -68,28 +68,30 @@ def as_texts(values: pa.Array) -> pa.Array:
     return compute.replace_with_mask(texts, pa.array(~whole), pa.array(others, TEXT))
 
 
-def is_sound(paths: Iterable[str], texts: Sequence[str], share: Share) -> bool:
+def is_utf8_throughout(
+    paths: Iterable[str], texts: Sequence[str], keep_going: Callable[[], None]
+) -> bool:
     """Return True if these columns of text of parquet files are UTF-8 in every row, or there are
-    none.
+    none. keep_going: is called with each batch, and raises where the reading is to stop.
     """
     for path in paths if texts else ():
         for batch in _stored_batches(path, texts):
-            share(0.0)
+            keep_going()
             if not all(_is_valid(_as_stored(column)) for column in batch.columns):
                 return False
     return True
 
 
-def copy_sound(
+def copy_utf8(
     paths: Iterable[str],
     texts: Collection[str],
     names: Sequence[str],
     file: BinaryIO,
-    share: Share,
+    keep_going: Callable[[], None],
 ) -> int:
     """Write columns of parquet files, in this order, as one file, with null where a text is no
     UTF-8; return how many such there were. texts: those of the columns that hold text; the others
-    keep their types.
+    keep their types. keep_going: as above.
     """
     writer, left_out = None, 0
     for path in paths:
@@ -98,14 +100,14 @@ def copy_sound(
             for at, name in enumerate(names):
                 if name in texts:
                     stored = _as_stored(columns[at])
-                    columns[at] = _without_torn(stored)
+                    columns[at] = _without_bad_utf8(stored)
                     left_out += columns[at].null_count - stored.null_count
             if writer is None:
                 schema = pa.schema([*zip(names, [c.type for c in columns], strict=True)])
                 writer = parquet.ParquetWriter(file, schema, **PLAIN)
             alike = [c.cast(kind) for c, kind in zip(columns, schema.types, strict=True)]
             writer.write_batch(pa.record_batch(alike, schema))
-            share(0.0)
+            keep_going()
     if writer is not None:
         writer.close()
     file.flush()
@@ -135,7 +137,7 @@ def _is_valid(texts: pa.Array) -> bool:
     return True
 
 
-def _without_torn(texts: pa.Array) -> pa.Array:
+def _without_bad_utf8(texts: pa.Array) -> pa.Array:
     if _is_valid(texts):
         return texts
     values = texts.cast(pa.large_binary()).to_pylist()

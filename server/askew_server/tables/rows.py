@@ -15,15 +15,15 @@ from askew.errors import DataError
 
 SHOWN = 3
 """Rows that are named for each reason."""
-BAD_SHARE = 0.1
-"""Of which the rows of a file may be bad, where nobody says another share."""
+MOST_BAD = 0.1
+"""The share of the rows of a file that may be bad, where nobody says another."""
 LONGEST_ROW = 1 << 24
 """Bytes of a row of text, or of a line of JSON; a block is at most as long."""
 TOO_LONG = "a row must be at most {:,} bytes"
 TEXT: Final = pa.string()
 CODED: Final = pa.dictionary(pa.int32(), TEXT)
-Share = Callable[[float], object]
-"""Is called with the share of the files that is read."""
+Progress = Callable[[float], object]
+"""Is called with how much is read, from 0 to 1."""
 
 
 class BadField(Exception):
@@ -55,13 +55,13 @@ def number(text: str, field: str = "rating") -> float:
 
 
 class Batch(NamedTuple):
-    """Some rows of one file: the number of each, a text of each in each column, and the share of
-    the files that is read.
+    """Some rows of one file: the number of each, a text of each in each column, and how much is
+    read by then, from 0 to 1: of its file, or, as `Table.batches` yields it, of the table.
     """
 
     rows: NDArray[np.int64]
     texts: Sequence[pa.Array]
-    share: float
+    progress: float
     file: str = ""
 
 
@@ -101,14 +101,14 @@ class Omissions:
             lines.append(f"{count:,}: {reason} ({self.unit}{'s' * (count > 1)} {numbers})")
         return tuple(lines)
 
-    def refuse_many(self, good: int, share: float = BAD_SHARE) -> None:
-        """Raise DataError where no row is good, or more than `share` of all rows, good and left
-        out, are left out.
+    def refuse_many(self, good: int, most_bad: float = MOST_BAD) -> None:
+        """Raise DataError where no row is good, or a larger share of all rows, good and left out,
+        than `most_bad` is left out.
         """
         reasons = "; ".join(self.lines) or "it has no rows"
         if not good:
             raise DataError(f"{self.file}: no row of it is usable: {reasons}")
-        if self.count > share * (good + self.count):
+        if self.count > most_bad * (good + self.count):
             raise DataError(
                 f"{self.file}: {self.count:,} of {good + self.count:,} rows cannot be used, so it"
                 f" is hardly what it should be: {reasons}. --max-bad-rows names another share"

@@ -278,7 +278,7 @@ def test_what_is_appended_while_a_log_is_copied_is_no_part_of_it(
     path = tmp_path / "log.csv"
     append(path, LOG)
     more = [MORE]
-    monkeypatch.setattr(engine, "_go_on", lambda _: append(path, more.pop() if more else b""))
+    monkeypatch.setattr(engine, "_keep_going", lambda: append(path, more.pop() if more else b""))
     assert count_top(engine, task(str(path)), KEY) == COUNTED
     assert not more
 
@@ -290,11 +290,11 @@ def test_a_csv_that_is_rewritten_while_it_is_copied_is_not_counted(
     path = tmp_path / "log.csv"
     append(path, LOG)
 
-    def rewrite(_: float) -> None:
+    def rewrite() -> None:
         path.write_bytes(LOG.replace(b"q", b"p"))
         os.utime(path, ns=(1, 1))
 
-    monkeypatch.setattr(engine, "_go_on", rewrite)
+    monkeypatch.setattr(engine, "_keep_going", rewrite)
     with pytest.raises(DataError, match="it was changed while it was read"):
         engine.look_through(str(path))
 

@@ -89,7 +89,7 @@ def test_item_keys_are_sorted_numbers_first(tmp_path: Path) -> None:
 def test_of_several_ratings_of_one_item_the_last_stays(tmp_path: Path) -> None:
     """And people are in the order of their first rows. Planted bug: the first stays."""
     rows = "bob,1,1\nada,2,1\nbob,3,1\nbob,1,5\n"
-    table, left_out = read_ratings(written(tmp_path / "r.csv", HEADER + rows), bad_share=0)
+    table, left_out = read_ratings(written(tmp_path / "r.csv", HEADER + rows), most_bad=0)
     assert plain(table) == ([1, 0, 0], [1, 2, 0], [1.0, 1.0, 5.0], 2, ("1", "2", "3"))
     assert left_out.lines == ("1: the same person rates the same item again further down (line 2)",)
 
@@ -122,7 +122,7 @@ def test_a_bad_row_is_counted_with_line_and_reason(tmp_path: Path, row: bytes) -
     path = written(
         tmp_path / "r.csv", HEADER.encode() + "8,9,é\n8,9,1\n".encode() + row + b"\n8,10,2\n"
     )
-    table, left_out = read_ratings(path, bad_share=0.5)
+    table, left_out = read_ratings(path, most_bad=0.5)
     assert plain(table) == ([0, 0], [0, 1], [1.0, 2.0], 1, ("9", "10"))
     assert f"1: {BAD[row]} (line 4)" in left_out.lines or (
         f"2: {BAD[row]} (lines 2, 4)" in left_out.lines
@@ -142,7 +142,7 @@ def test_a_bad_row_is_counted_with_line_and_reason(tmp_path: Path, row: bytes) -
 def test_nan_is_null_is_missing(tmp_path: Path, row: str, reason: str) -> None:
     """Planted bug: a person "nan"."""
     select = f'SELECT * FROM (VALUES ({row}), (8, 9, 1)) AS t("user", item, rating)'
-    table, left_out = read_ratings(write_parquet(tmp_path / "r.parquet", select), bad_share=1)
+    table, left_out = read_ratings(write_parquet(tmp_path / "r.parquet", select), most_bad=1)
     assert plain(table) == ([0], [0], [1.0], 1, ("9",))
     assert left_out.lines == (f"1: {reason} (row 1)",)
 
@@ -150,7 +150,7 @@ def test_nan_is_null_is_missing(tmp_path: Path, row: str, reason: str) -> None:
 def test_a_file_of_which_many_rows_are_bad_is_refused(tmp_path: Path) -> None:
     """Planted bug: Last.fm's plays, user, artist's id, artist and plays, read as u.data."""
     rows = HEADER + "a,b,1\n" * 8 + "a,b\n"
-    assert read_ratings(written(tmp_path / "r.csv", rows), bad_share=0.2)[1].count == 8
+    assert read_ratings(written(tmp_path / "r.csv", rows), most_bad=0.2)[1].count == 8
     with pytest.raises(DataError, match=r"1 of 9 rows cannot be used, .* --max-bad-rows names"):
         read_ratings(tmp_path / "r.csv")
     plays = "".join(f"{n:040x}\t{n:036x}\tU2\t{n}\n" for n in range(1, 9))
@@ -273,7 +273,7 @@ def test_progress_rises_over_all_files_to_one(
     monkeypatch.setattr(text_files, "BLOCK", 100)
     rows = "".join(f"{n},1,3\n" for n in range(50))
     shares: list[float] = []
-    read_ratings(folder_of(tmp_path, a=rows, b=rows, c=rows), share=shares.append)
+    read_ratings(folder_of(tmp_path, a=rows, b=rows, c=rows), progress=shares.append)
     assert shares == sorted(shares)
     assert list(dict.fromkeys(shares)) == pytest.approx([1 / 3, 2 / 3, 1])
     assert len(shares) >= 6
@@ -301,7 +301,7 @@ def test_people_are_in_the_order_of_names_and_rows(tmp_path: Path, pattern: str)
 def test_a_bad_row_is_told_with_its_own_file_and_line(tmp_path: Path) -> None:
     """Planted bug: the name of the folder, or lines counted on from file to file."""
     folder = folder_of(tmp_path, a="ada,9,1\n", b='"bob\nby",10,2\nbob\nbob,x,none\n')
-    _, left_out = read_ratings(folder, bad_share=1)
+    _, left_out = read_ratings(folder, most_bad=1)
     assert left_out.lines == (
         f"1: {FIELDS} (line 4 of b.csv)",
         "1: rating must be a finite number (line 5 of b.csv)",
@@ -347,7 +347,7 @@ def test_a_file_that_is_mostly_no_utf8_is_latin_1_and_says_so(tmp_path: Path) ->
         f"{tmp_path}/old.csv: most of its lines beyond ASCII are no UTF-8; it is read as latin-1",
     )
     new = written(tmp_path / "new.csv", rows.encode() + b"\xff,1,5\n")
-    table, left_out = read_ratings(new, bad_share=0.5)
+    table, left_out = read_ratings(new, most_bad=0.5)
     assert (table.n_people, left_out.count, left_out.notes) == (2, 1, ())
 
 

@@ -93,14 +93,14 @@ def test_a_year_column_goes_before_the_year_in_the_title(tmp_path: Path) -> None
 @pytest.mark.parametrize("row", BAD_ROWS, ids=range(len(BAD_ROWS)))
 def test_a_bad_row_is_counted_with_line_and_reason(tmp_path: Path, row: str) -> None:
     path = written(tmp_path / "items.csv", f"item,title,year,genres\n{row}\n2,Ran,1985,War\n")
-    items, left_out = read_items(path, bad_share=0.5)
+    items, left_out = read_items(path, most_bad=0.5)
     assert items == {"2": ItemRow("Ran", 1985, ("War",))}
     assert left_out.lines == (f"1: {BAD_ROWS[row]} (line 2)",)
 
 
 def test_a_genre_flag_is_zero_or_one(tmp_path: Path) -> None:
     path = written(tmp_path / "u.item", f"1|Heat||||{FLAGS_1}\n2|Ran||||7{'|0' * 18}\n")
-    _, left_out = read_items(path, bad_share=0.5)
+    _, left_out = read_items(path, most_bad=0.5)
     assert left_out.lines == ("1: the flag of genre unknown must be 0 or 1 (line 2)",)
 
 

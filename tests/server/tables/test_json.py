@@ -77,7 +77,7 @@ def test_every_shape_has_the_same_features(tmp_path: Path, shape: str) -> None:
     left_out = table.omissions()
     [batch] = table.batches(NAMES, left_out)
     assert [*zip(*[column.to_pylist() for column in batch.texts], strict=True)] == TEXTS
-    assert (batch.rows.tolist(), batch.share) == ([1, 3, 4], 1.0)
+    assert (batch.rows.tolist(), batch.progress) == ([1, 3, 4], 1.0)
     assert left_out.lines == ("1: its geometry must be a Point (feature 2)",)
 
 

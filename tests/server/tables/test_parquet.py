@@ -22,7 +22,7 @@ def test_a_file_that_was_read_is_read_once(tmp_path: Path) -> None:
     """Planted bug: of three rows, four are read at the end."""
     table = open_table(written(tmp_path / "log.parquet", user=["a", "b", "c"]))
     batches = [*table.parts[0].read(["user"], table.omissions(), False)]
-    assert [batch.share for batch in batches] == [1.0]
+    assert [batch.progress for batch in batches] == [1.0]
 
 
 @pytest.mark.parametrize("is_coded", [False, True])

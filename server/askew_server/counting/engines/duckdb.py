@@ -24,7 +24,7 @@ from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Progress, of_duckdb
 from askew_server.tables import Table, copy_text, open_table
 from askew_server.tables.files import State, files_of, require_still, states_of
-from askew_server.tables.parquet import copy_sound, is_sound
+from askew_server.tables.parquet import copy_utf8, is_utf8_throughout
 
 
 def duckdb_failures(where: str) -> AbstractContextManager[None]:
@@ -233,7 +233,10 @@ class DuckDBEngine:
         own = sorted(columns or table.columns)
         texts = ", ".join(f"NULLIF({column}, '') AS {column}" for column in map(_SQL.quoted, own))
         return _Copy(
-            name, self._folder.path, texts, lambda file: copy_text(table, own, file, self._go_on)
+            name,
+            self._folder.path,
+            texts,
+            lambda file: copy_text(table, own, file, self._keep_going),
         )
 
     def _mended(
@@ -247,7 +250,7 @@ class DuckDBEngine:
             column: kind for column, kind in self._alike(name, paths).items() if counts(column)
         }
         texts = [column for column, kind in types.items() if kind == "VARCHAR"]
-        if is_sound(paths, texts, self._go_on):
+        if is_utf8_throughout(paths, texts, self._keep_going):
             return None
         own = ", ".join(
             f"CAST({quoted} AS {kind}) AS {quoted}"
@@ -257,7 +260,7 @@ class DuckDBEngine:
             name,
             self._folder.path,
             own,
-            lambda file: copy_sound(paths, texts, [*types], file, self._go_on),
+            lambda file: copy_utf8(paths, texts, [*types], file, self._keep_going),
         )
 
     def _forget(self, name: str) -> None:
@@ -265,7 +268,7 @@ class DuckDBEngine:
         if isinstance(looked, _Copy):
             looked.close()
 
-    def _go_on(self, _: float) -> None:
+    def _keep_going(self) -> None:
         """Raise DataError where the engine is closed: who stops does not wait for a whole log."""
         if self._closed:
             raise DataError("DuckDB: the engine was closed while a log was read")
