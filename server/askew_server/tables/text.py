@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ GENRES = (
 )
 _SAMPLE = 1 << 24  # bytes that tell an encoding
 _UNIT = b"\x1f"  # Arrow wants a separator of one byte
-_MARK, _RETURN = "\x1a", "\r"
+_MARK = b"\x1a"  # and 1 stand for a return while Arrow cuts rows; it and 0, for itself
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ def usual_encoding(encoding: str) -> str:
     every, escape, texts = bytes(range(256)), b"\\u0022", ""
     try:
         usual = codecs.lookup(encoding).name
+        # The escape must stay six characters: an escape codec would make a quote of it.
         if escape.decode(encoding) == escape.decode():
             texts = every.decode(encoding, "replace")
     except (LookupError, UnicodeError):
@@ -74,7 +75,7 @@ def usual_encoding(encoding: str) -> str:
         len(texts) == len(every)
         and texts[:128].encode() == every[:128]
         and not any(text.isascii() for text in texts[128:])
-        and set(texts[128:]) != {"\N{REPLACEMENT CHARACTER}"}
+        and set(texts[128:]) != {"\N{REPLACEMENT CHARACTER}"}  # ascii knows no byte above 127
     )
     if usual != "utf-8" and not is_of_bytes:
         raise ParameterError("encoding", encoding, "utf-8, or one of a byte a character")
@@ -100,26 +101,28 @@ def name_of(path: str) -> str:
 
 
 def layout_of(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> Layout:
-    """Return how a text file is cut, by its first line, which names the columns. may_be_bare:
-    whether that line may be a row of a MovieLens file without a header. Raises DataError for what
-    is no header.
+    """Return how a text file is cut, by its first line, which names the columns. may_be_bare: take
+    a first line that looks like MovieLens for a row of a file without a header. Raises DataError
+    for what is no header.
     """
-    line = start.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].removesuffix(b"\r")
+    text = start.removeprefix(codecs.BOM_UTF8)
+    line = text.partition(b"\n")[0].removesuffix(b"\r")
     shapes = {("::", 4): "ratings.dat", ("::", 3): "movies.dat", ("|", 24): "u.item"}
-    names = [shapes.get((mark, line.count(mark.encode()) + 1), "") for mark in ("::", "|")]
+    bare = [shapes.get((mark, line.count(mark.encode()) + 1), "") for mark in ("::", "|")]
     if re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
-        names.append("u.data")
-    if may_be_bare and any(names):
-        return BARE[max(names)]
+        bare.append("u.data")
+    if may_be_bare and (found := [name for name in bare if name]):
+        return BARE[found[-1]]
     if b"\r" in re.sub(rb'"[^"]*+"', b"", line):
         raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
     separator = {".csv": ",", ".tsv": "\t"}.get(Path(name_of(path)).suffix, "")
     if not separator or separator.encode() not in line:
         separator = max(",\t;", key=lambda mark: line.count(mark.encode()))
-    guard = Text(path, 1, Layout(separator, ()), encoding)
-    end = guard.end_of_first(start if b"\n" in start else start + b"\n")
+    end = _Grammar(Layout(separator, ())).end_of_first(text if b"\n" in text else text + b"\n")
+    if not end:
+        raise DataError(f"{path}: {QUOTES}")
     try:
-        header = start[:end].decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        header = text[:end].decode(encoding)
         names = next(csv.reader(io.StringIO(header, newline=""), delimiter=separator, strict=True))
     except (UnicodeDecodeError, csv.Error, StopIteration):
         raise DataError(f"{path}: its first line is no header of {encoding} text") from None
@@ -127,6 +130,33 @@ def layout_of(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> L
         raise DataError(f"{path}: its first line is empty; it must name the columns")
     columns = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
     return Layout(separator, tuple(columns))
+
+
+class _Grammar:
+    """Fields, rows of them, and what is none, by RFC 4180, as patterns of bytes."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._quotes = layout.quotes
+        separator = re.escape(layout.separator.encode())
+        plain = rb'[^"%b\n][^%b\n]*+' % (separator, separator)
+        quoted = rb'"(?:[^"]++|"")*+"'
+        one = rb"(?:%b|%b|)" % (quoted, plain)
+        self.row = re.compile(rb"%b(?:%b%b)*+\r?\n" % (one, separator, one))
+        self.rows = re.compile(rb"(?:%b)*+" % self.row.pattern)
+        self.fields = re.compile(rb"(?:%b%b)*+" % (one, separator))
+        # After a closing quote: neither another quote, a separator nor the end of a row.
+        self.torn = re.compile(
+            rb"%b%b(?:[^\"%b\r\n]|\r[^\n])" % (self.fields.pattern, quoted, separator)
+        )
+
+    def end_of_first(self, text: bytes) -> int:
+        """Return how many bytes the first row of a text has, its line end included; 0 where no row
+        is whole, or the quotes of the first are torn.
+        """
+        if self._quotes and b'"' in text[: text.find(b"\n")]:
+            row = self.row.match(text)
+            return row.end() if row is not None else 0
+        return text.find(b"\n") + 1
 
 
 class Text:
@@ -138,17 +168,7 @@ class Text:
         self.layout, self._path, self._size = layout, path, size
         self._encoding, self._private = encoding, private
         self._first_line_is_private = private and not layout.has_header
-        separator = re.escape(layout.separator.encode())
-        plain = rb'[^"%b\n][^%b\n]*+' % (separator, separator)
-        quoted = rb'"(?:[^"]++|"")*+"'
-        one = rb"(?:%b|%b|)" % (quoted, plain)
-        self._row = re.compile(rb"%b(?:%b%b)*+\r?\n" % (one, separator, one))
-        self._rows = re.compile(rb"(?:%b)*+" % self._row.pattern)
-        self._fields = re.compile(rb"(?:%b%b)*+" % (one, separator))
-        # After a closing quote: neither another quote, a separator nor the end of a row.
-        self._torn = re.compile(
-            rb"%b%b(?:[^\"%b\r\n]|\r[^\n])" % (self._fields.pattern, quoted, separator)
-        )
+        self._grammar = _Grammar(layout)
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
         """Yield batches of rows, as `Table.batches` has them, and add what is no row to omissions.
@@ -160,48 +180,38 @@ class Text:
                 numbers, columns = self._cut(block, number, names, omissions, coded)
                 yield Batch(numbers, columns, raw.tell() / self._size)
 
-    def end_of_first(self, text: bytes) -> int:
-        """Return how many bytes the first row of a text has, its line end included; the text holds
-        at least one whole row. Raises DataError for torn quotes.
-        """
-        if self.layout.quotes and b'"' in text[: text.find(b"\n")]:
-            row = self._row.match(text)
-            if row is None:
-                self._refuse_quotes()
-            return cast("re.Match[bytes]", row).end()
-        return text.find(b"\n") + 1
-
     def _blocks(self, file: BinaryIO, omissions: Omissions) -> Iterator[tuple[int, bytes]]:
         """Yield whole rows, as they lie in the file, with the number of the first of their lines:
         without the header, a byte order mark and rows that are too long.
         """
-        start = file.read(3)
-        rest = start if self._first_line_is_private else start.removeprefix(codecs.BOM_UTF8)
-        # number: of the line that text begins with. rest: what follows the last whole row; of a row
-        # that is too long, a short beginning that goes on in the same way (`_shortened`), with
-        # lines_gone, the line breaks that it lacks.
+        block = file.read(3)
+        rest = block if self._first_line_is_private else block.removeprefix(codecs.BOM_UTF8)
+        # number: of the line that text begins with. rest: what follows the last whole row. is_long:
+        # rest stands for the beginning of a row that is too long (`_shortened`). lines_gone: the
+        # line ends of that beginning. Only the first row of a text can be too long: what follows
+        # came in one block.
         number, lines_gone, is_long, is_header = 1, 0, False, self.layout.has_header
-        while rest or start:
-            start = file.read(BLOCK)
-            text = rest + start
-            if not start and text:
+        while rest or block:
+            block = file.read(BLOCK)
+            text = rest + block
+            if not block and text:
                 if self._private:  # half of a row, unless it hides others
-                    hides = lines_gone or b"\n" in text
-                    if hides and not self._row.fullmatch(text + b"\n"):
+                    spans_lines = lines_gone or b"\n" in text  # only an open quote does
+                    if spans_lines and not self._grammar.row.fullmatch(text + b"\n"):
                         self._refuse_quotes()
                     omissions.add(number, "its last line has no end", self._path)
                     return
                 text += b"\n"
-            end = self._end_of_rows(text, is_last=not start)
+            end = self._end_of_rows(text, is_last=not block)
             text, rest = text[:end], text[end:]
             if text and (is_long or len(text) > LONGEST_ROW):
-                first = self.end_of_first(text)
+                first = self._grammar.end_of_first(text) or self._refuse_quotes()
                 if is_long or first > LONGEST_ROW:
                     omissions.add(number, TOO_LONG.format(LONGEST_ROW), self._path)
                     number += lines_gone + text.count(b"\n", 0, first)
                     text, lines_gone, is_long, is_header = text[first:], 0, False, False
             if text and is_header:
-                first = self.end_of_first(text)
+                first = self._grammar.end_of_first(text) or self._refuse_quotes()
                 number += text.count(b"\n", 0, first)
                 text, is_header = text[first:], False
             if text:
@@ -216,19 +226,21 @@ class Text:
         if not self.layout.quotes or b'"' not in text:
             return text.rfind(b"\n") + 1
         start = text.rfind(b"\n", 0, text.find(b'"')) + 1
-        end = cast("re.Match[bytes]", self._rows.match(text, start)).end()
-        if (is_last and end < len(text)) or self._torn.match(text, end):
+        end = cast("re.Match[bytes]", self._grammar.rows.match(text, start)).end()
+        if (is_last and end < len(text)) or self._grammar.torn.match(text, end):
             self._refuse_quotes()
         return end
 
-    def _refuse_quotes(self) -> None:
+    def _refuse_quotes(self) -> NoReturn:
         raise DataError(f"{self._path}: {QUOTES}")
 
     def _shortened(self, row: bytes) -> bytes:
-        # Outside of a field, within a plain one, or within quotes, after a quote of a pair or not.
+        """Return a few bytes that leave the reader in the state that this unfinished row does: at a
+        field's start, within a plain field, in quotes, or after what may be a closing quote.
+        """
         if not self.layout.quotes:
             return b"x"
-        begun = row[cast("re.Match[bytes]", self._fields.match(row)).end() :]
+        begun = row[cast("re.Match[bytes]", self._grammar.fields.match(row)).end() :]
         if not begun:
             return b"x" + self.layout.separator.encode()
         if not begun.startswith(b'"'):
@@ -244,10 +256,10 @@ class Text:
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         if self._encoding != "utf-8" and not block.isascii():
-            # A byte that the encoding does not have becomes no UTF-8, which is odd.
+            # A byte that the encoding does not have becomes no UTF-8, and its row is sifted out.
             text = block.decode(self._encoding, "surrogateescape")
             block = text.encode("utf-8", "surrogatepass")
-        is_odd = (
+        needs_sifting = (
             b"\0" in block
             or b"\n\n" in block
             or block.startswith(b"\n")
@@ -255,11 +267,11 @@ class Text:
             or not (block.isascii() or is_utf8(block))
         )
         numbers: NDArray[np.int64] | None = None
-        if is_odd:
-            block, numbers = self._without_odd(block, number, omissions)
+        if needs_sifting:
+            block, numbers = self._sifted(block, number, omissions)
         is_marked = b"\r" in block
         if is_marked:  # Arrow would take it for the end of a row
-            block = block.replace(b"\x1a", b"\x1a0").replace(b"\r", b"\x1a1")
+            block = block.replace(_MARK, _MARK + b"0").replace(b"\r", _MARK + b"1")
         if wide:
             block, separator = block.replace(separator.encode(), _UNIT), _UNIT.decode()
         columns, bad = self._columns(block, separator, names, CODED if coded else TEXT)
@@ -270,7 +282,7 @@ class Text:
             if block.count(b"\n") == n_rows:
                 numbers = np.arange(number, number + n_rows)
             else:
-                sizes = [row[0].count(b"\n") for row in self._row.finditer(block)]
+                sizes = [row[0].count(b"\n") for row in self._grammar.row.finditer(block)]
                 numbers = number + np.cumsum([0, *sizes[:-1]])
         n_columns = len(self.layout.columns)
         for place in bad:
@@ -289,7 +301,7 @@ class Text:
             return [pa.array([], kind) for _ in names], bad
 
         def skipped(row: arrow_csv.InvalidRow) -> str:
-            bad.append(row.number - 2)
+            bad.append(row.number - 2)  # it counts from 1, and the empty line before
             return "skip"
 
         table = arrow_csv.read_csv(
@@ -314,12 +326,12 @@ class Text:
         )
         return [column.combine_chunks() for column in table.columns], bad
 
-    def _without_odd(
+    def _sifted(
         self, block: bytes, number: int, omissions: Omissions
     ) -> tuple[bytes, NDArray[np.int64]]:
         kept, numbers = [], []
         if self.layout.quotes and b'"' in block:
-            rows = [row[0] for row in self._row.finditer(block)]
+            rows = [row[0] for row in self._grammar.row.finditer(block)]
         else:
             rows = [line + b"\n" for line in block.split(b"\n")[:-1]]
         is_wide = len(self.layout.separator) > 1
@@ -341,5 +353,6 @@ class Text:
 def _unmarked(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, _unmarked(column.dictionary))
-    returns = compute.replace_substring(column, _MARK + "1", _RETURN)
-    return compute.replace_substring(returns, _MARK + "0", _MARK)
+    mark = _MARK.decode()
+    returns = compute.replace_substring(column, mark + "1", "\r")
+    return compute.replace_substring(returns, mark + "0", mark)

@@ -184,6 +184,16 @@ def test_counts_and_likes_move_by_at_most_what_is_said(
         assert 0 <= with_it[1] - without[1] <= UNIT
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_byte_order_mark_is_no_part_of_a_header(tmp_path: Path, encoding: str) -> None:
+    """Planted bug: behind it, a quote opens no field, and a line break in it ends the header."""
+    text = '\ufeff"us\ner",item,rating\np,1,5\n'.encode()
+    table = tables.open_table(written(tmp_path, "log.csv", text), encoding=encoding)
+    assert table.columns == ("us\ner", "item", "rating")
+    [batch] = table.batches(table.columns, table.omissions())
+    assert (batch.rows.tolist(), batch.texts[0].to_pylist()) == ([3], ["p"])
+
+
 def test_the_encoding_of_a_private_file_is_no_guess(tmp_path: Path) -> None:
     """Planted bug: where nobody names it, people's lines decide it."""
     path = written(tmp_path, "log.csv", FORMATS["log.csv"](OTHERS, []))
