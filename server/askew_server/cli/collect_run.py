@@ -203,7 +203,7 @@ def _say_left_out(omissions: Omissions, unknown: Omissions | None = None) -> Non
     ):
         if left is not None and left.count:
             count = f"1 {what}" if left.count == 1 else f"{left.count:,} {what}s"
-            _note(f"{count} of {Path(left.file).name} {words}")
+            _note(f"{count} of {Path(left.table).name} {words}")
             for line in left.lines:
                 _note(f"  {line}")
 

@@ -154,7 +154,7 @@ def show_omissions(left_out: Omissions) -> None:
     for note in left_out.notes:
         click.echo(f"note: {note}", err=True)
     if left_out.count:
-        click.echo(f"{left_out.count:,} rows of {left_out.file} left out:", err=True)
+        click.echo(f"{left_out.count:,} rows of {left_out.table} left out:", err=True)
         for line in left_out.lines:
             click.echo(f"  {line}", err=True)
 

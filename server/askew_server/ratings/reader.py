@@ -20,7 +20,7 @@ from askew.limits import FEW_MARKS, has_few_marks
 from askew_server.ratings.table import ItemRow, RatingTable
 from askew_server.tables import Table, open_table
 from askew_server.tables.rows import CODED, MOST_BAD, SHOWN, BadField, Omissions, Progress, number
-from askew_server.tables.text import GENRES
+from askew_server.tables.text import MOVIELENS_GENRES
 
 KEY_LIMIT = 200
 TITLE_LIMIT = 500
@@ -104,13 +104,14 @@ def read_items(
     path: Path, *, progress: Progress = lambda _: None, most_bad: float = MOST_BAD
 ) -> tuple[dict[str, ItemRow], Omissions]:
     """Return the items of a table by key, in the order of their first rows, and what was left out;
-    of two rows with one key the last stays. progress: is called with how much of the table was read.
+    of two rows with one key the last stays. progress: is called with how much of the table, from 0
+    to 1, was read.
 
     Raises DataError for a table without the columns, or of which too many rows are bad.
     """
     table = open_table(path)
     names = list(chosen_columns(table, ITEM_COLUMNS, "items"))
-    names += [name for name in ("year", "genres", *GENRES) if name in table.columns]
+    names += [name for name in ("year", "genres", *MOVIELENS_GENRES) if name in table.columns]
     left_out, items = table.omissions(), dict[str, ItemRow]()
     good, again = 0, []
     for batch in table.batches(names, left_out):
@@ -290,11 +291,11 @@ def _item(row: dict[str, str]) -> tuple[str, ItemRow]:
         raise BadField("title", FEW_MARKS, row["title"])
     title, year = _title_and_year(row["title"])
     year = _year(row.get("year", "")) or year
-    if GENRES[0] in row:
-        for name in GENRES:
+    if MOVIELENS_GENRES[0] in row:
+        for name in MOVIELENS_GENRES:
             if row[name] not in ("0", "1"):
                 raise BadField(f"the flag of genre {name}", "0 or 1", row[name])
-        genres = [name for name in GENRES if row[name] == "1" and name not in _NO_GENRE]
+        genres = [name for name in MOVIELENS_GENRES if row[name] == "1" and name not in _NO_GENRE]
     else:
         joined = row.get("genres", "")
         names = [] if joined.strip() in _NO_GENRE else joined.split("|")

@@ -91,7 +91,9 @@ class _Part:
 
 @dataclass(frozen=True)
 class Table:
-    """The files of one table. unit: what a number counts. notes: what an operator should know."""
+    """The files of one table. unit: what the number of a row counts: row, line or feature. notes:
+    what an operator should know.
+    """
 
     name: str
     unit: str

@@ -35,12 +35,14 @@ def files_of(name: str | Path) -> tuple[str, ...]:
         return tuple(sorted(file for file in names if not Path(file).is_dir()))
     files = sorted(path.iterdir())
     for file in files:
-        odd = {
-            "is hidden": file.name.startswith("."),
-            "is a symbolic link": file.is_symlink(),
-            "is a folder": file.is_dir(),
-        }
-        for reason in [words for words, is_so in odd.items() if is_so]:
+        reason = ""
+        if file.name.startswith("."):
+            reason = "is hidden"
+        elif file.is_symlink():
+            reason = "is a symbolic link"
+        elif file.is_dir():
+            reason = "is a folder"
+        if reason:
             raise DataError(f"{name}: a folder holds files of one table; {file.name} {reason}")
     if not files:
         raise DataError(f"{name}: the folder is empty")

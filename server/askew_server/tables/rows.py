@@ -28,7 +28,7 @@ Progress = Callable[[float], object]
 
 class BadField(Exception):
     """A field breaks its limit; the message is the reason to report. rule: the same without the
-    text. value: what of it can be used all the same.
+    text. value: kept in place of the text, else the column's missing value.
     """
 
     def __init__(self, field: str, limit: str, text: str, value: float | None = None) -> None:
@@ -67,9 +67,11 @@ class Batch(NamedTuple):
 
 @dataclass
 class Omissions:
-    """What is left out of a file, by reason: how many, and which came first. unit: of a number."""
+    """What is left out of a table, by reason: how many, and which came first. unit: what `row`
+    counts: row, line or feature.
+    """
 
-    file: str
+    table: str
     unit: str
     several: bool = False
     notes: tuple[str, ...] = ()
@@ -107,10 +109,10 @@ class Omissions:
         """
         reasons = "; ".join(self.lines) or "it has no rows"
         if not good:
-            raise DataError(f"{self.file}: no row of it is usable: {reasons}")
+            raise DataError(f"{self.table}: no row of it is usable: {reasons}")
         if self.count > most_bad * (good + self.count):
             raise DataError(
-                f"{self.file}: {self.count:,} of {good + self.count:,} rows cannot be used, so it"
+                f"{self.table}: {self.count:,} of {good + self.count:,} rows cannot be used, so it"
                 f" is hardly what it should be: {reasons}. --max-bad-rows names another share"
             )
 

@@ -28,7 +28,7 @@ QUOTES = (
     "a quote is not closed, or text follows a closing one. Read on, it would hide other people's"
     " rows: mend the file, or write it as parquet"
 )
-GENRES = (
+MOVIELENS_GENRES = (
     *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime"),
     *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery"),
     *("Romance", "Sci-Fi", "Thriller", "War", "Western"),
@@ -48,13 +48,15 @@ class Layout:
     quotes: bool = True
 
 
+def _bare(separator: str, *columns: str) -> Layout:
+    return Layout(separator, columns, has_header=False, quotes=False)
+
+
 BARE = {
-    "ratings.dat": Layout("::", ("user", "item", "rating", "timestamp"), False, False),
-    "movies.dat": Layout("::", ("item", "title", "genres"), False, False),
-    "u.data": Layout("\t", ("user", "item", "rating", "timestamp"), False, False),
-    "u.item": Layout(
-        "|", ("item", "title", "released", "on video", "address", *GENRES), False, False
-    ),
+    "ratings.dat": _bare("::", "user", "item", "rating", "timestamp"),
+    "movies.dat": _bare("::", "item", "title", "genres"),
+    "u.data": _bare("\t", "user", "item", "rating", "timestamp"),
+    "u.item": _bare("|", "item", "title", "released", "on video", "address", *MOVIELENS_GENRES),
 }
 """The files of MovieLens that have no header line."""
 
