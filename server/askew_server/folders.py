@@ -40,8 +40,8 @@ def locked(path: Path) -> int | None:
 
 @contextmanager
 def one_writer(folder: Path) -> Iterator[None]:
-    """Wait until no other process changes files of a folder, and keep others from it. Raises
-    OSError.
+    """Wait until no other process has the lock of a folder, and hold it while the body of a `with`
+    changes files there. Raises OSError.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -52,8 +52,8 @@ def one_writer(folder: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file in place of another, durably. Raises OSError, in which case the old file is
-    still there, or the new one.
+    """Write content to a file in place of what is there, if anything, durably. Raises OSError, in
+    which case the old file is still there, or the new one.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)  # or nothing is replaced
     try:
@@ -73,16 +73,16 @@ def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Return True for a regular file that nobody but its owner reads. A file that root gave to a
-    group, as one who mounts secrets does, may be read by that group.
+    """Return True for a regular file that nobody but its owner may read, write or execute. A file
+    that root gave to a group, as one who mounts secrets does, may be read by that group.
     """
     is_mounted = status.st_uid == 0 and os.geteuid() != 0
     return stat.S_ISREG(status.st_mode) and not status.st_mode & (0o037 if is_mounted else 0o077)
 
 
 def read_private(path: Path) -> bytes:
-    """Return what a key file holds, a megabyte at most. Raises AccessError where others could read
-    it.
+    """Return the bytes of a key file, the first megabyte at most. Raises AccessError where others
+    could read the file, or it cannot be read.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
@@ -95,8 +95,8 @@ def read_private(path: Path) -> bytes:
 
 
 def write_new(files: dict[Path, bytes]) -> None:
-    """Write new files, those named .key of mode 0600. Raises AccessError where one is there, and
-    then writes none.
+    """Write new files of these contents, those named .key of mode 0600, others 0644. Raises
+    AccessError where one is there already, and then writes none.
     """
     for path in files:
         if os.path.lexists(path):
@@ -123,7 +123,9 @@ class PrivateFolder:
     """A new folder of mode 0700. Raises DataError where there can be none."""
 
     def __init__(self, within: Path | None = None) -> None:
-        """within: where it is made, or TMPDIR, or /var/tmp, which is a disk where /tmp is not."""
+        """Make the folder in `within`; or in TMPDIR, or /var/tmp, which is a disk where /tmp is
+        not; or where Python makes temporary files if that cannot be written to.
+        """
         place = within
         if place is None:
             place = Path(os.environ.get("TMPDIR") or "/var/tmp")  # noqa: S108 (a folder of our own)
@@ -144,7 +146,7 @@ class PrivateFolder:
         self._remove = weakref.finalize(self, _let_go, self.path, held)
 
     def close(self) -> None:
-        """Remove it with all that is in it; a second call does nothing."""
+        """Remove the folder with all that is in it; a second call does nothing."""
         self._remove()
 
 

@@ -27,14 +27,16 @@ class Interruptible:
     def __init__(
         self, stop: Callable[[], object], tell: Callable[[], object] = lambda: None
     ) -> None:
-        """stop: ends what the connection does, from any thread. tell: called while the caller
-        waits, and may raise.
+        """Keep how statements are stopped and watched. stop: ends what the connection does, from
+        any thread. tell: called while the caller waits, and may raise.
         """
         self._stop, self._tell = stop, tell
         self._asked: Future[Any] | None = None
 
     def result(self, statement: Callable[[], _T]) -> _T:
-        """Return what a statement gives. Any exception in the caller's thread stops it."""
+        """Return what a statement returns, or raise what it raises; it runs in another thread. Any
+        exception in the caller's thread, as of Ctrl-C, stops the statement.
+        """
         with ThreadPoolExecutor(1) as thread:
             self._asked = asked = thread.submit(statement)
             try:
@@ -45,7 +47,9 @@ class Interruptible:
                 self.stop()
 
     def stop(self) -> None:
-        """End what is asked, by whatever thread."""
+        """End the statement that runs, if one does, and wait until it has ended; from any
+        thread.
+        """
         while self._asked is not None and not self._asked.done():
             self._stop()
             wait([self._asked], _STOP_SECONDS)
@@ -63,7 +67,9 @@ def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) 
 
 
 def tell(connection: DuckDBPyConnection, progress: Progress) -> None:
-    """Tell how much of a statement is done."""
+    """Call `progress` with the share of the connection's statement that is done, from 0 to 1; not
+    while DuckDB does not know.
+    """
     share = connection.query_progress() / 100
     if share >= 0:  # negative while DuckDB does not know
         progress(min(share, 1.0))

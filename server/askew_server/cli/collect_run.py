@@ -41,7 +41,9 @@ def named_files(
     week: datetime.datetime | None = None,
     before: Path | None = None,
 ) -> list[CollectionFile]:
-    """Return the collections of "NAME=FILE". Raises ParameterError."""
+    """Return the collection of each text "NAME=FILE", in their order. Raises ParameterError for
+    another text. source: else the file's name. week: a day of it; else today.
+    """
     day, files = week.date() if week else datetime.date.today(), []
     for text in texts:
         name, equals, path = text.partition("=")
@@ -66,14 +68,16 @@ def collect(
     before: Path | None,
     max_bad_rows: float,
 ) -> None:
-    """Make a model; see `askew-server collect`. Raises ParameterError and DataError."""
+    """Make a model of collections, write it to `out` and print a report; see `askew-server
+    collect`. Raises ParameterError and DataError.
+    """
     files = named_files(collections, max_bad_rows, source, week, before)
     check_new(out)
     space: MetricSpace
-    if region.count("/") == 3:
-        space = space_of_region(region)
-    elif Path(region).is_file():
+    if Path(region).is_file():  # a path may have three slashes, as edges have
         space = space_of_axes(Path(region))
+    elif region.count("/") == 3:
+        space = space_of_region(region)
     else:
         limit = "edges in degrees, S/W/N/E such as 47/5/55/16 (only devices know countries by name)"
         raise ParameterError("region", region, f"{limit}, or a TOML file of axes")
@@ -126,7 +130,9 @@ def collect(
 
 
 def update_live(model: Path, file: CollectionFile) -> None:
-    """Replace live values of one collection; see `askew-server update-live`."""
+    """Replace live values of one collection and print what was replaced and left out; see
+    `askew-server update-live`. Raises DataError and ArtifactError.
+    """
     with when_stopped(), Steps.shown() as steps:
         progress = Progress(steps.step, steps.share, _note)
         done = intake.update_live(model, file, progress, strict=file.max_bad_rows == 0)

@@ -46,7 +46,9 @@ class CommandSettings:
         self._table = replace(SETTINGS, settings=tuple(keys))
 
     def options(self, command: _Command) -> _Command:
-        """Give a command --config, and an option for each setting that has a flag."""
+        """Return a command with --config, and an option for each setting of its own that has a
+        flag.
+        """
         for key in reversed(
             [key for key in self._table.settings if key.name in self._own and key.flag]
         ):
@@ -60,7 +62,8 @@ class CommandSettings:
         )(command)
 
     def configuration(self, config: Path | None, flags: Mapping[str, object]) -> Configuration:
-        """Return what all sources say together. Raises ConfigError or ParameterError.
+        """Return the configuration that flags, variables, the file `config` and defaults make
+        together, in this order. Raises ConfigError or ParameterError.
 
         A file may say what another command takes; it is looked at all the same.
         """

@@ -28,7 +28,9 @@ class Group(click.Group):
     """A group of commands that says where an option belongs that stands before the command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click's."""
+        """Parse as click does. Raises click.UsageError that says where an unknown option
+        belongs.
+        """
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -52,7 +54,7 @@ class Commands(Group):
         self.listed = listed
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return them by name."""
+        """Return the names of the commands, sorted."""
         return sorted(self.listed)
 
     def format_commands(
@@ -60,12 +62,14 @@ class Commands(Group):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        """As click's, but nothing is imported for it."""
+        """Write the list of commands as click does, but import nothing for it."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted(self.listed.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """As click's; imported the first time."""
+        """Return a command as click does, imported the first time; None for a name that there is
+        not.
+        """
         if cmd_name in self.listed and cmd_name not in self.commands:
             own = cmd_name.replace("-", "_")
             module, name = _ELSEWHERE.get(cmd_name, (own, own))
@@ -74,13 +78,15 @@ class Commands(Group):
         return super().get_command(ctx, cmd_name)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """As click's. A ParameterError of an option becomes wrong usage of it."""
+        """Add a command as click does. A ParameterError of an option becomes wrong usage of that
+        option.
+        """
         _explain(cmd)
         super().add_command(cmd, name)
 
 
 def _explain(command: click.Command) -> None:
-    """This command, or all of a group, which is complete by now."""
+    """Explain the errors of this command, or of all of a group, which is complete by now."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             _explain(each)
@@ -151,12 +157,16 @@ def cli() -> None:
 
 
 def exit_code(error: Exception) -> int:
-    """Return how the command ends that raised it."""
+    """Return the exit code of a command that raised this error: 3 where a budget or a server
+    refused, else 1.
+    """
     return 3 if isinstance(error, BudgetExceeded | Refused) else 1
 
 
 def main() -> None:
-    """Run the command; a deliberate error is one line, and exit code 3 for a budget, else 1."""
+    """Run the command; a deliberate error is one line on standard error, and exit code 3 for a
+    budget, else 1.
+    """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()

@@ -35,12 +35,14 @@ class Workplace:
 
     @property
     def mark_path(self) -> Path:
-        """Return the mark as named, or beside the ledger."""
+        """Return the path of the mark as named, or beside the ledger, whether or not it is
+        there.
+        """
         return mark_file(self.ledger, self.mark)
 
     @property
     def log_encoding(self) -> str:
-        """Return the encoding as named, or UTF-8: nothing of a log decides it."""
+        """Return the encoding as named, or "utf-8": nothing of a log decides it."""
         return self.encoding or "utf-8"
 
 
@@ -55,7 +57,9 @@ class Rational(click.ParamType[Fraction]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
-        """Return the number that the text names."""
+        """Return the exact number that a text names. Fails as click's types do for another text,
+        and where it must be above 0 and is not.
+        """
         text = str(value)
         try:
             # Fraction would spend minutes on a long exponent.
@@ -133,12 +137,12 @@ mark_option = click.option(
 
 
 def again_options(command: _Command) -> _Command:
-    """Give a command --as-of and --again."""
+    """Return a command with the options --as-of and --again."""
     return _as_of_option(_again_option(command))
 
 
 def ledger_options(command: _Command) -> _Command:
-    """Give a command --ledger and --mark."""
+    """Return a command with the options --ledger and --mark."""
     return ledger_option(mark_option(command))
 
 
@@ -147,8 +151,8 @@ _PASSWORD = re.compile(r"//[^/@:]*:[^@]+@|(^|[?&\s])(ssl)?password\s*=\s*.", re.
 
 
 def refuse_password(address: str) -> None:
-    """Raise click.BadParameter for an engine's address on the command line that has a password,
-    which it does not repeat: every account of a machine sees what its programs were called with.
+    """Raise click.BadParameter where an engine's address has a password, which the error does not
+    repeat: every account of a machine sees what its programs were called with.
     """
     if _PASSWORD.search(address):
         raise click.BadParameter(
@@ -165,7 +169,9 @@ def _typed_engine(context: click.Context, parameter: click.Parameter, value: str
 
 
 def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return one name for one encoding: it is a part of what a paid request is known by."""
+    """Return the usual name of an encoding, one for one encoding: it is a part of what a paid
+    request is known by; None for None.
+    """
     if value is None:
         return None
     from askew_server.tables.text import usual_encoding  # pyarrow takes a while
@@ -191,18 +197,18 @@ _encoding_option = click.option(
 
 
 def engine_options(command: _Command) -> _Command:
-    """Give a command --engine and --encoding."""
+    """Return a command with the options --engine and --encoding."""
     return _engine_option(_encoding_option(command))
 
 
 def mark_file(ledger: Path, mark: Path | None) -> Path:
-    """Return where the mark is."""
+    """Return the path of a ledger's mark: as named, or the ledger's with .mark behind its name."""
     return mark or ledger.with_name(ledger.name + ".mark")
 
 
 def existing(ledger: Path, mark: Path | None = None) -> Path:
-    """Return the path, if something is there. Raises LedgerError: no command but `open` makes a
-    ledger, and none but `accept` makes one again that was lost.
+    """Return the ledger's path, if something is there. Raises LedgerError where nothing is: no
+    command but `open` makes a ledger, and none but `accept` makes one again that was lost.
     """
     if ledger.exists():
         return ledger
@@ -219,6 +225,6 @@ def existing(ledger: Path, mark: Path | None = None) -> Path:
 
 
 def check_new(out: Path) -> None:
-    """Raise ParameterError for an `out` that is there."""
+    """Raise ParameterError where something, also a dangling link, is at `out`."""
     if out.exists() or out.is_symlink():
         raise ParameterError("out", str(out), "a directory that does not exist yet")

@@ -62,17 +62,19 @@ class PrivateOptions:
     encoding: str | None
 
     def check_unused(self) -> None:
-        """Raise click.UsageError for what only a private model takes."""
-        typed = (self.delta, self.expect, self.ledger, self.dataset, self.as_of)
+        """Raise click.UsageError where an option was typed that only a private model takes."""
+        typed = (self.delta, self.expect, self.ledger, self.mark, self.dataset, self.as_of)
         if any((*typed, self.max_items_per_unit, self.again, self.dry_run)):
             raise click.UsageError(
-                "--delta, --expect, --ledger, --dataset, --as-of, --max-items-per-unit, --again and"
-                " --dry-run are of a private model: name its --epsilon, or leave them out"
+                "--delta, --expect, --ledger, --mark, --dataset, --as-of, --max-items-per-unit, "
+                "--again and --dry-run are of a private model: name its --epsilon, or omit them"
             )
 
     @property
     def place(self) -> Workplace:
-        """Return where ledger and engine are. Raises click.UsageError without a ledger."""
+        """Return where ledger and engine are. Raises click.UsageError without a ledger or a
+        delta.
+        """
         if self.ledger is None or self.delta is None:
             raise click.UsageError("a private model (--epsilon) needs --delta and --ledger, too")
         return Workplace(
@@ -81,7 +83,9 @@ class PrivateOptions:
 
 
 def private_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options; it gets them as one keyword argument, `paying`."""
+    """Return a command with the options of private training; it gets them as one keyword argument,
+    `paying`.
+    """
 
     @wraps(command)
     def gathered(*positional: Any, **named: Any) -> Any:

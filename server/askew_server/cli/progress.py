@@ -36,13 +36,15 @@ class Steps:
     @classmethod
     @contextmanager
     def shown(cls, clock: Clock = time.monotonic) -> Iterator[Steps]:
-        """Until the work is done."""
+        """Yield steps that are shown on standard error until the body of the `with` ends: as a
+        moving line on a terminal, else as plain lines.
+        """
         steps = cls(clock=clock)
         with _status(cls._step) as steps.status, named_if_too_large(lambda: steps._step):
             yield steps
 
     def step(self, name: str) -> None:
-        """A step begins."""
+        """Show that a step of this name begins."""
         self._step = name
         if self.status is None:
             self._line(name)
@@ -51,14 +53,14 @@ class Steps:
             self.status.start()
 
     def share(self, done: float) -> None:
-        """How much of the step is done, from 0 to 1."""
+        """Show how much of the step is done, from 0 to 1; in a log at most every ten seconds."""
         if self.status is not None:
             self.status.update(f"{self._step} ... {done:.0%}")
         elif self.clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
     def pause(self) -> None:
-        """Leaves the terminal to what is said or asked now."""
+        """Leave the terminal to what is said or asked now, until the next step."""
         if self.status is not None:
             self.status.stop()
 
@@ -80,8 +82,8 @@ def _status(step: str) -> Iterator[Status | None]:
 
 @contextmanager
 def named_if_too_large(doing: Callable[[], str]) -> Iterator[None]:
-    """Work that says what it was at when it did not fit into memory: as a note of the error, which
-    `main` shows.
+    """Add a note with what the body of the `with` was at, by `doing`, to a MemoryError that it
+    raises; `main` shows the note.
     """
     try:
         yield
@@ -96,8 +98,8 @@ class _Terminated(KeyboardInterrupt):
 
 @contextmanager
 def when_stopped(said: str = "\nstopped") -> Iterator[None]:
-    """Ends a process that Ctrl-C or SIGTERM stops in order: with these words, and the exit code
-    that a shell gives the signal.
+    """End the process in order where Ctrl-C or SIGTERM stops the body of the `with`: with these
+    words, and the exit code that a shell gives the signal.
     """
 
     def terminate(_: int, __: FrameType | None) -> None:

@@ -47,7 +47,9 @@ def publish(model: Path, monday: str, out: Path) -> None:
 
 
 def _files_of(directory: Path) -> Mapping[Part, bytes]:
-    """Return what devices hold of a model. Raises ArtifactError for collections that none holds."""
+    """Return what devices hold of a model's directory, by part, with live values if there are any.
+    Raises ArtifactError for collections that no device holds.
+    """
     from askew.wire.catalog_file import catalog_files
     from askew.wire.live_file import live_to_bytes
     from askew_server.collections.artifact import with_live_file
@@ -69,8 +71,8 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
 
 
 def _write(path: Path, file: bytes, *, once: bool) -> bool:
-    """Return True if it was written: whole, or not at all. once: raises ArtifactError where another
-    is there.
+    """Write a file whole, or not at all; return True, or False where these very bytes are there.
+    once: raises ArtifactError where others are there.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,8 @@ from askew_server.demo.rehearsal import RehearsedRules
 
 
 def main() -> None:
-    """Answer until standard input ends. A line is the name of a rule and a question as it travels,
-    in base64; a line on standard output is the answer as it travels.
+    """Answer until standard input ends. A line there is the name of a rule and a question as it
+    travels, in base64; a line on standard output is the answer as it travels, in base64.
     """
     model = places_model()
     rehearsal = RehearsedRules(model)

@@ -55,11 +55,13 @@ class Output:
     as_json: bool
 
     def say(self, text: str) -> None:
-        """Print something for a person."""
+        """Print a text for a person: on standard output, or with JSON on standard error."""
         click.echo(text, err=self.as_json)
 
     def show(self, stored: StoredRelease) -> None:
-        """Print the release, and whether it was stored before."""
+        """Print the release on standard output, as JSON or for a person, and say whether it was
+        stored before.
+        """
         if self.as_json:
             parts = {
                 "release": json.loads(stored.payload),
@@ -91,13 +93,15 @@ def run(
     dry_run: bool = False,
     expect: str | None = None,
 ) -> Release | None:
-    """Plan, say what it costs, ask, and unless it is a dry run, charge, count, select, store.
+    """Plan, say what a release costs, ask, charge, count, select and store; return the release. A
+    dry run looks through the events for faults, asks and charges nothing, and returns None.
 
     What is stored already is shown, without a look at the events, a plan or a charge. Nothing that
     is said, stored or returned depends on the events, but for what is selected.
 
-    dataset: the one that pays, or the only one. Raises ParameterError, and DataError for a file of
-    expected counts that is none.
+    dataset: the one that pays, or the only one. Raises ParameterError, DataError for a file of
+    expected counts or events that is none, and AskewError where less than half is expected to be
+    right.
     """
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
@@ -178,12 +182,14 @@ def _repeat(stored: StoredRelease, output: Output, *, dry_run: bool) -> Release 
 
 
 def today() -> str:
-    """Return the date in UTC. It is taken before the events are looked at."""
+    """Return the date in UTC, such as "2026-11-29". It is taken before the events are looked at."""
     return datetime.now(UTC).date().isoformat()
 
 
 def repeat_in_words(stored: StoredRelease) -> str:
-    """Say that nothing was counted, and how another is asked for."""
+    """Return a phrase that says on which day a release was stored, that nothing was counted, and
+    how another is asked for.
+    """
     return (
         f"stored on {stored.request.day}, nothing counted or spent; --as-of or --again for another"
     )
@@ -191,7 +197,7 @@ def repeat_in_words(stored: StoredRelease) -> str:
 
 @contextmanager
 def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
-    """Yield the engine of a workplace, and close it."""
+    """Yield the engine of a workplace, opened, and close it when the body of the `with` ends."""
     engine = open_engine(
         place.engine,
         progress=progress,
@@ -204,13 +210,15 @@ def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterato
 
 
 def warn(*texts: str) -> None:
-    """Say what the operator should know."""
+    """Print each text on standard error as a warning to the operator."""
     for text in texts:
         click.echo(f"warning: {text}\n", err=True)
 
 
 def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
-    """Say which other data sets were charged for events of this place, as `place_of` has it."""
+    """Warn the operator of other data sets that were charged for events of this place, as
+    `place_of` has it; say nothing where there are none.
+    """
     if sharers := ledger.sharers(dataset, place):
         warn(
             f"{', '.join(sharers)} was charged for these events too, or for what was there"
@@ -220,7 +228,9 @@ def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
 
 
 def ask() -> None:
-    """Ask before a spend, if somebody is there to answer. Raises click.Abort."""
+    """Ask before a spend, if somebody at a terminal is there to answer; else go on. Raises
+    click.Abort for a no.
+    """
     if sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("Spend it?", abort=True, err=True)
 
@@ -228,7 +238,8 @@ def ask() -> None:
 def demo(
     output: Output, *, source: EventSource, epsilon: Fraction, delta: Fraction, **asked: Any
 ) -> None:
-    """Make a release from simulated events, in a folder that is gone afterwards. Arguments: `run`.
+    """Make a release from simulated events, in a folder that is gone afterwards, and print it, with
+    how many of the true top are in it. Arguments: `run`.
 
     source: its columns; the events and the catalog are the demo's own.
     """
@@ -255,7 +266,9 @@ def demo(
 
 
 def dataset_of(ledger: Ledger, name: str | None) -> Dataset:
-    """Return the data set of this name, or the only one. Raises LedgerError."""
+    """Return the data set of this name, or the only one in the ledger without a name. Raises
+    LedgerError where there is no such one, or none or several to choose from.
+    """
     if name is not None:
         return ledger.dataset(name)
     datasets = ledger.datasets()

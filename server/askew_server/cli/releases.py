@@ -60,7 +60,9 @@ def show(charge: int, as_json: bool, ledger: Path) -> None:
 
 
 def release_in_words(document: bytes) -> str:
-    """Return a stored release for a person: what it is, and its items by place."""
+    """Return a stored release's bytes in words for a person: what it is, and its items by place,
+    with noisy counts if it has them.
+    """
     release = release_from_bytes(document)
     rows: list[Row] = [
         {"place": place, "item": item} for place, item in enumerate(release.items, start=1)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def load(directory: Path) -> Model:
-    """A model, by what its manifest says it is. Raises ArtifactError."""
+    """Return the model of a directory, of tastes or of collections, by what its manifest says it
+    is. Raises ArtifactError.
+    """
     from askew_server.taste.model import directory as folder
     from askew_server.taste.model.directory import MANIFEST, kind_of
 
@@ -35,7 +37,9 @@ def load(directory: Path) -> Model:
 
 
 def of_one_kind(directory: Path, kinds: set[type]) -> Model:
-    """A model of the kind of those before, which `kinds` keeps. Raises ArtifactError."""
+    """Return the model of a directory, and add its kind to `kinds`. Raises ArtifactError where the
+    models before it are of another kind.
+    """
     model = load(directory)
     kinds.add(type(model))
     if len(kinds) > 1:
@@ -48,7 +52,9 @@ def of_one_kind(directory: Path, kinds: set[type]) -> Model:
 
 
 def of_tastes(model: Model) -> ItemModel:
-    """Return the model, for what needs ratings. Raises ParameterError for collections."""
+    """Return the model as it is, for what needs ratings. Raises ParameterError for a model of
+    collections.
+    """
     from askew_server.collections.model import MetricModel
 
     if isinstance(model, MetricModel):

@@ -77,7 +77,9 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
 
 
 def run(chosen: Configuration, *, check: bool) -> None:
-    """Serve what was chosen until it is stopped; to check, only read it."""
+    """Serve what was chosen until the server is stopped; to check, only read settings and models
+    and print that they are in order. Raises AskewError where they are not.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
@@ -136,8 +138,8 @@ def run(chosen: Configuration, *, check: bool) -> None:
 def read_models(
     chosen: Chosen, reading: ModelReader
 ) -> tuple[Mapping[int, Serving], ModelFolder | None]:
-    """Return what was chosen, read, by its Monday, and the folder that it lies in, if it lies in
-    one. Raises ArtifactError and ParameterError.
+    """Return what was chosen, read and ready to be served, by its Monday in days since 1970-01-01,
+    and the folder that it lies in, if it lies in one. Raises ArtifactError and ParameterError.
     """
     if chosen.demo is not None:
         return {FIRST: reading.model(_demo(chosen.demo))}, None
@@ -172,15 +174,19 @@ class ModelReader:
     kinds: set[type] = field(default_factory=set)
 
     def in_words(self) -> str:
-        """Return what is served."""
+        """Return what was read in words, the oldest Monday first, with "and" between."""
         return " and ".join(words for _, words in sorted(self.words.items()))
 
     def directory(self, directory: Path, since: int) -> Serving:
-        """Reads and checks a model, ready to be served. Raises ArtifactError and ParameterError."""
+        """Return the model of a directory, read, checked and ready to be served from the Monday
+        `since` on. Raises ArtifactError and ParameterError.
+        """
         return self.model(of_one_kind(directory, self.kinds), directory, since)
 
     def model(self, model: Model, directory: Path | None = None, since: int = FIRST) -> Serving:
-        """A model, ready to be served, with its live values."""
+        """Return a model ready to be served from the Monday `since` on, with the live values beside
+        its directory, if there are any, and the release that orders a cold start.
+        """
         from threadpoolctl import threadpool_limits
 
         from askew_server.retrieval.served import Serving
@@ -199,8 +205,8 @@ class ModelReader:
 
 
 def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> tuple[ItemModel, str]:
-    """Return the model with a release as its popularity prior, and how many of its items the
-    catalog does not have.
+    """Return the model with a release as its popularity prior, and a phrase with how many of the
+    release's items the catalog has and has not. Raises ArtifactError where it has none.
     """
     from askew.dp.release import release_from_bytes
     from askew_server.published.popularity import with_popularity

@@ -109,7 +109,9 @@ def _place(chosen: Configuration) -> Workplace:
 
 
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
-    """Return the desk of analysts, checked as far as that goes without reading events."""
+    """Return the desk of analysts, checked as far as that goes without an event, but for files of
+    text and patterns, which are looked through. Raises AskewError for what cannot be used.
+    """
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
@@ -142,8 +144,8 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
 
 
 def _look(engine: Engine, task: CountingTask) -> None:
-    """Raises DataError where columns or types of files do not go together, as when one is new, and
-    for text with a line that hides others.
+    """Raise DataError where columns or types of files do not go together, as when one is new, and
+    for text with a line that hides others; of text, count from now on what was looked through.
     """
     from askew_server.counting.bounding import require_events
     from askew_server.counting.engines.driver import is_text_file
@@ -154,7 +156,7 @@ def _look(engine: Engine, task: CountingTask) -> None:
 
 
 def _over(answering: Lock) -> None:
-    """Waits until nobody is answered."""
+    """Wait until nobody is answered."""
     with answering:
         pass
 

@@ -8,7 +8,9 @@ from askew.extras import advice, open_standard_streams
 
 
 def main() -> None:
-    """Run the command. Nothing is imported before, since bare `askew` installs numpy alone."""
+    """Run the command `askew-server`. Nothing is imported before, since bare `askew` installs numpy
+    alone: where an extra is missing, one line says which.
+    """
     if sys.platform == "win32":
         sys.exit(
             "askew-server: it does not run on Windows; the Windows Subsystem for Linux (WSL) does"

@@ -79,10 +79,11 @@ def make_private(
     scale: RatingScale,
     old: ItemModel | None = None,
 ) -> None:
-    """Make a model of a noisy matrix that is paid for now, or was for this very request.
+    """Make a model of a noisy matrix that is paid for now, or was for this very request, write it
+    to `out` and print a report; a dry run writes nothing.
 
-    old: a private model, whose space gets a new catalog. Raises click.UsageError where an option is
-    missing.
+    old: a private model, whose space gets a new catalog. Raises click.UsageError without --delta,
+    --ledger or --items.
     """
     place, noise = (
         paying.place,
@@ -137,14 +138,15 @@ def make_private(
 
 
 def _columns(names: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a task that name its columns."""
+    """Return the names of the columns of person, item and rating, by the fields of a task."""
     return dict(zip(("unit_column", "item_column", "rating_column"), names, strict=True))
 
 
 def _paid_matrix(
     paying: PrivateOptions, noise: NoisyCovariance, task: LikesTask, file: Path, steps: Steps
 ) -> Matrix | None:
-    """Return the noisy matrix, paid for, and in the file; None after a dry run.
+    """Return the noisy matrix, paid for now or before, which is in the file too; None after a dry
+    run.
 
     Raises what the ledger, the engine and `make_matrix` raise; AskewError where a list of what is
     popular would do better than a model.
@@ -211,7 +213,9 @@ def _paid_matrix(
 def _plan_in_words(
     plan: MatrixPlan, data: Dataset, ledger: Ledger, expect: int | None
 ) -> list[tuple[str, str]]:
-    """Say what will be counted, what it costs, whom it protects, and what it will be worth."""
+    """Return headings with their text: what will be counted, what it costs, whom it protects, and
+    what it will be worth.
+    """
     noise, task = plan.noise, plan.task
     items, cap = len(task.keys), task.max_items_per_unit
     _, more = lifetime(ledger, data.name, noise)

@@ -55,7 +55,9 @@ def train(
     scale: tuple[float, float],
     max_bad_rows: float,
 ) -> None:
-    """Train a model; see `askew-server train`. Raises click.UsageError."""
+    """Train a model, write it to `out` and print a report; see `askew-server train`. Raises
+    click.UsageError for options that do not go together.
+    """
     options = TrainingOptions(
         k=k,
         min_ratings=min_ratings,
@@ -107,7 +109,10 @@ def update(
     *,
     max_bad_rows: float,
 ) -> None:
-    """Make a new catalog in a model's space; see `askew-server update`. Raises click.UsageError."""
+    """Make a new catalog in a model's space, write it to `out` and print a report; see
+    `askew-server update`. Raises click.UsageError for a private model without --epsilon, or another
+    with it.
+    """
     old = of_tastes(load(model))
     # As its manifest says, also where the matrix is gone.
     manifest = decode_manifest(read(model / MANIFEST, MANIFEST_LIMIT), TasteManifest)
@@ -152,7 +157,9 @@ def import_vectors(
     k: int,
     max_bad_rows: float,
 ) -> None:
-    """Make a model of vectors that another model has; see `askew-server import`."""
+    """Make a model of vectors that another model has, write it to `out` and print a report; see
+    `askew-server import`.
+    """
     rated = scale_of(scale, like_from)
     # As many dimensions as the vectors have.
     options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)

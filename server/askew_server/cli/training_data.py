@@ -41,9 +41,10 @@ def training_data(
     bad_share: float,
     encoding: str | None = None,
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
-    """Return the ratings, and what is publicly known of their items.
+    """Return the ratings of a file, and what is publicly known of items, by key: the rows of the
+    items file, or without one each key as a title. Prints what was left out.
 
-    Raises ParameterError for an `out` that is there.
+    Raises ParameterError for an `out` that is there, and DataError for files that cannot be used.
     """
     check_new(out)
     named = open_table(ratings, encoding=encoding)
@@ -64,9 +65,10 @@ def training_data(
 
 
 def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, reason: str) -> None:
-    """Say how many rated items are not among these keys, with what share of the likes, and why.
+    """Print on standard error how many rated items are not among these keys, with what share of the
+    likes, and why; nothing where all are.
 
-    It is exact, and so for the operator alone. A tenth of the likes and more is a warning.
+    The share is exact, and so for the operator alone. A tenth of the likes and more is a warning.
     """
     wanted = set(keys)
     kept = np.array([key in wanted for key in table.item_keys], np.bool_)
@@ -80,7 +82,9 @@ def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, r
 
 
 def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScale:
-    """Return the scale that options name. Raises ParameterError, by the option."""
+    """Return the rating scale between two limits; likes begin at like_from, by default at the upper
+    quarter. Raises ParameterError, by the name of the option.
+    """
     try:
         usual = RatingScale.between(*limits)
         return usual if like_from is None else RatingScale(*limits, like_from)
@@ -93,13 +97,15 @@ def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScal
 def save(
     model: ItemModel, out: Path, steps: Steps, beside: Mapping[str, Path] | None = None
 ) -> None:
-    """Write the model, and a copy of files beside it."""
+    """Write the model to a new directory, with copies of files beside it, by their names there; as
+    a step that is shown.
+    """
     steps.step("writing the model")
     artifact.save(model, out, beside)
 
 
 def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[str, ...]) -> None:
-    """Print what the operator reads.
+    """Print what the operator reads of a model: its size, space, figures, advice and what it tells.
 
     table: whose line is exact, and no part of the model; None of a private one. tells: what the
     model tells of the people.
@@ -142,7 +148,9 @@ def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table
 
 
 def show_omissions(left_out: Omissions) -> None:
-    """Say how a file was read and what was left out of it, by reason."""
+    """Print on standard error how a file was read and what was left out of it, by reason; nothing
+    where there is neither a note nor an omission.
+    """
     for note in left_out.notes:
         click.echo(f"note: {note}", err=True)
     if left_out.count:
@@ -152,7 +160,9 @@ def show_omissions(left_out: Omissions) -> None:
 
 
 def figures_of(model: ItemModel) -> Iterator[str]:
-    """Yield the table of what people held out have, and a sentence of advice on what devices do."""
+    """Yield the lines of a table of what people held out have, and a sentence of advice on what
+    devices do.
+    """
     card, k = model.card, model.training.k
     whom = "SIMULATED people" if card.simulated else "people"
     yield f"utility    NDCG@10 of {whom} held out, by what they liked and did not tell"

@@ -79,12 +79,12 @@ class MetricManifest(SignedManifest, frozen=True, kw_only=True):
 
 
 def collection_file(number: int) -> str:
-    """Return the name of the file of the collection of a number."""
+    """Return the file name of a collection by its number: "collection-3.safetensors"."""
     return f"collection-{number}.safetensors"
 
 
 def keys_file(number: int) -> str:
-    """Return the name of the file of its keys."""
+    """Return the file name of a collection's keys by its number: "keys-3.safetensors"."""
     return f"keys-{number}.safetensors"
 
 
@@ -126,7 +126,9 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 
 def files_of(model: MetricModel) -> Mapping[Part, bytes]:
-    """Return what devices may hold of a model: nothing where it proposes that for no collection."""
+    """Return what devices may hold of a model, by part: what it has already, or files made now;
+    nothing where it proposes that for no collection, or has more than MOST_HELD items.
+    """
     is_proposed = any(card.mode is not ServingMode.ASK for card in model.card.collections)
     if model.files or not is_proposed or sum(map(len, model.collections.values())) > MOST_HELD:
         return model.files
@@ -134,7 +136,9 @@ def files_of(model: MetricModel) -> Mapping[Part, bytes]:
 
 
 def load(directory: Path) -> MetricModel:
-    """Read a model back, with every check. Raises ArtifactError with the reason."""
+    """Return the model of a directory, each of its files checked. Raises ArtifactError with the
+    reason where one cannot be used.
+    """
     manifest = _manifest(directory)
     card = _card(directory, manifest)
     try:
@@ -157,12 +161,16 @@ def load(directory: Path) -> MetricModel:
 
 
 def read_card(directory: Path) -> MetricCard:
-    """Return the card of a model. Raises ArtifactError."""
+    """Return the card of a model's directory. Raises ArtifactError where manifest or card cannot be
+    used.
+    """
     return _card(directory, _manifest(directory))
 
 
 def read_keys(directory: Path, number: int) -> Keys | None:
-    """Return the keys of the collection of a number; None where it was made without."""
+    """Return the digests (n, 2) of the keys of the collection of a number; None where it was made
+    without. Raises ArtifactError where files cannot be used.
+    """
     manifest = _manifest(directory)
     name = keys_file(number)
     if name not in manifest.files:
@@ -234,12 +242,16 @@ _OWN: dict[str, ArrayKind] = {
 
 
 def live_path(directory: Path, number: int) -> Path:
-    """Return the file of the live values of the collection of a number."""
+    """Return the path of the file of live values of the collection of a number, whether or not it
+    is there.
+    """
     return directory / f"{LIVE}{number}.safetensors"
 
 
 def mark_of(path: Path) -> Mark:
-    """Return the file's mark as it is now."""
+    """Return the file's mark as it is now: its time, size and place on the disk; None where it is
+    not there.
+    """
     try:
         status = path.stat()
     except OSError:
@@ -248,8 +260,8 @@ def mark_of(path: Path) -> Mark:
 
 
 def read_live(path: Path, collection: Collection) -> LiveColumns:
-    """Return the live values of a file. Raises ArtifactError, which names no value, for any other
-    file.
+    """Return the live columns of a file, by attribute. Raises ArtifactError, which names no value,
+    for a file that is damaged, of another catalog, or not of this collection's live columns.
     """
     data = folder.read(path, LIMIT)
     kinds, live = dict(_OWN), _live(collection)
@@ -276,8 +288,8 @@ def read_live(path: Path, collection: Collection) -> LiveColumns:
 
 
 def with_live_file(directory: Path, collection: Collection) -> Collection:
-    """Return a collection with the live values beside its model, if there are any. Raises
-    ArtifactError as `read_live`.
+    """Return the collection with the live values of the file beside its model; as it is where there
+    is no such file. Raises ArtifactError as `read_live`.
     """
     path = live_path(directory, collection.card.number)
     return collection.with_live(read_live(path, collection)) if path.exists() else collection
@@ -294,7 +306,9 @@ def _live_to_bytes(collection: Collection) -> bytes:
 
 
 def write_live(path: Path, collection: Collection) -> None:
-    """Replace the file by the live values that a collection has. Raises ArtifactError."""
+    """Write the live values that a collection has, in place of the file. Raises ArtifactError where
+    that cannot be.
+    """
     try:
         replace_file(path, _live_to_bytes(collection), 0o644)
     except OSError as error:

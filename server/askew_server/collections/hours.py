@@ -38,12 +38,12 @@ PARTLY: Final = "certain: where it is in doubt, as 18:00+ is, it counts as close
 
 
 def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | None]:
-    """Return the hours of a week in the grammar of `askew_client.near.pick.is_open`, at most
-    MAX_HOURS long, and what they must be and are not: one of the three texts of this module.
+    """Return the hours of the week from this Monday, in the grammar of
+    `askew_client.near.pick.is_open`, at most MAX_HOURS long, or None where nothing is known of
+    them; and the reason why not all is known, one of the three texts of this module, or None.
 
     text: by OpenStreetMap's specification of opening_hours; a comment without "open" or "closed"
-    makes its rule unknown, and a rule for holidays alone is left out. The hours are None where
-    nothing is known of them, the reason is where all is.
+    makes its rule unknown, and a rule for holidays alone is left out.
     """
     if len(text) > _LONGEST:
         return None, UNREADABLE
@@ -111,7 +111,7 @@ def _clock(minute: int) -> str:
 
 
 def _days(days: list[int]) -> str:
-    """Return days as a rule names them; nothing for all seven."""
+    """Return days, 0 for Monday, ascending, as a rule names them: "Mo-We,Fr"; "" for all seven."""
     if len(days) == len(_DAYS):
         return ""
     runs = [list(run) for _, run in groupby(days, key=lambda day: day - days.index(day))]

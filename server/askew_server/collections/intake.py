@@ -59,7 +59,10 @@ class AttributeOption:
 
     @classmethod
     def parsed(cls, text: str, *, live: bool = False) -> AttributeOption:
-        """Read the option "NAME", "NAME=KIND" or "NAME=KIND:UNIT". Raises ParameterError."""
+        """Return the option of a text "NAME", "NAME=KIND" or "NAME=KIND:UNIT"; the kind is None and
+        the unit "" where they are not given. Raises ParameterError for an empty name or another
+        kind.
+        """
         name, _, rest = text.partition("=")
         kind, _, unit = rest.partition(":")
         if not name or (kind and kind not in list(AttributeKind)):
@@ -86,7 +89,7 @@ class CollectionFile:
 
     @property
     def monday(self) -> datetime.date:
-        """Return the first day of the week whose hours count."""
+        """Return the Monday of the week that `day` is in, whose hours count."""
         return self.day - datetime.timedelta(self.day.weekday())
 
 
@@ -132,7 +135,8 @@ def read_collection(
     progress: Progress = SILENT,
     wants: Sequence[str] | None = None,
 ) -> ReadCollection:
-    """Read the items of a file, along a curve, so that neighbors follow each other.
+    """Return the collection of the items of a file, in order along a curve, so that neighbors
+    follow each other, and what was left out or could not be read.
 
     Options name attributes; those of columns that it lacks do not count, but for live ones of a
     declared kind, whose values are unknown until the first update. Keys are read where values are
@@ -192,7 +196,7 @@ def read_towns(
     progress: Progress = SILENT,
     max_bad_rows: float = BAD_SHARE,
 ) -> tuple[Towns, Omissions]:
-    """Read the towns of a file that lie in the space. Return them, and what was left out.
+    """Return the towns of a file that lie in the space, in its order, and what was left out.
 
     Raises DataError as read_collection does.
     """
@@ -208,12 +212,13 @@ def read_towns(
 def update_live(
     directory: Path, file: CollectionFile, progress: Progress = SILENT, *, strict: bool = False
 ) -> LiveUpdate:
-    """Write the live values of a collection anew, with those of a file in place of its own.
+    """Write the live values of a collection anew, with those of a file in place of its own; return
+    what was changed and left out.
 
-    Raises DataError for a file without a key and a live column, or of which no row is usable, or
-    if `strict` any is not or any value is unknown; ArtifactError for a model without keys, or with
-    a live file that cannot be read: without it the items that are not named would lose their
-    values. Then nothing changes.
+    Raises DataError for a file without a key and a live column, or of which no row is usable, or if
+    `strict` any is not or any value is unknown; ArtifactError for a model without keys, or with a
+    live file that cannot be read: without it the items that are not named would lose their values.
+    Then nothing changes.
     """
     numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
     with one_writer(directory):
@@ -257,7 +262,9 @@ def _with_live_of(directory: Path, collection: Collection, keys: Keys) -> Collec
 
 
 def _items_of(wanted: Keys, keys: Keys) -> NDArray[np.int64]:
-    """Return the item of each key that is wanted, -1 where there is none."""
+    """Return for each wanted key, (n,), the item that has it, by its place in `keys`; -1 where none
+    has.
+    """
     near = np.flatnonzero(np.isin(keys[:, 0], wanted[:, 0]))
     item_of = dict(zip(map(tuple, keys[near].tolist()), near.tolist(), strict=True))
     return np.array([item_of.get(tuple(digest), -1) for digest in wanted.tolist()], np.int64)
@@ -331,13 +338,15 @@ class _CheckedRows:
         self.omissions.refuse_many(int(self.good.sum()), max_bad_rows)
 
     def refuse(self, bad: Mask, reason: str) -> None:
-        """Leave these rows out, too."""
+        """Leave out the rows of this mask, too, for this reason."""
         for row in self._numbers[self.good & bad].tolist():
             self.omissions.add(row, reason)
         self.good &= ~bad
 
     def refuse_outside(self, space: MetricSpace, points: Sequence[FileColumn]) -> None:
-        """Leave out what lies outside the space, and say where positions look swapped."""
+        """Leave out rows whose points lie outside the space; the reason says how many would lie in
+        it with latitude and longitude swapped.
+        """
         coordinates = np.column_stack([point.values for point in points])
         outside = ~inside(space, coordinates)
         reason = f"it lies outside {words_of(space)}"
@@ -346,7 +355,7 @@ class _CheckedRows:
         self.refuse(outside, reason)
 
     def refuse_again(self, keys: NDArray[np.uint64]) -> None:
-        """Keep the last of rows that have one key."""
+        """Leave out all but the last of rows that have one key, of keys (rows, 2)."""
         rows = np.flatnonzero(self.good)
         rows = rows[np.lexsort((rows, *keys[rows].T))]
         again = np.zeros(len(self.good), np.bool_)
@@ -354,7 +363,7 @@ class _CheckedRows:
         self.refuse(again, "its key stands on a later row again")
 
     def count(self) -> int:
-        """Return how many rows stay. Raises DataError for none, or more than a server holds."""
+        """Return how many rows stay. Raises DataError for none, or more than MAX_ITEMS."""
         count = int(self.good.sum())
         self.omissions.refuse_many(count, 1.0)
         if count > MAX_ITEMS:
@@ -408,7 +417,9 @@ def _plain(texts: pa.Array) -> pa.Array:
 
 
 def _filled(columns: Sequence[pa.Array]) -> list[str]:
-    """Return, of each row, the first text of these columns that is filled."""
+    """Return for each row the first text of these columns that is filled, trimmed; "" where none
+    is.
+    """
     texts, *others = map(_plain, columns)
     for column in others:
         texts = compute.if_else(compute.equal(texts, ""), column, texts)

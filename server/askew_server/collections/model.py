@@ -43,14 +43,18 @@ class _AxesFile(Strict, frozen=True):
 
 
 def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
-    """Return the names that the column of each coordinate may have."""
+    """Return for each coordinate the names that its column may have: of latitude and longitude on a
+    map, else of each axis.
+    """
     if isinstance(space, MapSpace):
         return LATITUDE, LONGITUDE
     return tuple([(axis.name,) for axis in space.axes])
 
 
 def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Return which of these points, (n, d), lie in the space, (n,); NaN lies nowhere."""
+    """Return a mask (n,) of the points (n, d) that lie in the space, edges included; NaN lies
+    nowhere.
+    """
     if isinstance(space, MapSpace):
         area, (latitude, longitude) = space.area, coordinates.T
         # Of floats as `Area` has it of fractions: a longitude may round onto the edge, no further.
@@ -64,8 +68,8 @@ def inside(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
 
 
 def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
-    """Return which points outside, (n,), would lie in the space if latitude and longitude were
-    swapped.
+    """Return a mask (n,) of the points outside the space that would lie in it if latitude and
+    longitude were swapped; nothing but False for axes.
     """
     if isinstance(space, MapSpace):
         return ~inside(space, coordinates) & inside(space, coordinates[:, ::-1])
@@ -73,14 +77,18 @@ def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
 
 
 def words_of(space: MetricSpace) -> str:
-    """Describe the space for an operator."""
+    """Return the space in words for an operator: its region, or each axis from its low to its high
+    end.
+    """
     if isinstance(space, MapSpace):
         return f"the region {space.area.words}"
     return ", ".join(f"{a.name} from {a.low:g} to {a.high:g} {a.unit}" for a in space.axes)
 
 
 def space_of_region(text: str) -> MapSpace:
-    """Return the map of "south/west/north/east". Raises ParameterError."""
+    """Return the map of a text "south/west/north/east", in degrees. Raises ParameterError for
+    another text, and for numbers that bound no area.
+    """
     try:
         south, west, north, east = map(float, text.split("/"))
     except ValueError:
@@ -90,7 +98,9 @@ def space_of_region(text: str) -> MapSpace:
 
 
 def space_of_axes(path: Path) -> AxisSpace:
-    """Return the axes of a TOML file. Raises DataError."""
+    """Return the space of the axes in a TOML file, in its order. Raises DataError where the file
+    cannot be read, or holds no axes.
+    """
     try:
         fields = msgspec.toml.decode(path.read_bytes(), type=_AxesFile)
         return AxisSpace(tuple([Axis(**msgspec.structs.asdict(axis)) for axis in fields.axes]))
@@ -128,16 +138,22 @@ class MetricModel:
 
     @property
     def words(self) -> str:
-        """Describe it for an operator."""
+        """Return the model in words for an operator: "1200 items, " and the names of its
+        collections.
+        """
         n_items = sum(map(len, self.collections.values()))
         return f"{n_items} items, {', '.join(self.collections)}"
 
     def asked(self, query: Query) -> Collection:
-        """Return the collection that a question names. Raises NotFound."""
+        """Return the collection whose number a question names. Raises NotFound where there is
+        none.
+        """
         return self.collections[self.card.collection(query.collection).name]
 
     def with_live(self, columns: Mapping[str, Mapping[str, Column]]) -> MetricModel:
-        """Return the same with other live values, by collection and attribute, and copy no more."""
+        """Return the model with these live values in place of its own, by collection and attribute;
+        others stay, and are not copied.
+        """
         changed = {
             name: self.collections[name].with_live(values)
             for name, values in columns.items()
@@ -154,7 +170,7 @@ def model_of(
     largest: int = MAX_SLATE,
 ) -> MetricModel:
     """Return a model of collections over one space, that answers at most `largest` items. rule:
-    else `posterior` with towns and `items` without.
+    None takes `posterior` with towns and `items` without.
 
     Raises OutOfRange for two collections of one name or number, and ParameterError for a rule that
     needs towns where there are none.

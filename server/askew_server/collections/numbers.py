@@ -17,8 +17,9 @@ FILE = "collection-numbers.txt"
 
 
 def numbers_for(models: Path, names: Sequence[str]) -> dict[str, int]:
-    """Return the number of each of these collections: that of before, or the next that no other
-    collection of this folder ever had, which is written to its file first.
+    """Return the numbers of all collections that this folder ever had, by name, and of these ones:
+    that of before, or the next that no other collection of this folder ever had, which is written
+    to its file first.
 
     Raises DataError for a file that gives a number twice, ParameterError where all numbers are
     given, and ArtifactError where the file cannot be written.

@@ -51,7 +51,9 @@ class FileColumn:
         self._packed: array[Any] = array(code)
 
     def take(self, texts: Iterable[str]) -> list[tuple[int, str]]:
-        """Take the texts of some rows. Return which of them are bad, and why."""
+        """Take the texts of the next rows. Return the place among these texts of each bad one, and
+        why it is bad.
+        """
         faults = []
         for at, text in enumerate(texts):
             try:
@@ -64,18 +66,20 @@ class FileColumn:
 
     @property
     def values(self) -> NDArray[Any]:
-        """Return the packed values of all rows."""
+        """Return the packed values of all rows taken, in their order; those of bad texts are
+        `missing`.
+        """
         return np.frombuffer(self._packed, self._packed.typecode)
 
 
 def number_column(names: Sequence[str]) -> FileColumn:
-    """Return the column of a coordinate."""
+    """Return the column of a coordinate, of one of these names, whose texts are numbers."""
     name = " or ".join(names)
     return FileColumn(names, lambda text: number(text, name))
 
 
 def people_column(names: Sequence[str]) -> FileColumn:
-    """Return the column of how many people live in a town."""
+    """Return the column, of one of these names, of how many people live in a town: above 0."""
     name = " or ".join(names)
 
     def read(text: str) -> float:
@@ -95,7 +99,7 @@ class TitleColumn(FileColumn):
         self._blob = bytearray()
 
     def titles(self, good: Mask) -> Titles:
-        """Return those of the good rows."""
+        """Return the titles of the good rows, in their order."""
         blob, sizes = np.frombuffer(self._blob, np.uint8), self.values
         return Titles(blob[np.repeat(good, sizes)], np.cumsum(sizes[good]))
 
@@ -145,7 +149,9 @@ class AttributeColumn(FileColumn):
                 super().__init__([name], self._code, "i", UNKNOWN)
 
     def column(self, good: Mask) -> Column:
-        """Return the values of the good rows. Raises DataError for a category that is none."""
+        """Return the attribute's values of the good rows, in their order. Raises DataError for a
+        category of more than MAX_CATEGORIES words.
+        """
         values = self.values[good]
         match self._kind:
             case AttributeKind.NUMBER:
@@ -192,8 +198,9 @@ class AttributeColumn(FileColumn):
 
 
 def guess(name: str, texts: Iterable[str]) -> AttributeKind:
-    """Return what nine in ten of the values of a column look like; a category where no half looks
-    like anything else. Raises DataError for what lies between.
+    """Return the kind of which nine in ten of the filled values of a column look: flag, number or
+    hours, in this order; a category where at most half look like any of these. Raises DataError for
+    a share between.
     """
     filled = [text for text in map(str.strip, texts) if text]
     words = (_TRUE | _FALSE) - {"0", "1"}
@@ -222,7 +229,9 @@ def _is_number(text: str) -> bool:
 
 
 def _shown_text(name: str, text: str) -> str:
-    """Return a text that a reply may carry. Raises BadField."""
+    """Return the text as it is, which a reply may carry. Raises BadField where it is empty, too
+    long, or would not show as it is.
+    """
     if not 0 < len(text) <= MAX_TEXT:
         raise BadField(name, f"1 to {MAX_TEXT} characters long", text)
     if not is_visible(text):

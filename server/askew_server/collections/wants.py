@@ -29,7 +29,9 @@ _CURRENCIES = frozenset(_SIGNS.split())
 
 
 def default_wants(attributes: Sequence[Attribute], columns: Sequence[Column]) -> tuple[Want, ...]:
-    """Return the wants that a collection takes where its operator names none."""
+    """Return the wants that a collection takes where its operator names none: rates of prices
+    first, then words; none where there are no such columns.
+    """
     pairs = [*zip(attributes, columns, strict=True)]
     prices = [
         (attribute.name, spread)
@@ -54,14 +56,17 @@ def default_wants(attributes: Sequence[Attribute], columns: Sequence[Column]) ->
 
 
 def is_price(attribute: Attribute) -> bool:
-    """Return True for a number of a currency, of which there may be a part, as in EUR/kWh."""
+    """Return True for a number attribute whose unit is a currency, or a currency by something, as
+    in EUR/kWh.
+    """
     unit = attribute.unit.partition("/")[0].strip().casefold()
     return attribute.kind is AttributeKind.NUMBER and unit in _CURRENCIES
 
 
 def named_wants(texts: Iterable[str], attributes: Sequence[Attribute]) -> tuple[Want, ...]:
-    """Read the wants of options "COLUMN=WORD:WEIGHT" or, of a number, "COLUMN=RATE:WEIGHT" that
-    name one of these attributes. Raises ParameterError.
+    """Return the wants of options "COLUMN=WORD:WEIGHT" or, of a number, "COLUMN=RATE:WEIGHT", in
+    their order; those of columns that are no attributes are left out. Raises ParameterError for
+    another text.
     """
     kinds, wants = {attribute.name: attribute.kind for attribute in attributes}, []
     for text in texts:

@@ -66,12 +66,14 @@ class EventCounter:
     bits: RandomBits = field(default_factory=SystemBits, repr=False)
 
     def __call__(self, task: CountingTask) -> TopCounts:
-        """Return the counts that a task asks for."""
+        """Return the counts of a task, as `count_top`, under a new key."""
         return count_top(self.engine, task, self.bits.read(KEY_BYTES))
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
-    """Check as `require_events`, then return `catalog_size`."""
+    """Raise DataError as `require_events`, then return the number of the catalog's items, or None,
+    as `catalog_size`.
+    """
     require_events(engine, task)
     return catalog_size(engine, task, least_items)
 
@@ -84,8 +86,8 @@ def require_events(engine: Engine, task: CountingTask) -> None:
 
 
 def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
-    """Count the items of the catalog, None without one. Looks at the catalog, which is public, and
-    not at the log: not even at its columns.
+    """Return how many different items the catalog has; None without one. Looks at the catalog,
+    which is public, and not at the log: not even at its columns.
 
     Raises DataError for a column or id type that cannot be counted, and for a catalog that is the
     event log, that has rows that are no items, or fewer items than least_items.
@@ -108,7 +110,8 @@ def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> in
 
 
 def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
-    """Return what an operator should know of items that may match no event, before paying.
+    """Return sentences that an operator should know before paying, of the catalog's items that may
+    match no event; none without a catalog.
 
     Looks at the catalog and at the type of the log's column, at no event. Raises DataError where no
     item can match.
@@ -121,7 +124,8 @@ def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
 
 
 def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect: str) -> list[str]:
-    """Return a sentence for each kind of item that may not match, with how many there are.
+    """Return a sentence for each kind of item that may not match an event: of another type than the
+    column, padded with spaces, or listed more than once; with how many there are and one of them.
 
     items: of the catalog, with how often each stands there. type_name: of the log's item column.
     Raises DataError where no item can match.
@@ -187,8 +191,9 @@ def _names(engine: Engine, task: CountingTask) -> Names:
 
 
 def event_names(engine: Engine, task: EventSource) -> Names:
-    """Return what stands for the table of events and its columns of units and items, and which of
-    the two hold text. Raises DataError for a column that is not there or holds no ids.
+    """Return the names that stand for the table of events and its columns of units and items in
+    statements, and which of the two columns hold text. Raises DataError for a column that is not
+    there or holds no ids.
     """
     table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
@@ -237,7 +242,7 @@ def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple
 
 
 def require_public(catalog: str, events: str) -> None:
-    """Raise DataError for a catalog that is the event log, or a part of it.
+    """Raise DataError for a catalog that is the event log, or a part of it; else return nothing.
 
     The same file by whatever name, link or pattern (device and inode), or the same table; a name
     without a schema may mean any schema's. A copy or a view of the log is not recognized.

@@ -145,7 +145,7 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> str:
-        """Return the key of the engine's SQL in `dialects`."""
+        """Return the key of the engine's SQL in `dialects`: duckdb, postgres or spark."""
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
         """Return the identifiers of the table `name`; a file gets one under a name of our own.
@@ -154,26 +154,31 @@ class Engine(Protocol):
         """
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """Return the columns of a table with their types, as the engine writes them."""
+        """Return the types of a table's columns, as the engine writes them, by column, in its
+        order.
+        """
 
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> Sequence[tuple[object, ...]]:
-        """Return the rows of one statement in its dialect. Parameters never become SQL text."""
+        """Return the rows of one statement in the engine's dialect. Parameters never become SQL
+        text.
+        """
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
-        """Read the files of a log once, as they are now, which is then what is counted of them, and
-        of text these columns, or all. Raises DataError for torn quotes, which would hide others.
+        """Read the files of a log once, as they are now: they are what is counted from now on, and
+        of text these columns, or all. Do nothing for a table. Raises DataError for torn quotes,
+        which would hide others.
         """
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
-        """Count the lines of a text file that give no row of these columns, so are not counted.
+        """Return how many lines of a text file give no row of these columns, so are not counted.
 
         Private, like a count. 0 for what is no text, and where such lines come back as rows.
         """
 
     def close(self) -> None:
-        """Let go of the engine; a second call does nothing."""
+        """Let go of the engine's connection; a second call does nothing."""
 
 
 def _require_count(name: str, value: object) -> None:

@@ -40,21 +40,29 @@ class Dialect:
     """Whether the engine pairs the likes of a person itself, where the ratings are."""
 
     def quoted(self, *names: str) -> str:
-        """Return an identifier of one or several parts, in quotes, whatever they hold."""
+        """Return an identifier of one or several parts, each in quotes with its own quotes doubled,
+        with dots between them.
+        """
         return ".".join(
             self.quote + name.replace(self.quote, 2 * self.quote) + self.quote for name in names
         )
 
     def has_text(self, type_name: str) -> bool:
-        """Return True if a column of this type holds text."""
+        """Return True if a column of this type holds text; a length in parentheses does not
+        count.
+        """
         return _without_length(type_name) in self.texts
 
     def has_ids(self, type_name: str) -> bool:
-        """Return True if every engine writes the values of this type alike."""
+        """Return True if this type is text, whole numbers or uuid, whose values every engine writes
+        alike.
+        """
         return _without_length(type_name) in self.texts | self.integers | {"uuid"}
 
     def has_ratings(self, type_name: str) -> bool:
-        """Return True if `rating` reads this type."""
+        """Return True if a column of this type may hold ratings: numbers, or text where the
+        engine's `rating` reads it.
+        """
         numbers = self.integers | self.fractions
         return _without_length(type_name) in (numbers | self.texts if self.rating else numbers)
 

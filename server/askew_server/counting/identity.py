@@ -11,13 +11,15 @@ from askew_server.counting.engines.driver import is_file
 
 
 def digest_of(**public: object) -> bytes:
-    """Return SHA-256 of public values."""
+    """Return the SHA-256, 32 bytes, of public values and their names, in whatever order they are
+    given.
+    """
     return hashlib.sha256(json.dumps(public, sort_keys=True, default=str).encode()).digest()
 
 
 def named_in_full(source: EventSource) -> dict[str, object]:
-    """Return every field of a source, files by their whole names. Links are not followed: where
-    they lead may depend on how a log grows.
+    """Return every field of a source by its name, files by their absolute paths. Links are not
+    followed: where they lead may depend on how a log grows.
     """
     named = {"events": source.events, "catalog": source.catalog}
     files = {name: file for name, file in named.items() if file and _is_file(source, file)}
@@ -30,7 +32,9 @@ def _is_file(source: EventSource, name: str) -> bool:
 
 
 def place_of(source: EventSource) -> bytes:
-    """Return SHA-256 of where events are: one for a file by any name, link or engine."""
+    """Return the SHA-256, 32 bytes, of where the events are: the same for a file by any name, link
+    or engine, and for a table of an engine in large or small letters.
+    """
     if _is_file(source, source.events):
         return digest_of(file=str(Path(source.events).resolve()))
     return digest_of(engine=source.engine, table=source.events.casefold())

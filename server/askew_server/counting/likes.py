@@ -33,7 +33,9 @@ _ROWS = 512  # of G that are made at once, each as long as the catalog
 
 
 def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
-    """Return the columns of person, item and rating. Reads no rating. Raises DataError."""
+    """Return the names of the columns of person, item and rating, the first of COLUMNS that are all
+    there. Reads no rating. Raises DataError where none are.
+    """
     there = engine.columns(engine.table(ratings))
     for names in COLUMNS:
         if set(names) <= set(there):
@@ -43,7 +45,8 @@ def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
 
 
 def require_likes(engine: Engine, task: LikesTask) -> list[str]:
-    """Return what an operator should know of keys that may match no rating. Reads no rating.
+    """Return sentences that an operator should know of keys that may match no rating; none where
+    all is well. Reads no rating.
 
     Raises DataError for a table, a column or a type that cannot be counted, where no key can match,
     and where the engine does not take the catalog.
@@ -60,10 +63,11 @@ def require_likes(engine: Engine, task: LikesTask) -> list[str]:
 
 
 def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
-    """Return G of a task: private, whole, the same on every engine that has the same ratings.
+    """Return G of a task, (n, n) for n keys: private, whole numbers, the same on every engine that
+    has the same ratings.
 
-    key: of contribution bounding; with a cap it chooses which likes of a person count.
-    Raises DataError, ParameterError as `count_top` does.
+    key: of contribution bounding; with a cap it chooses which likes of a person count. Raises
+    DataError, ParameterError as `count_top` does.
     """
     if len(key) != KEY_BYTES:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
@@ -81,8 +85,9 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
-    """Return G (items, items). people: for each person the places of their likes, in text with
-    spaces between, each place once.
+    """Return G (items, items): the sum over people of floor(2**24 / m) for each two of a person's m
+    likes. people: for each person the places of their likes, in text with spaces between, each
+    place once.
     """
     likes = _numbers(" ".join(people))
     lengths = np.array([text.count(" ") + 1 for text in people], np.int64)
@@ -98,7 +103,9 @@ def paired(people: Sequence[str], items: int) -> Matrix:
 
 
 def _of_pairs(rows: Sequence[tuple[object, ...]], items: int) -> Matrix:
-    """Return G of the upper triangle that an engine gives: each item, its others and their sums."""
+    """Return G (items, items) of the upper triangle that an engine gives: rows of an item's place,
+    and in text the places of others, each followed by its sum.
+    """
     total = np.zeros((items, items), np.int64)
     for place, row in rows:
         others = _numbers(str(row)).reshape(-1, 2)

@@ -179,8 +179,8 @@ class Names:
 
 
 def counting(task: CountingTask, dialect: str) -> str:
-    """Return the SELECT of a task, for `carried`: rows of item and n. With a bound, it has the
-    parameter $secret.
+    """Return the SELECT that counts a task, for `carried`: rows of item and n, the largest n first.
+    With a contribution bound, it has the parameter $secret.
     """
     counts = _counts(task, dialect)
     if task.catalog is None:
@@ -202,9 +202,10 @@ def _counts(task: CountingTask, dialect: str) -> str:
 
 
 def likes(task: LikesTask, dialect: str, *, rated_in_text: bool) -> str:
-    """Return the SELECT of a task, for `carried`, with the parameter $keys: a row for each person,
-    the places of their likes in the order of the keys; or, from an engine that pairs them, a row
-    for each item, its place, and the others' places with the sums of weights of the pairs.
+    """Return the SELECT of the likes of a task, for `carried`, with the parameter $keys: a row for
+    each person, the places of their likes in the order of the keys; or, from an engine that pairs
+    them, a row for each item, its place, and the others' places with the sums of weights of the
+    pairs.
 
     A rating is compared in its own type, which no value makes fail; a cast of 1e400 might.
     """
@@ -230,7 +231,9 @@ def likes(task: LikesTask, dialect: str, *, rated_in_text: bool) -> str:
 
 
 def _literal(number: float) -> str:
-    """Return what DuckDB and Spark take for a DOUBLE; beside DECIMAL, large values would fail."""
+    """Return a number as SQL that DuckDB and Spark take for a DOUBLE, "3.5e0"; beside DECIMAL,
+    large values would fail.
+    """
     text = repr(float(number))
     return text if "e" in text else f"{text}e0"
 
@@ -243,7 +246,9 @@ _STAND_IN = re.compile(
 
 
 def carried(statement: str, names: Names, dialect: str) -> str:
-    """Return a statement in an engine's dialect, with quoted names in place of the stand-ins."""
+    """Return a statement in an engine's dialect, with quoted names in place of the stand-ins, and
+    parameters as the engine writes them.
+    """
     words = DIALECTS[dialect]
     while _WORD.search(statement):
         statement = _WORD.sub(

@@ -101,7 +101,7 @@ class TownList:
         return len(self.names)
 
     def of_at_least(self, population: float) -> TownList:
-        """Return the larger ones: a coarser list than the one that it is taken from."""
+        """Return the towns of at least so many people, in the same order: a coarser list."""
         kept = self.towns.people >= population
         names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
         coordinates, people = self.towns.coordinates[kept], self.towns.people[kept]
@@ -110,7 +110,9 @@ class TownList:
 
 
 def german_towns() -> TownList:
-    """Return the 10,000 most populous places of Germany, in the order of towns.csv."""
+    """Return the 10,000 most populous places of Germany, the most populous first, as in
+    towns.csv.
+    """
     table = resources.files("askew_server.demo").joinpath("towns.csv")
     rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline="")))
     coordinates: NDArray[np.float64] = np.array(
@@ -128,8 +130,9 @@ Floats = NDArray[np.float64]
 def scattered(
     n: int, towns: Towns, region: Region, rng: np.random.Generator, power: float = CROWDING
 ) -> Floats:
-    """Coordinates of n places around towns that are drawn by their people to this power, (n, 2) in
-    degrees, to five decimals: about a meter. Raises ParameterError below one place.
+    """Draw n places around towns that are drawn by their people to this power: degrees of latitude
+    and longitude, (n, 2), to five decimals, about a meter, within the region. Raises ParameterError
+    below one place.
     """
     if n < 1:
         raise ParameterError("n", n, "at least 1")
@@ -146,9 +149,10 @@ def scattered(
 
 
 def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) -> Collection:
-    """`n` SIMULATED places to eat, by cuisine, with prices, hours and free tables.
+    """Return a collection of `n` SIMULATED places to eat, by cuisine, with prices, hours and free
+    tables.
 
-    Deterministic. Raises ParameterError below one place.
+    Deterministic for a seed. Raises ParameterError below one place.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     coordinates = scattered(n, towns, region, rng)
@@ -172,7 +176,9 @@ def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) ->
 
 
 def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Collection:
-    """`n` SIMULATED pharmacies with their hours and who is on duty. As places_to_eat."""
+    """Return a collection of `n` SIMULATED pharmacies, with their hours and who is on duty.
+    Deterministic and raises as places_to_eat.
+    """
     rng = np.random.Generator(np.random.PCG64(seed))
     coordinates = scattered(n, towns, region, rng)
     hours = Words(rng.integers(len(SHOP_HOURS), size=n).astype(np.int32), SHOP_HOURS)
@@ -186,7 +192,9 @@ def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Co
 
 
 def _names(last: list[str], rng: np.random.Generator) -> list[str]:
-    """Made-up names with these last words; some repeat, as names do."""
+    """Draw made-up names, one with each of these last words, in their order; some repeat, as names
+    do.
+    """
     first = rng.integers(len(FIRST_WORDS), size=len(last)).tolist()
     second = rng.integers(len(SECOND_WORDS), size=len(last)).tolist()
     return [
@@ -228,7 +236,9 @@ LARGE = 5_000  # people: what the server knows of who lives where is coarser tha
 
 
 def places_model() -> MetricModel:
-    """Deterministic; the cards say that nobody can eat there."""
+    """Return the model of the demo: simulated places to eat and pharmacies in Germany.
+    Deterministic; the cards say that nobody can eat there.
+    """
     towns = german_towns()
     density = towns.of_at_least(LARGE).towns
     made = (

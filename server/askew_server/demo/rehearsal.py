@@ -36,7 +36,9 @@ class RehearsedRules:
         }
 
     def answer(self, way: str, query: Query) -> PlaceSlate:
-        """Return the k items of a query that the card has checked. Raises NotFound for no way."""
+        """Return the k items of a query that the card has checked, by this way to answer: `served`,
+        `nearest` or `held`. Raises NotFound for another.
+        """
         if way not in self._ways:
             raise NotFound("way to answer")
         return self._ways[way](query)
@@ -47,7 +49,9 @@ class RehearsedRules:
         return _slate(asked, rule.choose(query.signal, query.k))
 
     def _held(self, query: Query) -> PlaceSlate:
-        """Of a list spread evenly, the same for everybody; who holds it ranks by the true place."""
+        """Return the k nearest of a list spread evenly, the same for everybody; who holds it ranks
+        by the true place.
+        """
         asked = self._model.asked(query)
         coordinates = asked.coordinates
         order = curve_order(coordinates)

@@ -101,7 +101,7 @@ class SimulatedRatings:
 
 
 def films() -> tuple[Film, ...]:
-    """Return the demo catalog, in the order of films.csv."""
+    """Return the films of the demo catalog, in the order of films.csv."""
     table = resources.files("askew_server.demo").joinpath("films.csv")
     rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))
     return tuple(
@@ -112,7 +112,8 @@ def films() -> tuple[Film, ...]:
 def simulate(
     catalog: Sequence[Film], *, n_people: int = 2000, seed: int = 20261121
 ) -> SimulatedRatings:
-    """Simulate ratings of the catalog, sorted by person and then by item.
+    """Return simulated ratings of the catalog by n_people, in half stars from .5 to 5, sorted by
+    person and then by item. Deterministic for a seed.
 
     A person sees at most the whole catalog. Raises ParameterError if n_people is below 1, the
     catalog is empty, or a film has no genre or a genre outside GENRES.
@@ -136,7 +137,9 @@ def simulate(
 
 
 def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
-    """Return genre indicators of films, every row of length 1."""
+    """Return the genres of films, one row a film and one column for each of GENRES: the same number
+    at each genre that it has, 0 elsewhere, every row of length 1.
+    """
     rows = np.zeros((len(catalog), len(GENRES)))
     for row, film in zip(rows, catalog, strict=True):
         if not film.genres or not set(film.genres) <= set(GENRES):
@@ -147,7 +150,9 @@ def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
 
 
 def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw taste vectors, one row per person; the genre coordinates of a row sum to 0."""
+    """Draw taste vectors, (n_people, 15), one row a person; the 14 genre coordinates of a row sum
+    to 0.
+    """
     membership = rng.dirichlet(np.full(len(ARCHETYPES), 0.15), size=n_people)
     tastes: NDArray[np.float64] = membership @ (ARCHETYPES - ARCHETYPES.mean(axis=0))
     tastes += 0.25 * rng.standard_normal(tastes.shape)
@@ -159,7 +164,9 @@ def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]
 def _draw_views(
     appeal: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw persons and items of the films seen, from log-weights with one row per person."""
+    """Draw who saw what, as persons and items, parallel and sorted by person and item, from
+    log-weights (n_people, n_films).
+    """
     n_people, n_films = appeal.shape
     seen = np.round(20.0 + 100.0 * rng.beta(1.6, 2.4, size=n_people)).astype(np.int64)
     # Sorting log-weights plus Gumbel noise draws without replacement, for everyone at once.
@@ -186,7 +193,9 @@ class DemoEvents:
 
 
 def write_events(folder: Path) -> DemoEvents:
-    """Write events.csv (unit, item) and catalog.csv (item) into a folder."""
+    """Write events.csv (unit, item) and catalog.csv (item) into a folder; return their paths, and
+    how many people saw each film, most first. Films are called "Title (1979)".
+    """
     catalog = films()
     labels = [f"{film.title} ({film.year})" for film in catalog]
     ratings = simulate(catalog, n_people=N_PEOPLE)
@@ -210,7 +219,7 @@ OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8)  # 8 archetypes, and
 
 
 def simulated_table() -> RatingTable:
-    """Return simulated ratings of the demo films; a film's key is its title."""
+    """Return the simulated ratings of the demo films as a table; a film's key is its title."""
     catalog = films()
     ratings = simulate(catalog, n_people=N_PEOPLE)
     keys = tuple(film.title for film in catalog)
@@ -218,6 +227,8 @@ def simulated_table() -> RatingTable:
 
 
 def demo_model() -> ItemModel:
-    """Train the demo model. Deterministic; its card says that nobody gave these ratings."""
+    """Return the demo model, trained now. Deterministic; its card says that nobody gave these
+    ratings.
+    """
     rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in films()}
     return train(simulated_table(), rows, OPTIONS, source=SOURCE, simulated=True)

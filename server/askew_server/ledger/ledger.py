@@ -47,7 +47,9 @@ class Ledger:
     """
 
     def __init__(self, path: Path, mark_path: Path, *, patience: float = _PATIENCE) -> None:
-        """Open or make it. One that differs from its mark opens, for reading."""
+        """Open the ledger's file, or make it; the same for its mark. A ledger that differs from its
+        mark opens, for reading. patience: seconds to wait for another process.
+        """
         self._path = path
         self._store = Store(path, mark_path, patience)
 
@@ -58,12 +60,14 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; nothing can be asked afterwards."""
         self._store.close()
 
     @property
     def refused(self) -> str | None:
-        """Return why nothing can be spent, or None."""
+        """Return why nothing can be spent, in words, or None where the ledger agrees with its
+        mark.
+        """
         return self._store.refused()
 
     def open_dataset(
@@ -74,7 +78,7 @@ class Ledger:
         unit: str,
         neighbors: NeighboringRelation,
     ) -> Dataset:
-        """Open a data set, or a new version of one, which inherits all that was spent.
+        """Open a data set, or a new version of one, which inherits all that was spent; return it.
 
         The same call again changes nothing. Unit, neighboring relation and slack are those of the
         first version; an old version takes no new charges. Raises LedgerError, ParameterError.
@@ -109,7 +113,8 @@ class Ledger:
             return reading.newest_version(act.database, name)
 
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
-        """Give an analyst a budget and charge its whole loss to the data set, at once.
+        """Give an analyst a budget and charge its whole loss to the data set, at once; return the
+        budget.
 
         The same call again changes nothing; other terms are refused while the first are open.
         Raises BudgetExceeded, LedgerError, ParameterError.
@@ -139,7 +144,8 @@ class Ledger:
             return AnalystBudget(dataset, principal, terms, AnalystUsage(), closed=False)
 
     def revoke(self, dataset: str, principal: str) -> AnalystBudget:
-        """Close an analyst's budget: no question more is answered, and its loss stays charged.
+        """Close an analyst's budget and return it: no question more is answered, and its loss stays
+        charged.
 
         The same call again changes nothing. Raises LedgerError, also where nothing was granted.
         """
@@ -153,12 +159,12 @@ class Ledger:
             return replace(budget, closed=True)
 
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
-        """Spend durably, or give back what was released for the same request.
+        """Spend durably and return the charge, or return what was released for the same request.
 
-        A Charge is returned once in its life, to the one caller that may now draw. Raises
-        KeyReused (the key stands for another request), ChargePending (charged, no release: spent
-        for good), BudgetExceeded, LedgerRefused, LedgerError (no such data set, old version, other
-        neighboring relation, storage), ParameterError (a loss that is not the analyst's terms).
+        A Charge is returned once in its life, to the one caller that may now draw. Raises KeyReused
+        (the key stands for another request), ChargePending (charged, no release: spent for good),
+        BudgetExceeded, LedgerRefused, LedgerError (no such data set, old version, other neighboring
+        relation, storage), ParameterError (a loss that is not the analyst's terms).
         """
         loss = request.loss
         with self._store.appending() as act:
@@ -181,14 +187,17 @@ class Ledger:
 
     def asked(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
         """Return a public request under the key of its newest charge, or under a new one where the
-        operator asks `again`: nothing else makes another release of a request.
+        operator asks `again`: nothing else makes another release of a request. Without a charge it
+        comes back as it is.
         """
         with self._store.transaction() as database:
             number = reading.count_charges(database, request) + again
         return request if number < 2 else replace(request, key=f"{request.key} {number}")
 
     def stored(self, request: ChargeRequest) -> StoredRelease | None:
-        """Return what was released for a request, or None. Raises KeyReused, ChargePending."""
+        """Return what was released for a request, or None where it was never charged. Raises
+        KeyReused (its key stands for another request) and ChargePending (charged, and no release).
+        """
         with self._store.transaction() as database:
             return _stored(database, request)
 
@@ -196,8 +205,9 @@ class Ledger:
     def turn(
         self, request: ChargeRequest, wait: Callable[[float], object] = sleep
     ) -> Iterator[None]:
-        """Let one caller at a time have a key, of all programs on this machine: the next one finds
-        what the first has stored. A turn ends with its process: nobody waits for a dead charge.
+        """Run the body of a `with` while no other caller, of any program on this machine, has a
+        turn with the request's key: the next one finds what the first has stored. A turn ends with
+        its process: nobody waits for a dead charge.
 
         wait: between two looks; what it returns ends the waiting if it is true, with a LedgerError.
         """
@@ -218,7 +228,8 @@ class Ledger:
             os.close(held)
 
     def foresee(self, request: ChargeRequest) -> StoredRelease | None:
-        """Return what `charge` would give back without a spend, or None where it would spend.
+        """Return the release that `charge` would find for a request, or None where `charge` would
+        spend.
 
         Changes nothing, and raises what `charge` would raise now.
         """
@@ -233,17 +244,18 @@ class Ledger:
         return None
 
     def sharers(self, dataset: str, place: bytes) -> tuple[str, ...]:
-        """Return the other data sets that were charged for events of the same place, as far as
-        charges say where theirs are. Their budgets do not know of each other.
+        """Return the names, sorted, of the other data sets that were charged for events of the same
+        place, as far as charges say where theirs are. Their budgets do not know of each other.
         """
         with self._store.transaction() as database:
             return reading.sharers_of(database, dataset, place)
 
     def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
-        """Store the release of a charge, once; with a principal, settle to `outputs` symbols.
+        """Store the release of a charge, once, and return it; with a principal, settle to `outputs`
+        symbols.
 
-        Only when this returns may the payload be shown to anybody.
-        Raises LedgerError (no such charge, fulfilled already, storage), ParameterError.
+        Only when this returns may the payload be shown to anybody. Raises LedgerError (no such
+        charge, fulfilled already, storage), ParameterError.
         """
         if not isinstance(payload, bytes):
             raise ParameterError("payload", type(payload).__name__, "bytes")
@@ -264,23 +276,31 @@ class Ledger:
             return StoredRelease(charge_id, request, payload, outputs)
 
     def datasets(self) -> tuple[Dataset, ...]:
-        """Return every data set, by name, with what is spent of its cap."""
+        """Return the newest version of every data set, sorted by name, with what is spent of its
+        cap.
+        """
         with self._store.transaction() as database:
             names = database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1").fetchall()
             return tuple(reading.newest_version(database, name) for (name,) in names)
 
     def dataset(self, name: str) -> Dataset:
-        """Return one data set. Raises LedgerError if there is none."""
+        """Return the newest version of one data set, with what is spent of its cap. Raises
+        LedgerError if there is none of this name.
+        """
         with self._store.transaction() as database:
             return reading.newest_version(database, name)
 
     def budgets(self, dataset: str | None = None) -> tuple[AnalystBudget, ...]:
-        """Return every grant, oldest first, closed ones among them."""
+        """Return every grant for one data set, or for all, the oldest first, closed ones among
+        them.
+        """
         with self._store.transaction() as database:
             return tuple(reading.analyst_budgets(database, dataset))
 
     def charges(self, dataset: str | None = None) -> tuple[Charge | StoredRelease, ...]:
-        """Return every charge, oldest first, fulfilled or not. Grants are in `budgets`."""
+        """Return every charge of one data set, or of all, the oldest first: a StoredRelease where
+        there is a release, else a Charge. Grants are in `budgets`.
+        """
         with self._store.transaction() as database:
             return tuple(reading.all_paid(database, dataset))
 
@@ -309,7 +329,7 @@ def _stored(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelea
 
 
 def _total_after(database: sqlite3.Connection, request: ChargeRequest) -> RunningLoss | None:
-    """Return what a data set has spent once a request is charged, or None for an analyst's
+    """Return what a data set has spent in all once a request is charged, or None for an analyst's
     question, which its grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
     """
     name, loss = request.dataset, request.loss

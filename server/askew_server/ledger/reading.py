@@ -56,7 +56,9 @@ _BEYOND = 1 << 63  # of what SQLite can count
 def find_paid(
     database: sqlite3.Connection, request: ChargeRequest
 ) -> Charge | StoredRelease | None:
-    """Return the charge that has this request's key, or None."""
+    """Return the charge that has this request's key, with its release if there is one; None where
+    there is no such charge.
+    """
     where = "WHERE (c.dataset, c.principal, c.key) = (?, ?, ?)"
     names = (request.dataset, request.principal or "", request.key)
     row = database.execute(_CHARGES + where, names).fetchone()
@@ -64,7 +66,9 @@ def find_paid(
 
 
 def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Charge | StoredRelease:
-    """Return one charge. Raises LedgerError."""
+    """Return the charge of this number, with its release if there is one. Raises LedgerError where
+    there is none.
+    """
     row = None
     if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
         row = database.execute(_CHARGES + "WHERE c.sequence = ?", (charge_id,)).fetchone()
@@ -76,40 +80,50 @@ def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Charge | StoredR
 def all_paid(
     database: sqlite3.Connection, dataset: str | None = None
 ) -> list[Charge | StoredRelease]:
-    """Return every charge, oldest first."""
+    """Return every charge of a data set, or of all, the oldest first, with its release if there is
+    one.
+    """
     where = "WHERE (?1 IS NULL OR c.dataset = ?1) ORDER BY c.sequence"
     return [_paid(row) for row in database.execute(_CHARGES + where, (dataset,))]
 
 
 def count_charges(database: sqlite3.Connection, request: ChargeRequest) -> int:
-    """Count the public charges of a request, each made by the operator's word."""
+    """Return how many public charges have the data set and the digest of a request, each made by
+    the operator's word.
+    """
     query = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
     [number] = database.execute(query, (request.dataset, request.digest)).fetchone()
     return int(number)
 
 
 def sharers_of(database: sqlite3.Connection, dataset: str, place: bytes) -> tuple[str, ...]:
-    """Return the other data sets that were charged for events of this place."""
+    """Return the names, sorted, of the other data sets that were charged for events of this
+    place.
+    """
     query = "SELECT DISTINCT dataset FROM charges WHERE dataset != ? AND place = ? ORDER BY 1"
     return tuple(str(name) for (name,) in database.execute(query, (dataset, place)))
 
 
 def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
-    """Return the running total of all versions of a data set."""
+    """Return the running total of all versions of a data set; zero where nothing was spent."""
     newest = "SELECT * FROM totals WHERE dataset = ? ORDER BY sequence DESC LIMIT 1"
     row = database.execute(newest, (dataset,)).fetchone()
     return loss_of(map(rational_of, row[2:])) if row else RunningLoss()
 
 
 def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return the last act and the one before it, as `askew.dp.mark.compare` takes them."""
+    """Return the number and id of the last act and of the one before it, as `askew.dp.mark.compare`
+    takes them: START for none, and None before that.
+    """
     newest = "SELECT sequence, id FROM acts ORDER BY sequence DESC LIMIT 2"
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before
 
 
 def mark_of(database: sqlite3.Connection) -> Mark:
-    """Return the mark of the ledger as it is: its last act, and what is spent of each data set."""
+    """Return the mark of the ledger as it is now: its last act, and what is spent of each data
+    set.
+    """
     # A ledger that lost a data set has accepted what the mark knew of it. CROSS: or SQLite would
     # go through all totals, of which there is one for each charge.
     names = database.execute(
@@ -121,14 +135,18 @@ def mark_of(database: sqlite3.Connection) -> Mark:
 
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
-    """Return every version of a data set, newest first, with what all have spent together."""
+    """Return every version of a data set, newest first, each with what all have spent together;
+    none where the data set is unknown.
+    """
     spent = spent_on(database, name)
     rows = database.execute(_VERSIONS, (name,))
     return [replace(_opened(name, *row), running=spent) for row in rows]
 
 
 def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
-    """Return what a new charge must keep to; not what was spent. Raises LedgerError."""
+    """Return the newest version of a data set, with the terms that a new charge must keep to, and
+    not what was spent. Raises LedgerError where there is none.
+    """
     row = database.execute(_VERSIONS + " LIMIT 1", (name,)).fetchone()
     if row is None:
         raise LedgerError(f"there is no data set {name!r} in the ledger: see ledger open --help")
@@ -136,14 +154,18 @@ def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
 
 
 def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
-    """Return the version that takes new charges. Raises LedgerError."""
+    """Return the newest version of a data set, which takes new charges, with what all have spent.
+    Raises LedgerError where there is none.
+    """
     return replace(newest_terms(database, name), running=spent_on(database, name))
 
 
 def analyst_budgets(
     database: sqlite3.Connection, dataset: str | None = None, principal: str | None = None
 ) -> list[AnalystBudget]:
-    """Return every grant, oldest first; the newest of a data set and a principal counts."""
+    """Return every grant, the oldest first, of a data set or of all, to a principal or to all; the
+    newest of a data set and a principal counts.
+    """
     budgets = []
     for row in database.execute(_GRANTS, (dataset, principal)):
         name, who, k_star, l_star, epsilon, delta, slack, outputs, calls, closed = row
@@ -155,7 +177,7 @@ def analyst_budgets(
 def newest_budget(
     database: sqlite3.Connection, dataset: str, principal: str
 ) -> AnalystBudget | None:
-    """Return what one analyst has of one data set, or None."""
+    """Return an analyst's newest grant for one data set, also if it is closed; None without one."""
     budgets = analyst_budgets(database, dataset, principal)
     return budgets[-1] if budgets else None
 

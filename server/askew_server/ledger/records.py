@@ -66,7 +66,9 @@ class ChargeRequest:
 
     @property
     def rule(self) -> Rule:
-        """Return how it composes with the others."""
+        """Return how the charge composes with the others: GRANTED with a principal, ZCDP for a
+        BoundedRange loss, else BASIC.
+        """
         if self.principal is not None:
             return Rule.GRANTED
         return Rule.ZCDP if isinstance(self.loss, BoundedRange) else Rule.BASIC
@@ -107,12 +109,12 @@ class Dataset:
 
     @property
     def neighbors(self) -> NeighboringRelation:
-        """Return the relation of the cap."""
+        """Return the neighboring relation of the cap."""
         return self.cap.neighbors
 
     @cached_property
     def spent(self) -> ApproximateDP:
-        """Return what all versions spent, as one loss."""
+        """Return what all versions spent together, as one loss of epsilon and delta."""
         return self.cap.loss(self.running)
 
 
@@ -132,7 +134,9 @@ class AnalystBudget:
 
 
 def check_name(name: str, value: object) -> None:
-    """Raise ParameterError unless a name is 1 to 200 printable characters."""
+    """Raise ParameterError, which names the field `name`, unless value is a text of 1 to 200
+    printable characters.
+    """
     if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
         raise ParameterError(name, value, "1 to 200 printable characters")
 
@@ -144,13 +148,15 @@ _STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is store
 
 
 def text_of(value: Fraction | int) -> str:
-    """Return "numerator/denominator" in hexadecimal."""
+    """Return a rational as "numerator/denominator" in hexadecimal digits: 1/10 is "1/a"."""
     return f"{value.numerator:x}/{value.denominator:x}"
 
 
 @lru_cache(maxsize=1024)  # most of what is read was read before: a total is one sum further
 def rational_of(text: str) -> Fraction:
-    """Return the inverse of `text_of`, of numbers that are not negative. Raises LedgerError."""
+    """Return the rational of a text that `text_of` made of a number that is not negative. Raises
+    LedgerError for any other.
+    """
     parts = _STORED.fullmatch(text)
     if parts is None:
         raise LedgerError("a stored number is damaged")
@@ -158,10 +164,12 @@ def rational_of(text: str) -> Fraction:
 
 
 def sums_of(spent: RunningLoss) -> tuple[Fraction, ...]:
-    """Return the sums of a `RunningLoss`, in the order of the columns of `totals`."""
+    """Return the five sums of a `RunningLoss`, in the order of `SUMS` and of the columns of
+    `totals`.
+    """
     return tuple(getattr(spent, name) for name in SUMS)
 
 
 def loss_of(sums: Iterable[Fraction]) -> RunningLoss:
-    """Return the inverse of `sums_of`."""
+    """Return the `RunningLoss` of sums that `sums_of` returned."""
     return RunningLoss(**dict(zip(SUMS, sums, strict=True)))

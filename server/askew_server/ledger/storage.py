@@ -102,7 +102,9 @@ _TRIES = 100  # of rivals that make the file at the same moment
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Raise whatever the disk or SQLite reports as a LedgerError that says what it means."""
+    """Raise whatever the disk or SQLite reports in the body of a `with` as a LedgerError that says
+    what it means.
+    """
     try:
         yield
     except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
@@ -110,10 +112,11 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """Open the file, or make it; a file that is not ours is refused and left as it is.
+    """Return a connection to the file, which is made if it is not there; a file that is not ours is
+    refused and left as it is. patience: seconds to wait for another process.
 
     A new one is the account's alone. Whether others may read it is the operator's decision, which
-    is kept; that they may write it, or its journal, is refused.
+    is kept; that they may write it, or its journal, is refused. Raises LedgerError.
     """
     if path.exists() and not path.is_file():
         raise LedgerError(f"the ledger {path} is no regular file")
@@ -165,13 +168,15 @@ def _own_objects() -> frozenset[tuple[object, ...]]:
 
 
 def pragma(database: sqlite3.Connection, name: str) -> object:
-    """Return the value of a pragma."""
+    """Return the value that SQLite has for a pragma of this name."""
     value: object = database.execute(f"PRAGMA {name}").fetchone()[0]
     return value
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Turn write-ahead logging on. SQLite does not wait for others there: wait, and try again."""
+    """Turn write-ahead logging on, unless it is. SQLite does not wait for others there: wait, and
+    try again.
+    """
     for tries_left in reversed(range(_TRIES)):
         try:
             if pragma(database, "journal_mode") != "wal":

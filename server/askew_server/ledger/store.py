@@ -38,7 +38,7 @@ class Act:
         self.sequence: int | None = None
 
     def begin(self, after: int | None = None) -> int:
-        """Number the act by the last one of the ledger, or by `after`; return its number.
+        """Number the act one above the last one of the ledger, or above `after`; return its number.
 
         Raises LedgerRefused where nothing can be spent.
         """
@@ -50,13 +50,13 @@ class Act:
         return self.sequence
 
     def insert(self, table: str, *columns: str | bytes | int | None) -> None:
-        """Add a row of this act."""
+        """Add a row to a table: the act's number, then these columns."""
         row = (self.sequence, *columns)
         places = ", ".join("?" * len(row))
         self.database.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608
 
     def add_total(self, dataset: str, spent: RunningLoss) -> None:
-        """Add what a data set has spent after this act."""
+        """Add what a data set has spent in all, this act included."""
         self.insert("totals", dataset, *map(text_of, sums_of(spent)))
 
 
@@ -85,7 +85,9 @@ class Store:
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        """Open one transaction of this process and, if IMMEDIATE, the only writing one of all."""
+        """Run the body of a `with` in one transaction of this process and, if IMMEDIATE, the only
+        writing one of all; it is undone where the body raises.
+        """
         with self._lock, storage_errors(self._path):
             self._database.execute(begin)
             try:
@@ -97,7 +99,8 @@ class Store:
 
     @contextmanager
     def appending(self) -> Iterator[Act]:
-        """Open an act that the caller may begin; at the end it is committed and marked.
+        """Yield an act that the caller may begin; at the end of the body it is committed and
+        marked.
 
         Raises LedgerRefused where ledger and mark differ by then, LedgerError.
         """
@@ -117,13 +120,17 @@ class Store:
             raise LedgerRefused(refused)
 
     def refused(self) -> str | None:
-        """Return why nothing can be spent, or None. Takes the write lock: the two are one state."""
+        """Return why nothing can be spent, in words, or None where ledger and mark agree. Takes the
+        write lock: the two are one state.
+        """
         with self.transaction("BEGIN IMMEDIATE") as database:
             standing, _ = self._compare(database)
         return None if standing.may_spend else _refusal(standing)
 
     def accept(self) -> None:
-        """Append an acceptance, with the larger losses of ledger and mark. Raises LedgerError."""
+        """Append an acceptance, with the larger losses of ledger and mark, and renew the mark.
+        Raises LedgerError where the two agree.
+        """
         with self.transaction("BEGIN IMMEDIATE") as database:
             standing, marked = self._compare(database)
             if standing.may_spend:

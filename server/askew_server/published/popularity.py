@@ -20,14 +20,14 @@ from askew.protocol.model_card import ModelCard
 def with_popularity(
     card: ModelCard, catalog: Catalog, release: Release
 ) -> tuple[ModelCard, Catalog, int]:
-    """Return the catalog with the release's items first in its shared slate, its card, and how many
-    items of the release it does not have.
+    """Return the card, the catalog with the release's items first in its shared slate, and how many
+    items of the release the catalog does not have.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
     articles, case and accents do not matter (`askew.catalog.titles`). Default items are left out:
-    every device has them.
-    The items of the former slate fill it up to the length that it had. The card's source names the
-    release, so that a device can say what it shows before anything is rated.
+    every device has them. The items of the former slate fill it up to the length that it had. The
+    card's source names the release, so that a device can say what it shows before anything is
+    rated.
     """
     index, labels = (
         TitleIndex(catalog.items),

@@ -30,7 +30,9 @@ _STORED = (
 
 
 def part_of_model(payload: bytes) -> str | None:
-    """Return what of a model a charge paid for, a noisy matrix of likes; None of a list."""
+    """Return what of a model a stored payload is, "noisy matrix of likes"; None for a release of a
+    list.
+    """
     kind = "noisy matrix of likes"
     return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
 
@@ -58,7 +60,9 @@ class ReleaseReader:
             pass
 
     def document(self, charge: int) -> bytes:
-        """Return a release as it was stored. Raises NotFound."""
+        """Return the release of a charge, the bytes as they were stored. Raises NotFound where
+        there is none, and for an analyst's answer or a part of a model.
+        """
         with self._database() as database:
             row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()
         payload = b"" if row is None else bytes(row[1])
@@ -68,7 +72,9 @@ class ReleaseReader:
         return payload
 
     def named(self, charge: int) -> bytes:
-        """Return `document`. Raises LedgerError, which names the releases that there are."""
+        """Return the release of a charge, the bytes as they were stored. Raises LedgerError, which
+        names the releases that there are, where there is none.
+        """
         try:
             return self.document(charge)
         except NotFound:
@@ -78,7 +84,9 @@ class ReleaseReader:
         raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
 
     def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
-        """Return at most `limit` releases after a charge, of one data set or, if empty, of all."""
+        """Return at most `limit` releases whose charges are above `after`, the oldest first, of one
+        data set or, if its name is empty, of all; and whether more come after them.
+        """
         with self._database() as database:
             rows = database.execute(
                 f"{_STORED} AND charges.sequence > ? AND ? IN ('', charges.dataset)"

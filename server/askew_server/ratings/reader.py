@@ -54,7 +54,8 @@ def read_ratings(
     bad_share: float = BAD_SHARE,
 ) -> tuple[RatingTable, Omissions]:
     """Return the ratings of a table, and what was left out: bad rows, and what the same person
-    rated again further down. share: is called with the part that was read.
+    rated again further down. share: is called with the part of the table, from 0 to 1, that was
+    read.
 
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
     times: whether to keep when each rating was made. bad_share: of which rows may be bad.
@@ -103,7 +104,9 @@ def read_ratings(
 def read_items(
     path: Path, *, share: Share = lambda _: None, bad_share: float = BAD_SHARE
 ) -> tuple[dict[str, ItemRow], Omissions]:
-    """Return the items of a table by key, and what was left out; of two rows the last stays.
+    """Return the items of a table by key, in the order of their first rows, and what was left out;
+    of two rows with one key the last stays. share: is called with the part of the table that was
+    read.
 
     Raises DataError for a table without the columns, or of which too many rows are bad.
     """
@@ -132,7 +135,9 @@ def read_items(
 
 
 def chosen_columns(table: Table, choices: Sequence[tuple[str, ...]], what: str) -> tuple[str, ...]:
-    """Return the first of these sets of columns that a table has. Raises DataError."""
+    """Return the first of these sets of columns of which a table has all. Raises DataError where it
+    has none whole; what: words for the table in the message, such as "ratings".
+    """
     for names in choices:
         if set(names) <= set(table.columns):
             return names
@@ -145,18 +150,22 @@ def chosen_columns(table: Table, choices: Sequence[tuple[str, ...]], what: str) 
 
 
 def titled(key: str) -> ItemRow:
-    """Return the item of a checked key that is a title: "Heat (1995)"."""
+    """Return the item of a checked key that is a title: "Heat (1995)" is Heat of 1995, without
+    genres; the year is None where the key ends in none.
+    """
     title, year = _title_and_year(key)
     return ItemRow(title, year, ())
 
 
 def checked_key(field: str, text: str) -> str:
-    """Return the key of a person or an item. Raises BadField."""
+    """Return the key of a person or an item without spaces around it. Raises BadField, which names
+    `field`, where it is empty, too long, or has control characters.
+    """
     return _plain_text(field, text, KEY_LIMIT)
 
 
 def key_order(text: str) -> tuple[int, int, str]:
-    """Return what sorts keys: numbers first and by value, then the others as text."""
+    """Return what sorts keys: whole numbers first and by value, then the others as text."""
     return (0, int(text), text) if _is_number(text) else (1, 0, text)
 
 
@@ -169,7 +178,9 @@ class _Origins:
         self._size = 0
 
     def add(self, file: str, rows: NDArray[np.int64]) -> None:
-        """Note the numbers of the next rows; most follow each other."""
+        """Note the numbers, ascending, of the next rows, and their file. Where the numbers follow
+        each other the first is kept alone, else all of them.
+        """
         if rows.size:
             first = int(rows[0])
             follow = int(rows[-1]) - first + 1 == rows.size
@@ -178,14 +189,18 @@ class _Origins:
             self._size += rows.size
 
     def of(self, row: int) -> tuple[int, str]:
-        """Return the number and the file of a row."""
+        """Return the number in its file of the row at this place of the table, from 0 on, and the
+        file.
+        """
         run = int(np.searchsorted(self._starts, row, "right")) - 1
         file, numbers = self._runs[run]
         at = row - self._starts[run]
         return (numbers + at if isinstance(numbers, int) else int(numbers[at])), file
 
     def leave_out(self, rows: NDArray[np.intp], reason: str, left_out: Omissions) -> None:
-        """Count rows, in order, and name the first."""
+        """Count rows, places in the table in their order, as left out for this reason, and name the
+        first.
+        """
         for row in rows[:SHOWN].tolist():
             number, file = self.of(row)
             left_out.add(number, reason, file)
@@ -194,7 +209,7 @@ class _Origins:
 
 
 def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
-    """Return which text each row has, and the texts: first those of the first rows."""
+    """Return the code of each row's text, and the texts by code: first those of the first rows."""
     if not chunks:
         return np.empty(0, np.int32), []
     column = pa.chunked_array(chunks, CODED).unify_dictionaries()
@@ -203,7 +218,7 @@ def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
 
 
 def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
-    """Return which key each row has, -1 for what is none, and the keys."""
+    """Return the code of each row's key, -1 for a text that is no key, and the keys by code."""
     codes_of: dict[str, int] = {}
     of_text = np.empty(len(texts), np.int32)
     for at, text in enumerate(texts):
@@ -251,7 +266,7 @@ def _check_scale(
 
 
 def _ranked(codes: _Codes, order: NDArray[np.integer[Any]]) -> tuple[_Codes, NDArray[np.intp]]:
-    """Return codes anew, by their places in an order, and which of it are in use."""
+    """Return each code's rank among the used codes of an order, and those codes in that order."""
     used = np.zeros(len(order), np.bool_)
     used[codes] = True
     kept = order[used[order]]
@@ -261,7 +276,7 @@ def _ranked(codes: _Codes, order: NDArray[np.integer[Any]]) -> tuple[_Codes, NDA
 
 
 def _rated_again(person: _Codes, item: _Codes, n_items: int) -> NDArray[np.intp]:
-    """Return the rows that a later row replaces, in order."""
+    """Return the rows that a later row of the same person and item replaces, ascending."""
     pair = person.astype(np.int64) * n_items + item
     ascending = np.sort(pair)  # far quicker than the order, which is rarely needed
     if not (ascending[:-1] == ascending[1:]).any():

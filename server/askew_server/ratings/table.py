@@ -36,8 +36,8 @@ class RatingTable:
         return len(self.rating)
 
     def only(self, people: NDArray[np.integer]) -> RatingTable:
-        """Return the ratings of these people, in the order of their codes. Items stay, also those
-        that nobody of them rated.
+        """Return the ratings of these people, who are coded anew from 0 in the order of their old
+        codes. Items stay, also those that nobody of them rated.
         """
         wanted = np.zeros(self.n_people, dtype=np.bool_)
         wanted[people] = True
@@ -45,14 +45,14 @@ class RatingTable:
         return replace(table, person=code[table.person], n_people=int(wanted.sum()))
 
     def without(self, rows: NDArray[np.intp]) -> RatingTable:
-        """Return all but these rows; people and items stay."""
+        """Return all ratings but those of these rows; people and items stay, with their codes."""
         kept = np.ones(len(self), np.bool_)
         kept[rows] = False
         return self._at(kept)
 
     def likes_of_counts(self, least: float) -> RatingTable:
-        """Return counts as ratings: 1, a like, for `least` of a thing or more, 0 for fewer. The
-        counts of one thing by one person add up.
+        """Return counts as ratings on the scale from 0 to 1, one a person and item: 1, a like,
+        where a person's counts of a thing add up to `least` or more, else 0.
         """
         pairs = self.person.astype(np.int64) * len(self.item_keys) + self.item
         _, first, place = np.unique(pairs, return_index=True, return_inverse=True)

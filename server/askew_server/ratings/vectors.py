@@ -49,7 +49,9 @@ class Vectors:
 
 
 def read_vectors(path: Path) -> Vectors:
-    """Read the vectors of a file. Raises DataError."""
+    """Return the vectors of a file, .npz, .safetensors or .parquet, in its order. Raises DataError
+    for a file that cannot be read, or whose vectors or keys cannot be used.
+    """
     readers = {".npz": _npz, ".safetensors": _safetensors, ".parquet": _parquet}
     reader = readers.get(path.suffix)
     if reader is None:

@@ -50,7 +50,9 @@ class AnalystPlan:
 
     @property
     def mechanism(self) -> LimitedDomain:
-        """Return the mechanism."""
+        """Return the limited-domain mechanism of k items at the terms' epsilon and delta; its kbar
+        is the largest of k, the contribution bound (100 where none is offered) and MIN_KBAR.
+        """
         bound = self.offered.max_items_per_unit or USUAL_BOUND
         return LimitedDomain(
             k=self.question.k,
@@ -63,12 +65,16 @@ class AnalystPlan:
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted."""
+        """Return what is counted: the top kbar + 1 items, at most `max_items_per_unit` of one
+        person.
+        """
         bound, kbar = self.mechanism.max_items_per_unit, self.mechanism.kbar
         return replace(self.offered, max_items_per_unit=bound, limit=kbar + 1)
 
     def charge_request(self, principal: str) -> ChargeRequest:
-        """Return the spend: k outputs reserved, until the answer is stored."""
+        """Return the spend of an analyst, by the key of the question: k outputs reserved, until the
+        answer is stored.
+        """
         return ChargeRequest(
             dataset=self.question.dataset,
             version=self.version,
@@ -80,7 +86,8 @@ class AnalystPlan:
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Run the mechanism on private counts; what comes back is public.
+        """Return the release of the items that the mechanism draws from private counts; it is
+        public.
 
         The loss that it names is that of the k outputs reserved: a bound that does not depend on
         how many came back.
@@ -117,7 +124,9 @@ class AnalystDesk:
         job: ReleaseJob,
         one_at_a_time: Lock | None = None,
     ) -> None:
-        """offered: by data set. job: with a `Beat`, where the time of an answer is seen.
+        """Keep what questions are answered with.
+
+        offered: by data set. job: with a `Beat`, where the time of an answer is seen.
         one_at_a_time: held while a question is answered, and waits for its moment: were the next
         one begun when a count ends, its own moment would tell when that was.
         """
@@ -131,7 +140,9 @@ class AnalystDesk:
             self._ledger.dataset(dataset)
 
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
-        """Return what is left. Raises NotFound where nothing was granted: denied by default."""
+        """Return the terms of an analyst's newest grant for a data set, what was spent of it, and
+        whether it is closed. Raises NotFound where nothing was granted: denied by default.
+        """
         granted = self._ledger.budgets(dataset) if dataset in self._offered else ()
         own = [grant for grant in granted if grant.principal == principal]
         if not own:
@@ -141,7 +152,9 @@ class AnalystDesk:
         return BudgetStatus(newest.terms, spent.outputs, spent.calls, newest.closed)
 
     def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
-        """Return the stored answer, and the budget after it. Raises NotFound and Refused."""
+        """Return the stored answer to a question, as bytes, and the analyst's budget after it.
+        Raises NotFound where nothing was granted, and Refused where it is not answered.
+        """
         budget = self.budget(principal, question.dataset)
         if budget.closed:
             raise Refused("the operator closed this budget")

@@ -63,7 +63,7 @@ class SimulatedBits(RandomBits):
         self._rng = np.random.default_rng(seed)
 
     def read(self, count: int) -> bytes:
-        """Return the next `count` bytes."""
+        """Return the next `count` bytes of the generator."""
         return self._rng.bytes(count)
 
 
@@ -80,9 +80,11 @@ class Expectation:
 
     @classmethod
     def of(cls, text: str, k: int) -> Expectation:
-        """Read a number of users at place k, or a csv file with a column `count`, an item a row.
+        """Return what a text expects: a number of users at place k, or the name of a csv file with
+        a column `count`, an item a row, in any order.
 
-        Raises DataError for a file that has no k counts, ParameterError for a number below 1.
+        Raises DataError for a file that cannot be read, has fewer than k counts (or 2), or 0 at
+        place k, and ParameterError for a number below 1 or from 2**40 on.
         """
         if text.isascii() and text.isdigit():
             users = int(text[:_LONGEST_COUNT])
@@ -104,7 +106,9 @@ class Expectation:
         return cls(counts, f"{counts[k - 1]} users at place {k}, of {name} (sha256 {digest})")
 
     def users(self, k: int) -> int:
-        """Return how many users are expected at place k."""
+        """Return how many users are expected at place k, by the single count or by the k-th of the
+        list.
+        """
         return self.counts[0] if len(self.counts) == 1 else self.counts[k - 1]
 
 
@@ -135,12 +139,16 @@ class Forecast:
 
     @property
     def finds_half(self) -> bool:
-        """Return True if at least half of the items are expected to be right."""
+        """Return True if at least half of the k items, or of all items where those are fewer, are
+        expected to be right; False without an expectation.
+        """
         k = self.asked.k
         return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """Return it as JSON has it: epsilon, delta and chance are exact rationals, as text."""
+        """Return the forecast as JSON has it, by the names of its fields: epsilon, delta and chance
+        are exact rationals, as text; None stays None.
+        """
         asked = self.asked
         return {
             "mechanism": self.mechanism,
@@ -162,7 +170,9 @@ class Forecast:
         }
 
     def row(self) -> Row:
-        """Return it as a table has it: "none" where there is none, or none is known."""
+        """Return the forecast as a table has it, by the names of `named`: epsilon and delta as
+        short decimals, "none" for None; fractions are text, whole numbers stay.
+        """
         spent = {name: number(getattr(self.asked, name)) for name in ("epsilon", "delta")}
         return {name: _cell(value) for name, value in (self.named() | spent).items()}
 
@@ -175,9 +185,11 @@ def forecast(
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Foresee a mechanism on a request. Raises ParameterError where the two do not fit together.
+    """Return the forecast of a mechanism on a request; n_items: of a public domain, or None. Raises
+    ParameterError where mechanism, domain and request do not fit together.
 
-    needs: whether the users needed are looked for, which takes as long as the hits.
+    needs: whether the users needed are looked for, which takes as long as the hits; else they are
+    None.
     """
     with_counts = bool(asked.share)
     kind = kind_of(
@@ -215,10 +227,12 @@ def forecasts(
     needs: bool = True,
     lists: int = 1,
 ) -> list[Forecast]:
-    """Forecast every mechanism that domain, delta and neighboring relation allow, the best first.
+    """Return a forecast for every mechanism that domain, delta and neighboring relation allow: the
+    most expected hits first, without an expectation the fewest users needed; mechanisms that lose
+    events to a bound that nobody asked for come last.
 
     One that needs no delta is asked without; one that needs a delta only where there is one: a pure
-    epsilon is not traded for a delta that nobody offered. lists: so many pay with `asked`.
+    epsilon is not traded for a delta that nobody offered. lists: how many lists share `asked`.
     """
     allowed = []
     for name, kind in KINDS.items():
@@ -235,13 +249,14 @@ def forecasts(
 def one_of_many(
     lists: int, budget: MechanismRequest, mechanism: str, n_items: int | None
 ) -> tuple[MechanismRequest, PrivacyFilter, ApproximateDP]:
-    """Return the request of a list, where a budget pays for so many alike, the cap to open their
-    data set with, and what all of them spend.
+    """Return the request for one list, where a budget pays for `lists` such lists, the cap to open
+    their data set with, and what all of them spend together.
 
     budget: epsilon and delta of all lists together. Bounded-range mechanisms compose by zCDP, for
     which the delta that the lists do not need is the slack; others, and lists with counts, add up.
     All numbers have three digits, as they are typed; the epsilon of a list is the largest that the
-    cap pays for, by the arithmetic of the ledger. Raises ParameterError.
+    cap pays for, by the arithmetic of the ledger. Raises ParameterError where the budget pays for
+    fewer.
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
@@ -289,13 +304,14 @@ def one_of_many(
 
 
 def _digit(value: Fraction) -> Fraction:
-    """Return the third digit of a positive number, as a power of ten."""
+    """Return the unit of a positive number's third digit, a power of ten: 1/100 for 3.14159."""
     return Fraction(10) ** (floor(log10(value)) - 2)
 
 
 def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
-    """Return the one to propose: the most hits; of those that are as good, the one that bears it
-    best if there are fewer users. None without an expectation.
+    """Return the forecast to propose: of those whose expected hits are within 3 % of k of the most,
+    the one with the most hits if there are half as many users. None without an expectation, or
+    where every mechanism has a bound that nobody asked for.
 
     Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
     """
@@ -310,7 +326,9 @@ def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast
 
 
 def with_default_bound(mechanism: str, asked: MechanismRequest) -> MechanismRequest:
-    """Return a request with the mechanism's usual contribution bound, unless it names one."""
+    """Return the request with the mechanism's usual contribution bound, which may be None, in place
+    of no bound; a request that names one comes back as it is.
+    """
     bound = asked.max_items_per_unit or default_bound(mechanism)
     return replace(asked, max_items_per_unit=bound)
 
@@ -333,7 +351,9 @@ class _Simulation:
         self._rate = float(asked.epsilon)
 
     def hits(self, share: float, draws: int) -> float:
-        """Count how many of the k listed are right where counts are `share` of the expected."""
+        """Return how many of the k items listed are right, a mean over at most `draws` lists, where
+        every count is `share` times the expected one.
+        """
         falling = np.minimum(np.round(share * self._shape()), 2.0 ** (_TOO_MANY + 8))
         counts: Integers = falling.astype(np.int64)
         work = len(counts) + 100 * self._k  # long lists need fewer draws, and take longer
@@ -344,7 +364,10 @@ class _Simulation:
         return sum(right) / times
 
     def users_needed(self) -> int | None:
-        """Find the users needed at place k, to two digits, by bisection of their logarithm."""
+        """Return about how many users place k must have for 19 of 20 items listed to be right, to
+        two digits, by bisection of their logarithm; 1 where all items of a catalog are listed, None
+        where no number is enough.
+        """
         unit = float(self._shape()[min(self._k, self._n_items) - 1])
         enough = RIGHT * min(self._k, self._n_items)
         if self._n_items <= self._k and self._known:
@@ -361,7 +384,9 @@ class _Simulation:
         return _two_digits(2**high)
 
     def _shape(self) -> Floats:
-        """Return the expected counts, continued by the law from the last that is known."""
+        """Return the expected count of each item, (n_items,), falling, continued by the law from
+        the last that is known.
+        """
         counts = self._first[: self._n_items]
         last, steep = (self._k, _STEEP) if len(counts) == 1 else (len(counts), _steepness(counts))
         ranks = np.arange(1, self._n_items + 1) / last
@@ -372,14 +397,18 @@ class _Simulation:
 
 
 def _steepness(counts: Floats) -> float:
-    """Return by how many percent counts fall where the rank grows by one, over their lower half."""
+    """Return by how many percent counts fall where the rank grows by one percent, over their lower
+    half; from .02 to 2.
+    """
     half = len(counts) // 2
     fall = log(max(counts[half - 1], 1) / max(counts[-1], 1)) / log(len(counts) / half)
     return min(max(fall, _FLATTEST), _STEEPEST)
 
 
 def _loses_events(row: Forecast, asked: MechanismRequest) -> bool:
-    """Return True if it has a bound that nobody asked for, where others need none."""
+    """Return True if the forecast has a contribution bound that nobody asked for, on a public
+    domain, where other mechanisms need none.
+    """
     unasked = row.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
     return unasked and row.n_items is not None
 
@@ -390,7 +419,9 @@ def _worst_last(row: Forecast, asked: MechanismRequest) -> tuple[bool, float, fl
 
 
 def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
-    """Return the column `count` of a csv, falling. Raises DataError."""
+    """Return the column `count` of a csv's bytes, the largest first. Raises DataError where it is
+    no such csv, or a count is below 0 or too large.
+    """
     try:
         rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
         counts = [int(row["count"]) for row in rows]
@@ -415,7 +446,9 @@ def _cell(value: str | float | None) -> str | int:
 def explained_in_words(
     asked: MechanismRequest, n_items: int | None, rows: Sequence[Forecast]
 ) -> list[tuple[str, str]]:
-    """Say what is asked, the proposal, and what holds whatever the counts are."""
+    """Return headings with their text: what is asked, the proposal where something is expected, and
+    what holds whatever the counts are.
+    """
     domain = (
         "of an unknown domain" if n_items is None else f"of the {n_items:,} of a public catalog"
     )
@@ -442,8 +475,8 @@ def explained_in_words(
 
 
 def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
-    """Say what each of so many lists costs, how good it will be, what is left then, and the two
-    commands that open the budget and make a list.
+    """Return headings with their text: what each of so many lists costs and how good it will be,
+    what is left then, and the two commands that open the budget and make a list.
     """
     own, cap, spent = one_of_many(lists, budget, chosen.mechanism, chosen.n_items)
     hits = ""
@@ -472,7 +505,10 @@ def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> li
 
 
 def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
-    """Return headings and their text, in the order in which they are shown."""
+    """Return headings with their text, in the order in which they are shown before a release is
+    paid: its loss, what is left of the data set's budget, what is counted, and how good the list
+    will be.
+    """
     asked, cap, bound = plan.asked, dataset.cap, plan.asked.max_items_per_unit
     loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
     spends = losses(plan.loss.epsilon, plan.loss.delta)
@@ -510,14 +546,18 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
 
 
 def counts_in_words(foreseen: Forecast) -> str:
-    """Say what the counts beside the items will be worth, whatever they are."""
+    """Return a phrase that says which epsilon buys the noisy counts beside the items, and how far
+    off they may be, whatever they are.
+    """
     asked = foreseen.asked
     spent = f"for epsilon {number(asked.epsilon * asked.share)} of the total"
     return f"noisy counts beside the items, {spent}: {within_in_words(foreseen)}"
 
 
 def needs_in_words(foreseen: Forecast) -> str:
-    """Say how many users it takes for a list worth having."""
+    """Return a phrase that says about how many users place k must have for 19 of 20 of the items
+    listed to be right, or that no number of users is enough.
+    """
     if foreseen.users_needed is None:
         return "more users than there are, for 19 of 20 items to be right"
     users = f"about {foreseen.users_needed:,} users at place {foreseen.asked.k}"
@@ -525,14 +565,18 @@ def needs_in_words(foreseen: Forecast) -> str:
 
 
 def expected_in_words(rows: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
-    """Say the expected hits of every mechanism, and which to take."""
+    """Return headings with their text: the expected hits of every mechanism, and the proposal,
+    unless there is no best.
+    """
     hits = ", ".join(f"{row.mechanism} {row.expected_hits}" for row in rows)
     lines = [("expected", f"of {rows[0].asked.k} right: {hits}")]
     return lines if best is None else [*lines, ("proposed", proposal_in_words(best))]
 
 
 def proposal_in_words(best: Forecast) -> str:
-    """Say what is expected of the best, also of a wrong expectation."""
+    """Return a phrase with the best mechanism's expected hits, also for half and twice as many
+    users; or that there is none to propose, where it is not expected to find half.
+    """
     if not best.finds_half:
         return "none: no mechanism is expected to find half; take a larger epsilon or a smaller k"
     hits = f"{best.mechanism}: {best.expected_hits} of {best.asked.k} right"
@@ -540,7 +584,9 @@ def proposal_in_words(best: Forecast) -> str:
 
 
 def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> str:
-    """Say why a release is refused that would be mostly noise."""
+    """Return the sentences that say why a release is refused that would be mostly noise, and which
+    mechanism to take instead, if one is expected to find half. origin: of what is expected.
+    """
     instead = ""
     if best is not None and best.finds_half:
         instead = f"--mechanism {best.mechanism} is expected to find {best.expected_hits}; "
@@ -552,7 +598,9 @@ def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> st
 
 
 def accuracy_in_words(people: str, k: int) -> str:
-    """Say what holds before anybody is counted."""
+    """Return a phrase that says how sure it is that no item listed is more than `people` below
+    place k.
+    """
     return (
         f"at least {number(100 * CHANCE)} % sure, whatever the counts:"
         f" no item listed is more than {people} people below place {k}"

@@ -51,7 +51,9 @@ class Beat:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """End at a public moment, also by an exception."""
+        """Run the body of a `with` statement, and wait until the next public moment after it, 1, 2,
+        4, 8 ... seconds after its beginning, also where it raises.
+        """
         began = self.clock()
         try:
             yield
@@ -67,10 +69,10 @@ class JobPlan(Protocol):
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted."""
+        """Return the task: which events are counted, and how many items come back."""
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Run the mechanism on private counts; what comes back is public."""
+        """Return the release that the mechanism draws from private counts; it is public."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,9 @@ class ReleasePlan:
 
     @cached_property
     def kind(self) -> Kind:
-        """Return the kind of the mechanism, which the domain and the numbers allow."""
+        """Return the kind of the mechanism of this name. Raises ParameterError where the domain and
+        the delta do not allow it.
+        """
         has_catalog, asked = self.source.catalog is not None, self.asked
         with_counts = bool(asked.share)
         return kind_of(
@@ -56,29 +58,35 @@ class ReleasePlan:
 
     @cached_property
     def selector(self) -> Selector:
-        """Return the mechanism itself."""
+        """Return the mechanism itself, built for its part of epsilon and delta."""
         return parts_of(self.asked, self.kind)[0].build(self.kind)
 
     @cached_property
     def noise(self) -> NoisyCounts | None:
-        """Return that of the counts beside the items, if they are asked for."""
+        """Return the noise of the counts beside the items; None where no counts are asked for."""
         return parts_of(self.asked, self.kind)[1]
 
     @property
     def least_items(self) -> int:
-        """Return how many items a catalog must have: k, unless the mechanism may stop before."""
+        """Return how many items a catalog must have: k, or 1 for a mechanism that may list
+        fewer.
+        """
         return self.asked.k if self.kind.needs_catalog else 1
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted: every item of the catalog, or the top kbar + 1."""
+        """Return what is counted: every item of the catalog, or without a catalog the top kbar +
+        1.
+        """
         limit = None if self.source.catalog else self.asked.kbar + 1
         bound = self.asked.max_items_per_unit
         return CountingTask(**vars(self.source), max_items_per_unit=bound, limit=limit)
 
     @property
     def loss(self) -> ApproximateDP:
-        """Return the loss of this release: what was asked for, but a delta that nothing needs."""
+        """Return the loss of this release: the epsilon that was asked for, and the part of its
+        delta that the mechanism and the counts need.
+        """
         selected, noise = parts_of(self.asked, self.kind)
         delta = selected.delta + (delta_of(noise.privacy_loss()) if noise else 0)
         return ApproximateDP(Fraction(self.asked.epsilon), Fraction(delta), self.asked.neighbors)
@@ -86,13 +94,12 @@ class ReleasePlan:
     def charge_request(
         self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
-        """Return the spend, by its digest; `Ledger.asked` finds the newest, or makes another.
+        """Return the spend, whose digest and key are of what the operator says and of nothing that
+        the events hold: whether a second release exists must not depend on them. `Ledger.asked`
+        finds the newest charge of this digest, or makes another.
 
-        It follows from what the operator says and from nothing that the events hold: whether a
-        second release exists must not depend on them.
-
-        ranged: the data set composes bounded-range charges by zCDP, so name them as such.
-        as_of: the operator's word for the state of the events. day: today.
+        ranged: the data set composes bounded-range charges by zCDP, so name them as such. as_of:
+        the operator's word for the state of the events. day: today.
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
         digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)
@@ -108,7 +115,9 @@ class ReleasePlan:
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Run the mechanism on private counts; what comes back is public."""
+        """Return the release of the items that the mechanism draws from private counts, with noisy
+        counts if they are asked for; it is public.
+        """
         items, stopped, exact = draw(self.selector, counts, bits)
         noisy: dict[str, Any] = {}
         parameters = parameters_of(self.selector)
@@ -138,7 +147,9 @@ class ReleasePlan:
 
     @property
     def _ranged_loss(self) -> BoundedRange | None:
-        """Return it as bounded-range rounds, unless their sum, which may be charged, is more."""
+        """Return the loss as bounded-range rounds; None where the mechanism has none, counts are
+        asked for, or the rounds add up to more than the epsilon asked for, which may be charged.
+        """
         if not self.kind.is_ranged or self.noise is not None:
             return None
         loss: BoundedRange = self.kind.mechanism.ranged_loss(self.selector)
@@ -149,7 +160,7 @@ def draw(
     selector: Selector, counts: TopCounts, bits: RandomBits
 ) -> tuple[tuple[str, ...], bool, list[int]]:
     """Return the names of the items that a mechanism selects, whether a threshold ended the list,
-    and the counts of these items, which are private.
+    and the true counts of these items, in the same order, which are private.
 
     Counts arrive by falling count. They are put in the order of the items' names first: a set is
     listed in the order of its places, and places by count would tell the true ranking. Ties then
@@ -165,7 +176,9 @@ def draw(
 
 
 def parameters_of(selector: Selector) -> dict[str, str]:
-    """Return every public parameter of a mechanism, as text."""
+    """Return every public parameter of a mechanism that has a value, by name, as text; not the
+    neighboring relation.
+    """
     named = {name: value for name, value in vars(selector).items() if name != "neighbors"}
     return {name: str(value) for name, value in named.items() if value is not None}
 

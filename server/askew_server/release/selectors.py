@@ -54,35 +54,46 @@ class MechanismRequest:
 
     @property
     def kbar(self) -> int:
-        """Return how deep a limited domain looks: deeper is never worse above the bound."""
+        """Return how many items a limited domain looks at, the largest of k, the bound and
+        MIN_KBAR: deeper is never worse above the bound.
+        """
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
     def build(self, kind: Kind) -> Selector:
-        """Build the mechanism that costs epsilon and delta in all. Raises ParameterError."""
+        """Return the mechanism of this kind that costs epsilon and delta in all. Raises
+        ParameterError for numbers that it does not take.
+        """
         bound = self.max_items_per_unit
         return kind.build(self.k, self.epsilon, self.delta, self.neighbors, bound)
 
 
 def parts_of(asked: MechanismRequest, kind: Kind) -> tuple[MechanismRequest, NoisyCounts | None]:
-    """Return what the mechanism gets of a request, and the noise of the counts, or None."""
+    """Return the request that the mechanism gets, with its part of epsilon and delta and no share,
+    and the noise of the counts; None for the noise where no counts are asked for.
+    """
     epsilon, delta, noise = kind.split(**vars(asked))
     return replace(asked, epsilon=epsilon, delta=delta, share=Fraction(0)), noise
 
 
 def default_bound(name: str) -> int | None:
-    """Return the contribution bound where nobody names one: none, unless it is needed."""
+    """Return the contribution bound of a mechanism of this name where nobody states one: 100 where
+    it needs one, else None, also for a name that there is not.
+    """
     kind = KINDS.get(name)
     return USUAL_BOUND if kind and kind.needs_bound else None
 
 
 def default_mechanism(*, known_domain: bool) -> str:
-    """Return the mechanism where nobody names one."""
+    """Return the name of the mechanism where nobody states one: "canonical" with a public catalog,
+    "limited-domain" without.
+    """
     return "canonical" if known_domain else "limited-domain"
 
 
 def kind_of(name: str, *, known_domain: bool, delta: Fraction, with_counts: bool = False) -> Kind:
-    """Return the kind of a name, if the domain and the delta allow it: where there are counts, they
-    may spend a delta that the mechanism does not need. Raises ParameterError.
+    """Return the kind of mechanism of a name. Raises ParameterError for an unknown name, for one
+    that needs a catalog without a known domain, and for a delta missing or not needed, unless there
+    are counts, which may spend it.
     """
     if name not in KINDS:
         raise ParameterError("mechanism", name, "one of " + ", ".join(KINDS))
@@ -102,7 +113,9 @@ def kind_of(name: str, *, known_domain: bool, delta: Fraction, with_counts: bool
 
 
 def noise_in_words(selector: Selector, bound: int | None) -> str:
-    """Say what the noise is for, and what a contribution bound costs."""
+    """Return a phrase that says what the noise of a mechanism is scaled by, and what a contribution
+    bound costs.
+    """
     if isinstance(selector, LimitedDomain):
         epsilon, delta, spread = selector.epsilon, selector.delta, selector.spread
         return (

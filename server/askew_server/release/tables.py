@@ -12,12 +12,14 @@ Row = Mapping[str, str | int]
 
 
 def number(value: Fraction | int) -> str:
-    """Return a short decimal; the exact rational stands in the release."""
+    """Return a number with at most six significant digits, such as "0.333333" or "1e-06"; the exact
+    rational stands in the release.
+    """
     return f"{float(value):.6g}"
 
 
 def losses(epsilon: Fraction, delta: Fraction) -> str:
-    """Return a loss in words."""
+    """Return a loss in words: "epsilon 1, delta 1e-06"."""
     return f"epsilon {number(epsilon)}, delta {number(delta)}"
 
 
@@ -26,27 +28,35 @@ class Within(Protocol):
 
     @property
     def each_within(self) -> int | None:
-        """Return how far each may be from the true one."""
+        """Return how far each count may be from the true one, with the chance of `within_in_words`;
+        None without counts.
+        """
 
     @property
     def all_within(self) -> int | None:
-        """Return how far all of them may be."""
+        """Return how far any of the counts may be from the true one; None without counts."""
 
 
 def within_in_words(counts: Within) -> str:
-    """Say how far noisy counts may be from the true ones."""
+    """Return a phrase that says how far noisy counts may be from the true ones: each of them, and
+    all at once.
+    """
     sure = "at least 95 % sure"  # `askew.mechanisms.shortfall.CHANCE`, which would bring numpy
     return f"each within {counts.each_within:,}, all within {counts.all_within:,}, {sure}"
 
 
 def headed(lines: Sequence[tuple[str, str]]) -> str:
-    """Return headings and their text, aligned."""
+    """Return lines of a heading and its text, the texts aligned two spaces behind the longest
+    heading.
+    """
     width = max(len(heading) for heading, _ in lines)
     return "\n".join(f"{heading:<{width}}  {plain_name(text)}" for heading, text in lines)
 
 
 def aligned(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a table for a person: numbers to the right, text to the left."""
+    """Return a table for a person, of these columns of the rows in this order, the names first:
+    columns of whole numbers alone to the right, others to the left.
+    """
     cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
     numeric = [all(isinstance(row[name], int) for row in rows) for name in columns]

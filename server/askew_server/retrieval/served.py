@@ -25,11 +25,11 @@ class TasteModel(Protocol):
 
     @property
     def card(self) -> ModelCard:
-        """Return what is public of it."""
+        """Return the model's card, all that is public of it."""
 
     @property
     def catalog(self) -> Catalog:
-        """Return its items."""
+        """Return the model's items."""
 
 
 class Serving:
@@ -42,8 +42,9 @@ class Serving:
     def __init__(
         self, model: TasteModel | MetricModel, directory: Path | None = None, since: int = FIRST
     ) -> None:
-        """since: the Monday from which on it is in force. Raises ParameterError for a serving rule
-        that needs a density where there is none.
+        """Make ready what serves a model from the Monday `since` on. directory: where its files of
+        live values are. Raises ParameterError for a serving rule that needs a density where there
+        is none.
         """
         self._paths: dict[str, Path] = {}
         self._marks: dict[str, Mark] = {}
@@ -59,8 +60,8 @@ class Serving:
             self.snapshot = replace(Retriever(model.card, model.catalog).snapshot, since=since)
 
     def refresh(self, refused: Callable[[str], None], /) -> bool:
-        """Read the files that changed; return True if there is another snapshot now. refused: is
-        called with why a file was not taken, without a value.
+        """Read the files of live values that changed; return True if `snapshot` is another one now.
+        refused: is called with why a file was not taken, a sentence without a value.
         """
         columns = {}
         for name, path in self._paths.items():

@@ -27,10 +27,10 @@ class Answers(Protocol):
     """A way to answer questions that the card has checked."""
 
     def answer(self, query: Query) -> Slate | PlaceSlate:
-        """Return the k items of a query, whole."""
+        """Return the k items of a query, with all that a reply shows of them."""
 
     def cost(self, query: Query) -> int:
-        """Return what an answer takes now, in slots of a queue; 0 where it needs none."""
+        """Return what an answer takes now, in slots of a queue; 0 where no queue is needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +54,28 @@ class SnapshotHolder:
     """
 
     def __init__(self, *snapshots: Snapshot, today: Callable[[], int] = today) -> None:
-        """snapshots: at least one, of different Mondays. Raises ArtifactError as `swap`."""
+        """Hold these snapshots, at least one, of different Mondays. Raises ArtifactError as
+        `swap`.
+        """
         self._today = today
         self._all = _checked(snapshots)
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Return all of them, by their Mondays."""
+        """Return all snapshots, the oldest Monday first."""
         return self._all
 
     @property
     def current(self) -> Snapshot:
-        """Return the newest whose Monday has come."""
+        """Return the newest snapshot whose Monday has come; the oldest of all where none has."""
         today, snapshots = self._today(), self._all
         return next(
             (snapshot for snapshot in reversed(snapshots) if snapshot.since <= today), snapshots[0]
         )
 
     def at(self, catalog_date: int) -> Snapshot:
-        """Return the newest whose Monday had come on the Monday that a device names.
+        """Return the newest snapshot whose Monday had come on the Monday that a device names, in
+        days since 1970-01-01.
 
         Raises StaleSpace where there is none, and for a day that is no Monday or has not come: a
         clock may be ahead by a day, since days begin elsewhere first.
@@ -84,14 +87,14 @@ class SnapshotHolder:
         raise StaleSpace
 
     def swap(self, snapshot: Snapshot) -> None:
-        """Serve another for the one of the same day from now on; calls under way end with the one
-        that they began with. Raises ArtifactError, and serves what it served, where a number names
-        one collection here and another one there.
+        """Serve this snapshot from now on, in place of the one of the same Monday or beside the
+        others; calls under way end with the one that they began with. Raises ArtifactError, and
+        serves what it served, where a number names one collection here and another one there.
         """
         self._all = _checked([*(e for e in self._all if e.since != snapshot.since), snapshot])
 
     def withdraw(self, since: int) -> None:
-        """Answer from the snapshot of this day no more."""
+        """Answer from the snapshot of this Monday no more; nothing happens where there is none."""
         self._all = tuple(snapshot for snapshot in self._all if snapshot.since != since)
 
 
@@ -123,17 +126,16 @@ class Retriever:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return this model, ready to be served."""
+        """Return a snapshot of this model, card and catalog, ready to be served."""
         return Snapshot(self.card, self, self.catalog)
 
     def answer(self, query: Query) -> Slate:
-        """Return the k items of a query, whole."""
+        """Return the k items of a query, in order of id, with all that a reply shows of them."""
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def cost(self, query: Query) -> int:
-        """Return 0 for few results among few items, which take less than a hand-over to a thread.
-
-        Else a place, and one more for every 16 results.
+        """Return 0 for at most 16 results among few items, which take less than a hand-over to a
+        thread, else 1 slot of a queue, and one more for every 16 results.
         """
         if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
             return 0

@@ -40,7 +40,8 @@ class Admission:
         observer.slots.labels(name).set_function(lambda: self.taken)
 
     async def run(self, job: Job, remaining: float | None) -> bytes:
-        """Return the reply that a job makes. remaining: seconds until its caller's deadline.
+        """Return the reply that a job makes in a thread of the queue. remaining: seconds until its
+        caller's deadline, None without one; the queue's own limit counts too.
 
         Raises Overloaded where no slot is free, TooSlow for a deadline that passes first, and
         Unreachable where the queue stops.
@@ -69,7 +70,7 @@ class Admission:
             raise TooSlow("the deadline passed") from None
 
     def stop(self) -> None:
-        """Begin no more jobs."""
+        """Begin no more jobs; those that run end, and those that wait are dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _free(self, job: Job) -> None:
@@ -99,8 +100,8 @@ class Method:
     async def reply(
         self, message: bytes | Awaitable[bytes], caller: Caller, remaining: float | None
     ) -> bytes | tuple[grpc.StatusCode, str]:
-        """Return the reply, or the status and the text of a refusal or a failure. remaining:
-        seconds until the caller's deadline.
+        """Return the reply's bytes, or the status and the text of a refusal or a failure.
+        remaining: seconds until the caller's deadline, None without one.
         """
         began, ended = time.monotonic(), "CANCELLED"  # which it stays where the caller goes away
         try:
@@ -124,7 +125,7 @@ class Method:
 def methods_of(
     services: Sequence[Service], queues: Mapping[QueueName, Admission], observer: Observer
 ) -> Mapping[str, Mapping[str, Method]]:
-    """Return the methods by the names of their services and their own."""
+    """Return the methods of services, by the name of the service and then of the method."""
     return {
         service.name: {
             name: Method(service.name, name, answer, queues, observer)

@@ -27,18 +27,18 @@ class AnalystService:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        """Return what is answered."""
+        """Return the ways to answer, by the name of the method: TopK and GetBudget."""
         return {
             "TopK": self._for_principal(self._top_k),
             "GetBudget": self._for_principal(self._budget),
         }
 
     def check(self) -> None:
-        """Raises LedgerError where budgets cannot be read."""
+        """Raise LedgerError where budgets cannot be read."""
         self._desk.check()
 
     def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:
-        """A way to answer that asks who calls before it looks at the message."""
+        """Return a way to answer that asks who calls before it looks at the message."""
         return lambda request, caller: answer(request, self._tokens.find(_header(caller)))
 
     def _top_k(self, request: bytes, principal: str) -> Job:
@@ -56,7 +56,9 @@ class AnalystService:
 
 
 def _header(caller: Caller) -> str:
-    """Return the one authorization header. Raises Unauthenticated for none or several."""
+    """Return the value of the one authorization header. Raises Unauthenticated for none or
+    several.
+    """
     values = caller()
     if len(values) != 1:
         raise Unauthenticated

@@ -80,7 +80,8 @@ class AnalystClient:
         self._channel.close()
 
     def top_k(self, dataset: str, k: int, key: str) -> AnalystAnswer:
-        """Return the most popular items, k at most. It costs as many outputs as come, and the stop.
+        """Return the most popular items, k at most, with the budget after it. The answer costs as
+        many outputs as come, and the stop.
 
         key: a name of your own for the question. Raises Refused where the terms do not allow it,
         and the errors of `budget`.
@@ -89,7 +90,7 @@ class AnalystClient:
         return _checked(lambda: AnalystAnswer(*answer_from_bytes(data)))
 
     def budget(self, dataset: str) -> BudgetStatus:
-        """Return what is spent and left. Costs nothing.
+        """Return the terms of your budget for a data set, and what is spent of it. Costs nothing.
 
         Raises Unauthenticated, NotFound, Overloaded and the other WireErrors and TransportErrors.
         """
@@ -106,7 +107,9 @@ class AnalystClient:
 
 
 def _meaning(code: grpc.StatusCode, text: str, server: str) -> AskewError:
-    """Return the server's own words where they say what to do, on one line and without controls."""
+    """Return the error that a status of gRPC means, with the server's own words where they say what
+    to do, on one line and without controls.
+    """
     match code:
         case grpc.StatusCode.FAILED_PRECONDITION:
             return Refused(plain_name(text))

@@ -43,4 +43,4 @@ class Service(Protocol):
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        """By the name of the method."""
+        """Return the ways to answer, by the name of the method."""

@@ -30,8 +30,9 @@ class Pair:
 
 
 def read_pair(tls: Tls, now: datetime) -> Pair:
-    """Return what the files of a configuration hold. Raises AccessError for what is no use: as a
-    key that others can read or that is another certificate's.
+    """Return the certificate and the key in the files of a configuration. Raises AccessError for
+    what is no use at this moment: as a key that others can read or that is another certificate's,
+    or a certificate that is out of its time.
     """
     certificate = tls.certificate
     try:
@@ -87,11 +88,15 @@ class Certificates:
 
     @property
     def days_left(self) -> float:
-        """Until what is shown expires; below 0 since it did."""
+        """Return the days, with a fraction, until the certificate that is shown expires; below 0
+        since it did.
+        """
         return (self.pair.ends - self._now()).total_seconds() / 86_400
 
     def look(self) -> bool:
-        """Take what the files hold; return True for another pair than before."""
+        """Take the pair that the files hold; return True if it is another than before. Files that
+        are no use are told of once, and the pair of before stays.
+        """
         try:
             pair = read_pair(self.tls, self._now())
         except AccessError as error:
@@ -104,7 +109,9 @@ class Certificates:
         return pair != before
 
     def credentials(self) -> grpc.ServerCredentials:
-        """Return what a port is opened with: each handshake gets the pair of its moment."""
+        """Return the credentials that a port is opened with: each handshake gets the pair of its
+        moment.
+        """
         shown = self.pair
 
         def renewed() -> grpc.ServerCertificateConfiguration:

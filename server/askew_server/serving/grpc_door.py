@@ -40,8 +40,8 @@ OPTIONS = [
 
 
 def grpc_server(methods: Mapping[str, Mapping[str, Method]], health: Health) -> grpc.aio.Server:
-    """Return a server without a port. Health is asked by registered methods, which wait in a line
-    of their own: no calls crowd them out.
+    """Return a gRPC server of these methods, without a port and not started. Health is asked by
+    registered methods, which wait in a line of their own: no calls crowd them out.
     """
     server = grpc.aio.server(options=OPTIONS)
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
@@ -64,7 +64,9 @@ def _handler(method: Method) -> grpc.RpcMethodHandler[bytes, bytes]:
 
 
 def authorization_of(context: Context) -> Sequence[str]:
-    """Return the values of a call's authorization headers."""
+    """Return the values of a call's authorization headers, in their order; none where there are
+    none.
+    """
     metadata = context.invocation_metadata() or ()
     return [str(value) for name, value in metadata if name == "authorization"]
 
@@ -81,7 +83,7 @@ class SelfChecking(Protocol):
     """A service that may become unable to answer while it runs, as when its file is gone."""
 
     def check(self) -> None:
-        """Raises what makes it unable to answer, if anything does. May read files."""
+        """Raise what makes the service unable to answer, if anything does. May read files."""
 
 
 class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
@@ -98,11 +100,13 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
         self._server_status[ALL] = _State.NOT_SERVING
 
     async def Watch(self, _: object, context: Context) -> None:  # noqa: N802
-        """Refuse."""
+        """Refuse the call, as unimplemented."""
         await context.abort(grpc.StatusCode.UNIMPLEMENTED)
 
     async def look(self) -> None:
-        """Look at what each service needs, and tell what has changed."""
+        """Look at what each service needs, keep whether it can answer for whoever asks, and log
+        what has changed.
+        """
         for service in self._services:
             good = True
             if isinstance(service, SelfChecking):
@@ -118,7 +122,7 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
             await self.set(name, _State.SERVING if good else _State.NOT_SERVING)
 
     async def stop(self) -> None:
-        """Serve nothing any more, whatever `look` would say later."""
+        """Say from now on that nothing is served, whatever `look` would say later."""
         for name in self._good:
             self._observer.serving.labels(name).set(False)
         await self.enter_graceful_shutdown()

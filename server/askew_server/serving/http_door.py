@@ -75,7 +75,9 @@ class HasFiles(Protocol):
     """A service with files that devices hold."""
 
     def catalog_file(self, catalog_date: int, part: str) -> bytes:
-        """One that was in force on a Monday. Raises a WireError."""
+        """Return a file that was in force on a Monday, in days since 1970-01-01, by its part.
+        Raises a WireError.
+        """
 
 
 def http_app(
@@ -84,7 +86,9 @@ def http_app(
     config: Http,
     observer: Observer,
 ) -> Starlette:
-    """Return the application. Raises AccessError where the page is asked for and is not here."""
+    """Return the application of HTTP: a POST for each method, a GET for files that devices hold,
+    and the page if it is asked for. Raises AccessError where the page is asked for and is not here.
+    """
     routes: list[BaseRoute] = [
         Route(f"/{service}/{name}", _call(method), methods=["POST"])
         for service, own in methods.items()
@@ -139,7 +143,9 @@ def _call(method: Method) -> Callable[[Request], Any]:
 
 
 async def _message(request: Request) -> bytes:
-    """Return a message, whole. Raises Malformed, and Overloaded as soon as it is too long."""
+    """Return the body of a request, whole. Raises Malformed for another content-type or an
+    encoding, and Overloaded as soon as it is too long.
+    """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _PROTO:
         raise Malformed(f"a call has the content-type {_PROTO}")
     if request.headers.get("content-encoding", "identity") != "identity":
@@ -154,7 +160,9 @@ async def _message(request: Request) -> bytes:
 
 def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Response]:
     def part_of(request: Request) -> Response:
-        """A file that devices hold, or the one range of it that is asked for."""
+        """Return the reply with a file that devices hold, or the one range of it that is asked for;
+        409 for a date without a model, 404 for no such file, 416 for a range behind its end.
+        """
         try:
             day = date.fromisoformat(request.path_params["day"]).toordinal() - _EPOCH
             file = service.catalog_file(max(0, day), request.path_params["part"])
@@ -189,7 +197,9 @@ def _refused(status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Re
 
 class _Page(StaticFiles):
     def file_response(self, *words: Any, **options: Any) -> Response:
-        """Return a file of the page, with its policy."""
+        """Return a file of the page, with the page's headers: its policy, and no caching
+        unasked.
+        """
         response = super().file_response(*words, **options)
         response.headers.update(_PAGE_HEADERS)
         return response
@@ -249,24 +259,24 @@ class HttpDoor(uvicorn.Server):
         self.port: int = bound.getsockname()[1]
 
     async def start(self) -> None:
-        """Answer from now on."""
+        """Answer calls from now on; return once the door does, or has failed."""
         self._task = asyncio.create_task(self.serve([self._bound]))
         while not (self.started or self._task.done()):  # noqa: ASYNC110  # uvicorn has no event for it
             await asyncio.sleep(0)
 
     async def stop(self) -> None:
-        """Take no more connections, and finish what is under way."""
+        """Take no more connections, and return once what is under way has ended."""
         self.should_exit = True
         if self._task is not None:
             await self._task
 
     def renew(self) -> None:
-        """Show the new certificate to new connections."""
+        """Show new connections the certificate that the files hold now; without TLS, do nothing."""
         if self.config.ssl is not None and self._certificates is not None:
             tls = self._certificates.tls
             self.config.ssl.load_cert_chain(tls.certificate, tls.key)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the process."""
+        """Leave signals to the process, where uvicorn would take them."""
         yield

@@ -71,7 +71,7 @@ FIELDS: Mapping[str, re.Pattern[str] | range] = {
 
 
 def has_form(name: str, value: object) -> bool:
-    """Return True for a value that a field may have."""
+    """Return True for a value that the log's field of this name may have."""
     form = FIELDS[name]
     if isinstance(form, range):
         return isinstance(value, int) and value in form
@@ -79,12 +79,14 @@ def has_form(name: str, value: object) -> bool:
 
 
 def log_event(name: str, **fields: object) -> None:
-    """Write an event of the list; None is no field."""
+    """Write an event of the list `EVENTS` to the log; a field that is None is left out."""
     _LOGGER.log(EVENTS[name][0], name, extra={"fields": fields})
 
 
 def of_error(error: BaseException) -> dict[str, object]:
-    """Return `error` and, where it was raised, `where`: the innermost module and line."""
+    """Return the fields `error`, the name of the error's type, and, where it was raised, `where`:
+    the innermost module and line, "module:12".
+    """
     told: dict[str, object] = {"error": type(error).__name__}
     trace = error.__traceback__
     if trace is None:
@@ -98,7 +100,9 @@ class JsonFormatter(logging.Formatter):
     """Formats events of the list, and of any other record the package and the type of its error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line. What an event may not have is left out, and counted as `dropped`."""
+        """Return one line of JSON for a record. What its event may not have is left out, and
+        counted as `dropped`.
+        """
         name, fields = _event_of(record)
         said = {name: value for name, value in fields.items() if value is not None}
         kept = {
@@ -162,7 +166,9 @@ class _OnceAMinute(logging.Filter):
 
 
 def start_log(stream: TextIO) -> None:
-    """Let nothing but lines of JSON reach standard error from this process's Python code."""
+    """Let nothing but lines of JSON, written to `stream`, reach standard error from this process's
+    Python code: also of warnings and of errors that nobody caught.
+    """
     handler = _Lines(stream)
     handler.setFormatter(JsonFormatter())
     handler.addFilter(_OnceAMinute())
@@ -185,11 +191,15 @@ def start_log(stream: TextIO) -> None:
 
 
 def refused(reason: str) -> None:
-    """Log what is wrong with an operator's files, where what was served goes on being served."""
+    """Log, on one line, what is wrong with an operator's files, where what was served goes on being
+    served.
+    """
     log_event("swap_refused", error="refused", reason=one_line(reason))
 
 
 def one_line(reason: str) -> str | None:
-    """Return a reason as the log takes it: printable, one line, and not long."""
+    """Return a reason as the log takes it: printable, one line of at most 300 characters; None
+    where nothing is left.
+    """
     plain = "".join(each if each.isprintable() else " " for each in reason)
     return " ".join(plain.split())[:300] or None

@@ -85,7 +85,9 @@ class Observer:
         return Gauge(name, meaning, labels, registry=self.registry)
 
     def method(self, service: str, method: str) -> Done:
-        """Return what counts the calls of a method."""
+        """Return a function that counts a call of a method that ended: with which status, after how
+        many seconds.
+        """
         durations = self._durations.labels(service, method)
 
         def done(status: str, seconds: float) -> None:
@@ -101,14 +103,15 @@ class Observer:
         log_event("call_failed", method=method, **of_error(error))
 
     def fetched(self, status: int) -> None:
-        """Count a request for a file that devices hold."""
+        """Count a request for a file that devices hold, by the status of HTTP that it got."""
         self._fetches.labels(str(status)).inc()
 
     def serves(
         self, monday: Callable[[], int], now: float, catalogs: Callable[[], Mapping[int, str]]
     ) -> None:
-        """Publish what a model serves: monday: in days since 1970-01-01; catalogs: by their
-        Mondays, the digests of what devices hold.
+        """Publish which Monday's model serves, when it was loaded, and what devices hold. monday:
+        in days since 1970-01-01. now: in seconds since then. catalogs: by their Mondays, the
+        digests of what devices hold.
         """
         self._gauge(
             "askew_snapshot_monday_timestamp_seconds",
@@ -121,36 +124,40 @@ class Observer:
         self.registry.register(_Catalogs(catalogs))
 
     def swapped(self, day: int, now: float) -> None:
-        """Another snapshot serves, of the model of this Monday."""
+        """Count and log that another snapshot serves, of the model of this Monday, from `now`
+        on.
+        """
         self._swaps.inc()
         if self._loaded is not None:
             self._loaded.set(now)
         log_event("swapped", monday=monday_of(day))
 
     def withdrawn(self, day: int) -> None:
-        """The model of this Monday is answered from no more."""
+        """Log that the model of this Monday is answered from no more."""
         log_event("withdrawn", monday=monday_of(day))
 
     def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
-        """What would have been next is not good; what was served goes on being served. reason: of
-        the operator's own files, for the operator.
+        """Count and log that what would have been next is not good; what was served goes on being
+        served. reason: of the operator's own files, for the operator.
         """
         self._swaps_refused.inc()
         name = "refused" if error is None else type(error).__name__
         log_event("swap_refused", error=name, reason=one_line(reason))
 
     def token_refused(self) -> None:
-        """An analyst's token is no good, or no longer."""
+        """Log that an analyst's token is no good, or no longer."""
         log_event("token_refused")
 
     def shows_certificate(self, days_left: Callable[[], float]) -> None:
-        """Publish how long the certificate is good that is shown."""
+        """Publish how many days the certificate that is shown is good, asked anew for each
+        reading.
+        """
         self._gauge(
             "askew_certificate_days_left", "Until the certificate that is shown expires."
         ).set_function(days_left)
 
     def certificates_refused(self, reason: str) -> None:
-        """Files of certificates changed and are no use; what was there stays."""
+        """Count and log that files of certificates changed and are no use; what was there stays."""
         self._certificates_refused.inc()
         log_event("certificates_refused", reason=one_line(reason))
 
@@ -171,13 +178,16 @@ class _Catalogs(Collector):
 
 
 def monday_of(day: int) -> str:
-    """Return a date as text; what is beyond the last date of the calendar is that."""
+    """Return a day, in days since 1970-01-01, as text such as "2026-11-23"; what is beyond the last
+    date of the calendar as that date.
+    """
     return date.fromordinal(min(_EPOCH + day, date.max.toordinal())).isoformat()
 
 
 @contextmanager
 def published(host: str, port: int | None, observer: Observer) -> Iterator[int | None]:
-    """Serve /metrics from a thread of its own; yield the port, or None where none is asked for.
+    """Serve /metrics from a thread of its own while the body of a `with` runs; yield the port, or
+    None where none is asked for. port: 0 takes a free one.
 
     There is no TLS and no password: see who can reach the address. Raises OSError.
     """

@@ -44,11 +44,15 @@ class ModelFolder:
         self.manifests: dict[int, bytes] = {}  # of what was read last
 
     def find(self) -> dict[int, Path]:
-        """Return where the models are now, by their Mondays. Raises AskewError."""
+        """Return the directories of the models that are there now, by their Mondays in days since
+        1970-01-01. Raises AskewError.
+        """
         return models_in(self._folder)
 
     def read_all(self, today: int) -> dict[int, Serving]:
-        """Read every model. Raises as `build` does, and ArtifactError where none is in force."""
+        """Return every model of the folder, read, by its Monday. Raises as `build` does, and
+        ArtifactError where none is in force on the day `today`.
+        """
         models = self.find()
         if not models or min(models) > today:
             monday = text_of_date(catalog_date_of(today))
@@ -59,8 +63,8 @@ class ModelFolder:
         return {day: self.read(day, path) for day, path in models.items()}
 
     def read(self, day: int, path: Path) -> Serving:
-        """Read a model. Raises as `build` does; then it is not read again until its files
-        change.
+        """Return the model of a Monday, read now. Raises as `build` does; then it is not read again
+        until its files change.
         """
         self.refuse(day, path)  # before it is read: what changes meanwhile is read again
         serving = self._build(path, day)
@@ -69,14 +73,16 @@ class ModelFolder:
         return serving
 
     def refuse(self, day: int, path: Path) -> None:
-        """Take these files for no new ones."""
+        """Note a model's files as they are now as refused: `has_changed` takes them for no new
+        ones.
+        """
         self._marks[day] = mark_of(path)
         self._refused.add(day)
 
     def has_changed(self, day: int, path: Path, *, at_once: bool) -> bool:
         """Return True for other files than were read or refused, where they look as at the last
-        look: nothing is read while it is written. At once: without that, and again what was
-        refused.
+        look: nothing is read while it is written. at_once: without that wait, and True again for
+        what was refused.
         """
         mark = mark_of(path)
         settled = self._seen.get(day) == mark
@@ -86,18 +92,22 @@ class ModelFolder:
         return at_once or settled
 
     def is_as_read(self, day: int) -> bool:
-        """Return True if the files looked the same at the last look as when they were read."""
+        """Return True if the model's files looked the same at the last look as when they were
+        read.
+        """
         return self._seen.get(day) == self._marks.get(day)
 
     def forget(self, day: int) -> None:
-        """Forget a model, as if it had never been read."""
+        """Forget the model of a Monday, as if it had never been read."""
         self._marks.pop(day, None)
         self._seen.pop(day, None)
         self._refused.discard(day)
 
 
 def mark_of(directory: Path) -> Mark:
-    """Return the model's mark; live values are none of it, they have a way of their own."""
+    """Return what changes with the files of a model's directory; () where there is none. Live
+    values are no part of it: they have a way of their own.
+    """
     try:
         with os.scandir(directory) as entries:
             files = [(e.name, e.stat()) for e in entries if not e.name.startswith((".", LIVE))]
@@ -107,7 +117,9 @@ def mark_of(directory: Path) -> Mark:
 
 
 def withdraws(before: Snapshot, after: Snapshot) -> bool:
-    """Return True for a model of the same space with fewer items, none of which is new."""
+    """Return True if `after` is a model of the same space as `before` with fewer items, none of
+    which is new.
+    """
     old, new = _items_of(before), _items_of(after)
     return new < old and before.card.space == after.card.space
 
@@ -146,7 +158,9 @@ class ModelWatch:
         self._said: set[str] = set()
 
     async def run(self, wake: asyncio.Event) -> None:
-        """Look until cancelled; an error is logged by its type alone and ends nothing."""
+        """Look at folder and live values every half second, and at once when `wake` is set, until
+        cancelled; an error is logged by its type alone and ends nothing.
+        """
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_EVERY):
@@ -159,8 +173,8 @@ class ModelWatch:
                 self._observer.swap_refused(error, "no look at the models")
 
     def look(self, at_once: bool) -> None:
-        """Take what is new and withdraw what is gone; at once: also what may still be being
-        written, and say again what is wrong.
+        """Take models and live values that are new and withdraw models that are gone. at_once: also
+        take what may still be being written, and say again what is wrong.
         """
         self._said = set() if at_once else self._complaints
         self._complaints = set()
@@ -220,7 +234,7 @@ class ModelWatch:
         self._observer.swapped(day, time.time())
 
     def _complain(self, reason: str) -> None:
-        """Say what is wrong, and not twice a second."""
+        """Log what is wrong, unless the last look said the same."""
         if reason not in self._said:
             self._observer.swap_refused(reason=reason)
         self._complaints.add(reason)

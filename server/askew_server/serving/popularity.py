@@ -30,11 +30,11 @@ class PopularityService:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        """Return what is answered."""
+        """Return the ways to answer, by the name of the method: GetRelease and ListReleases."""
         return {"GetRelease": self._release, "ListReleases": self._page}
 
     def check(self) -> None:
-        """Raises LedgerError for a file that cannot be read."""
+        """Raise LedgerError where the file of releases cannot be read."""
         self._reader.check()
 
     def _release(self, request: bytes, _: Caller) -> Job:

@@ -8,7 +8,8 @@ import socket
 
 
 def bound_socket(host: str, port: int, note: str = "") -> socket.socket:
-    """Return a socket that listens. note: said of a port that nobody typed.
+    """Return a socket that listens at an address; port 0 takes a free one. note: said of a port
+    that nobody typed.
 
     Raises OSError, which says why not and what to do.
     """
@@ -30,7 +31,9 @@ def bound_socket(host: str, port: int, note: str = "") -> socket.socket:
 
 
 def why_not(error: OSError | UnicodeError, flag: str = "--port") -> str:
-    """Return why nothing can listen at an address, and what to do."""
+    """Return in words why nothing can listen at an address, and what to do: `flag` names another
+    port.
+    """
     if isinstance(error, socket.gaierror | UnicodeError):
         return "this machine knows no such host"
     match error.errno:

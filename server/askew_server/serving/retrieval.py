@@ -41,14 +41,16 @@ class RetrievalService:
 
     @property
     def methods(self) -> Mapping[str, Answer]:
-        """Return what is answered."""
+        """Return the ways to answer, by the name of the method: Retrieve and GetModelCard."""
         return {
             "Retrieve": self._retrieve,
             "GetModelCard": self._model_card,
         }
 
     def catalogs(self) -> Mapping[int, str]:
-        """By their Mondays, the files that devices hold whole, by the beginning of a digest."""
+        """Return the first 16 hexadecimal digits of the digest of the file that devices hold whole,
+        by its Monday; nothing for a model of which they hold none.
+        """
         found = {each.since: self._encoded_of(each).files for each in self._holder.snapshots}
         return {
             since: FileHead.of(files[Part.WHOLE]).digest.hex()[:16]
@@ -57,11 +59,14 @@ class RetrievalService:
         }
 
     def make_ready(self, snapshot: Snapshot) -> None:
-        """Make what everybody gets alike of a snapshot, once: before it is swapped in."""
+        """Encode what everybody gets alike of a snapshot, once: before it is swapped in."""
         self._encoded_of(snapshot)
 
     def catalog_file(self, catalog_date: int, part: str) -> bytes:
-        """Return what devices hold that name a Monday. Raises NotFound, StaleSpace."""
+        """Return the bytes of the file of a part ("whole", "default", "live") of the model in force
+        on a Monday, in days since 1970-01-01. Raises NotFound where it has none, StaleSpace for a
+        day without a model.
+        """
         file = self._encoded_of(self._holder.at(catalog_date)).files.get(part)
         if file is None:
             raise NotFound("catalog file")
@@ -101,7 +106,7 @@ class RetrievalService:
         return places_to_bytes(slate, asked, held=query.holds_rows)
 
     def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
-        """Return what everybody gets alike, encoded once a snapshot."""
+        """Return what everybody gets alike of a snapshot, encoded once."""
         found = self._encoded.get(snapshot)
         if found is None:
             found = self._encoded[snapshot] = _Encoded(snapshot)
@@ -109,7 +114,9 @@ class RetrievalService:
 
 
 def _questions(snapshot: Snapshot, query: Query) -> tuple[Query, ...]:
-    """A question as one for each collection that it asks."""
+    """Return a question as one for each collection that it asks; of a model of tastes, the question
+    itself.
+    """
     card = snapshot.card
     return card.questions(query) if isinstance(card, MetricCard) else (query,)
 
@@ -133,7 +140,9 @@ class _Encoded:
             self.files = {str(part): file for part, file in files.items()}
 
     def reply(self, slate: Slate) -> bytes:
-        """Some items of the catalog. Raises NotFound where there is none."""
+        """Return the bytes of a reply with some items of the catalog. Raises NotFound where there
+        is no catalog.
+        """
         if not isinstance(self._card, ModelCard):
             raise NotFound("catalog")
         return slate_to_bytes(slate, self._card)

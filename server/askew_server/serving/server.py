@@ -90,8 +90,8 @@ async def running(
     observer: Observer | None = None,
     grace: float | None = None,
 ) -> AsyncIterator[Running]:
-    """Answer at both doors; at the end turn new calls away, and finish those under way within
-    `grace` seconds, by default those of the configuration.
+    """Answer at both doors while the body of an `async with` runs; at the end turn new calls away,
+    and finish those under way within `grace` seconds, by default those of the configuration.
 
     Raises OSError, which says why a port is none, and AccessError for a certificate that is no use.
     """
@@ -142,8 +142,8 @@ async def running(
 def _listening(
     server: grpc.aio.Server, config: ServerConfig, certificates: Certificates | None
 ) -> tuple[int, socket.socket | None]:
-    """Return the port of gRPC, and for HTTP, if it has a door, a socket on the next one. Where any
-    port will do, two that follow each other. Raises OSError, which says why not.
+    """Return the port of gRPC, and for HTTP a socket on the next one, or None where HTTP has no
+    door. Where any port will do, two that follow each other. Raises OSError, which says why not.
     """
     taken: OSError | None = None
     for number in second_ports(config.port):
@@ -171,8 +171,8 @@ def _listening(
 
 
 def tell(line: str) -> None:
-    """Say a line to a person at a terminal, or to a parent. Elsewhere nothing but the log is said,
-    which is JSON from its first line on.
+    """Print a line for a person at a terminal, or a parent. Elsewhere print nothing: nothing but
+    the log is said, which is JSON from its first line on.
     """
     with suppress(OSError, ValueError, AttributeError):  # there may be nobody
         if sys.stdout.isatty() or os.environ.get(_WITH_PARENT):

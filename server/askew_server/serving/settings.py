@@ -126,8 +126,9 @@ class ServerConfig:
 
 
 def second_ports(port: int) -> Iterator[int]:
-    """Yield what is tried, one after the other, as the port after a server's own `port`. A 0 is any
-    free one, as it is for `port`.
+    """Yield the ports to try, one after the other, for what listens beside a server: `port` + 1
+    alone; or where `port` is 0, which means any free one, 0 fifty times and then odd ports below
+    32,768.
 
     Linux gives odd ports to those who listen and even ones to connections that go out. Where many
     go out, no odd port has a free one before it; those below Linux's range are tried then.
@@ -267,7 +268,8 @@ SETTINGS: Final = Table(KEYS, "ASKEW_SERVER_", ("CONFIG",))
 
 
 def configuration_of(values: Mapping[str, Any]) -> Configuration:
-    """Return what values of keys come to; None is as if nothing was said.
+    """Return the configuration that values make, by the names of their keys, "table.name"; None is
+    as if nothing was said.
 
     Raises ConfigError or ParameterError for values that do not go together.
     """
@@ -294,7 +296,9 @@ def configuration_of(values: Mapping[str, Any]) -> Configuration:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the tables of a configuration. Raises ConfigError."""
+    """Return the tables of a configuration file in TOML. Raises ConfigError where it cannot be
+    read.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:

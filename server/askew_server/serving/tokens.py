@@ -39,7 +39,10 @@ class Tokens:
         self._read = _mark(path), _parse(path)
 
     def find(self, authorization: str) -> str:
-        """Return the principal. Raises Unauthenticated, and AccessError for a damaged file."""
+        """Return the name of the principal whose token the value of an authorization header has,
+        "Bearer TOKEN". Raises Unauthenticated for no good token, and AccessError for a damaged
+        file.
+        """
         mark, principals = self._read
         if mark != (now := _mark(self._path)):
             principals = _parse(self._path)
@@ -54,7 +57,8 @@ class Tokens:
 
 
 def add_token(path: Path, principal: str, bits: RandomBits) -> str:
-    """Return a new token of a principal; its digest is in the file, which may be new.
+    """Return a new token of a principal, as text; its digest is added to the file, which may be
+    new.
 
     Raises ParameterError for a name that no ledger takes, AccessError.
     """
@@ -68,7 +72,9 @@ def add_token(path: Path, principal: str, bits: RandomBits) -> str:
 
 
 def remove_tokens(path: Path, principal: str) -> int:
-    """Return how many tokens of a principal were removed. Raises AccessError."""
+    """Remove all tokens of a principal from the file; return how many there were. Raises
+    AccessError.
+    """
     with _changing(path):
         principals = _parse(path)
         kept = {digest: name for digest, name in principals.items() if name != principal}
@@ -82,7 +88,9 @@ def _digest(token: str) -> str:
 
 @contextmanager
 def _changing(path: Path) -> Iterator[None]:
-    """Nobody else changes the file meanwhile. Whatever the system refuses is an AccessError."""
+    """Run the body of a `with` while nobody else changes the file. Whatever the system refuses is
+    an AccessError.
+    """
     try:
         with one_writer(path.parent):
             yield
@@ -96,7 +104,9 @@ def _write(path: Path, principals: dict[str, str]) -> None:
 
 
 def _mark(path: Path) -> _Mark:
-    """Return what differs whenever the file changed. Raises AccessError."""
+    """Return inode, size and time of a file, of which one differs whenever the file changed. Raises
+    AccessError where it cannot be read, or others may read it.
+    """
     try:
         status = path.stat()
     except OSError as error:
@@ -107,8 +117,8 @@ def _mark(path: Path) -> _Mark:
 
 
 def _parse(path: Path) -> dict[str, str]:
-    """Return principals by the digests of their tokens. Raises AccessError for any line that is
-    not one: what it took back would be good again.
+    """Return principals by the digests of their tokens. Raises AccessError for a line that is no
+    token's: what it took back would be good again.
     """
     _mark(path)
     try:

@@ -98,14 +98,15 @@ class Table:
     parts: tuple[_Part, ...] = field(repr=False)
 
     def omissions(self) -> Omissions:
-        """Return an empty count of what is left out, for `batches` to add to."""
+        """Return an empty count of what is left out of this table, for `batches` to add to."""
         return Omissions(self.name, self.unit, len(self.parts) > 1, self.notes)
 
     def batches(
         self, names: Sequence[str], omissions: Omissions, *, coded: bool = False
     ) -> Iterator[Batch]:
-        """Yield the rows in some columns, but for those that are no rows. coded: as different texts
-        and which of them each row has (`CODED`). Raises DataError for what cannot be read.
+        """Yield batches of rows, of all files in order, with their texts in the columns `names`,
+        and add what is no row to omissions. coded: as different texts and which of them each row
+        has (`CODED`). Raises DataError for what cannot be read.
         """
         whole, done = sum(part.size for part in self.parts), 0
         for part in self.parts:
@@ -115,7 +116,9 @@ class Table:
             done += part.size
 
     def beginning(self, column: str, count: int) -> list[str]:
-        """Return the texts of a column in the first rows that can be read."""
+        """Return the texts of a column in the first rows that can be read, at most `count`; fewer
+        where a batch has fewer.
+        """
         for batch in self.batches([column], self.omissions()):
             if len(batch.rows):
                 return cast("list[str]", batch.texts[0][:count].to_pylist())
@@ -123,9 +126,9 @@ class Table:
 
 
 def open_table(name: str | Path, *, encoding: str | None = None, log: bool = False) -> Table:
-    """Return the table of a name. encoding, log: see above. Raises DataError for what cannot be
-    read, and for files that do not go together; no message repeats a first line, which may be
-    somebody's.
+    """Return the table of a name: a file, a folder or a pattern. encoding, log: see above. Raises
+    DataError for what cannot be read, and for files that do not go together; no message repeats a
+    first line, which may be somebody's.
     """
     files = files_of(name)
     if not files:
@@ -151,8 +154,9 @@ def open_table(name: str | Path, *, encoding: str | None = None, log: bool = Fal
 
 
 def copy_text(table: Table, names: Sequence[str], file: BinaryIO, share: Share) -> int:
-    """Write columns of a table, all of them text, as parquet; return how many rows were left out.
-    Raises DataError for a file that was rewritten meanwhile; it may have grown.
+    """Write columns of a table, all of them text, as parquet to an open file; return how many rows
+    were left out. share: is called with the part that is done. Raises DataError for a file that was
+    rewritten meanwhile; it may have grown.
     """
     left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])

@@ -23,10 +23,11 @@ _PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 
 
 def files_of(name: str | Path) -> tuple[str, ...]:
-    """Return the files of a name, a folder or a pattern, in order; none where nothing is there.
+    """Return the paths of the files of a name, a folder or a pattern, sorted; none where nothing is
+    there.
 
-    Raises DataError for a folder that holds anything but files: what is hidden, linked or a folder
-    itself may be read by mistake, or be missed.
+    Raises DataError for a folder that is empty or holds anything but files: what is hidden, linked
+    or a folder itself may be read by mistake, or be missed.
     """
     path = Path(name)
     if not path.is_dir():
@@ -57,7 +58,9 @@ class State:
 
 
 def states_of(paths: Iterable[str]) -> tuple[State, ...]:
-    """Return how files are now. Raises DataError for one that is not there."""
+    """Return the state of each file now: its place on the disk, size and time. Raises DataError for
+    one that is not there.
+    """
     states = []
     for path in paths:
         with failures_named(path):
@@ -67,8 +70,8 @@ def states_of(paths: Iterable[str]) -> tuple[State, ...]:
 
 
 def require_still(states: Sequence[State], *, may_grow: bool = False) -> None:
-    """Raise DataError where a file was replaced, rewritten or cut since then, or, unless it may,
-    has grown.
+    """Raise DataError where a file was replaced, rewritten or cut since its state was taken, or,
+    unless it may, has grown.
     """
     for was, now in zip(states, states_of([state.path for state in states]), strict=True):
         has_grown = was.inode == now.inode and was.size < now.size
@@ -81,7 +84,9 @@ def require_still(states: Sequence[State], *, may_grow: bool = False) -> None:
 
 @contextmanager
 def failures_named(path: str) -> Iterator[None]:
-    """Raise what is wrong with a file as a DataError of one line."""
+    """Raise what is wrong with a file in the body of a `with` as a DataError of one line, which
+    begins with its path.
+    """
     try:
         yield
     except (
@@ -104,9 +109,9 @@ def failures_named(path: str) -> Iterator[None]:
 def unpacked(
     path: str, size: int | None = None, *, by_name: bool = False
 ) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield the bytes that are packed in a file, and the file as it lies on disk. size: where it
-    ends, whatever is written behind. by_name: the end of its name says how it is packed, since its
-    first bytes are somebody's.
+    """Yield the bytes that are packed in a file, to be read, and the file as it lies on disk. size:
+    where it ends, whatever is written behind. by_name: the end of its name says how it is packed,
+    since its first bytes are somebody's. Raises DataError.
     """
     if not Path(path).is_file():
         raise DataError(f"{path}: there is no regular file of this name")

@@ -50,11 +50,14 @@ class Feature(msgspec.Struct):
 
     @property
     def is_point(self) -> bool:
-        """Return True for a feature that lies somewhere."""
+        """Return True for a feature whose geometry is a Point."""
         return self.geometry is not None and self.geometry.type == "Point"
 
     def text(self, name: str) -> str:
-        """Return a coordinate, a property or else the id as text; nothing is empty text."""
+        """Return as text a coordinate for the names "longitude" and "latitude", else a property, or
+        of "id" without one the feature's id; "" where there is none. What is no text is written as
+        JSON.
+        """
         if name in COORDINATES:
             at = self.geometry.coordinates if self.geometry is not None else None
             number = COORDINATES.index(name)
@@ -69,14 +72,16 @@ class Feature(msgspec.Struct):
 
 
 def looks_like_json(start: bytes) -> bool:
-    """Return True for what a text in UTF-8, UTF-16 or UTF-32 begins with, if that is JSON."""
+    """Return True where a file's first bytes, in UTF-8, UTF-16 or UTF-32, open an object or an
+    array.
+    """
     plain = start.lstrip(b"\xef\xbb\xbf\xff\xfe\0" + _BETWEEN)
     return plain.startswith((b"{", b"["))
 
 
 def begins_geojson(start: bytes) -> bool:
-    """Return False for JSON lines, whose first line is an object by itself, and no feature or
-    collection of them.
+    """Return True where a file's first bytes are GeoJSON; False for JSON lines, whose first line is
+    an object by itself, and no feature or collection of them.
     """
     line = start.lstrip(codecs.BOM_UTF8 + _BETWEEN).partition(b"\n")[0]
     try:
@@ -108,7 +113,9 @@ class JsonFile:
             self.columns = tuple(dict.fromkeys(chain.from_iterable(objects)))
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
-        """Yield rows as `Table.batches` has them."""
+        """Yield batches of rows, as `Table.batches` has them, and add what is no row to
+        omissions.
+        """
         rows = (self._features if self._is_geojson else self._lines)(names)
         while part := list(islice(rows, _BATCH)):
             for row, texts in part:
@@ -149,7 +156,7 @@ class JsonFile:
 
 
 def features(name: str, blocks: Iterable[bytes]) -> Iterator[Feature | None]:
-    """Yield the features of a file; None is one that cannot be read.
+    """Yield the features of a file, in order; None for one that cannot be read.
 
     Raises DataError, which names the file, for one that is no GeoJSON or ends too early.
     """
@@ -171,7 +178,9 @@ def features(name: str, blocks: Iterable[bytes]) -> Iterator[Feature | None]:
 
 
 def _from_the_first(name: str, start: bytes) -> tuple[bytes, bool]:
-    """Return a file from its first feature on, and whether that stands in an array."""
+    """Return a file's bytes from its first feature on, and whether that stands in an array. Raises
+    DataError for what is no GeoJSON.
+    """
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:4]:
         raise DataError(f"{name}: it is text in UTF-16 or UTF-32; GeoJSON is UTF-8")
     start = start.removeprefix(codecs.BOM_UTF8).lstrip(_BETWEEN)
@@ -208,7 +217,9 @@ def _cut(text: bytes) -> tuple[list[bytes], bytes, bool]:
 
 
 def _decoded(text: bytes, decode: Callable[[bytes], Feature]) -> Feature | None:
-    """Return a feature, in which NaN and infinities, which no JSON has, are null."""
+    """Return the feature of a text, in which NaN and infinities, which no JSON has, are null; None
+    where it is none.
+    """
     try:
         try:
             return decode(text)
@@ -235,7 +246,9 @@ def _objects(blocks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, msgspec.R
 
 
 def _text(value: bytes) -> str:
-    """Return a value as it is written, a whole number as one; nothing is empty text."""
+    """Return the text of a JSON value: of a text what it says, of a number what is written, 65.0 as
+    "65"; "" for null and nothing.
+    """
     if value.startswith(b'"'):
         return msgspec.json.decode(value, type=str)
     if value in (b"", b"null"):

@@ -19,7 +19,9 @@ PLAIN: Final = {"compression": "none", "use_dictionary": False, "write_statistic
 
 
 def batches(path: str, names: Sequence[str], _: Omissions, coded: bool) -> Iterator[Batch]:
-    """Yield rows as `Table.batches` has them. Raises DataError."""
+    """Yield batches of rows of a parquet file, as `Table.batches` has them; nothing is left out.
+    Raises DataError where the file cannot be read.
+    """
     first = 1
     with failures_named(path), Path(path).open("rb") as raw:
         schema = parquet.read_schema(raw)
@@ -44,9 +46,9 @@ def _as_coded(column: pa.Array) -> pa.Array:
 
 
 def as_texts(values: pa.Array) -> pa.Array:
-    """Return values as one writes them; nothing, and NaN, is empty text. A whole number is written
-    as one, since a column of them becomes one of floating point where a value is missing; a number
-    of single precision is what is written: 3.7, and not 3.7000000477.
+    """Return values as texts, as one writes them; a missing value, and NaN, is "". A whole number
+    is written as one, since a column of them becomes one of floating point where a value is
+    missing; a number of single precision is what is written: 3.7, and not 3.7000000477.
     """
     if not pa.types.is_floating(values.type):
         return values.cast(TEXT).fill_null("")
@@ -62,7 +64,9 @@ def as_texts(values: pa.Array) -> pa.Array:
 
 
 def is_sound(paths: Iterable[str], texts: Sequence[str], share: Share) -> bool:
-    """Return True if these columns of text of parquet files are UTF-8 in every row."""
+    """Return True if these columns of text of parquet files are UTF-8 in every row, or there are
+    none.
+    """
     for path in paths if texts else ():
         for batch in _stored_batches(path, texts):
             share(0.0)
@@ -78,8 +82,9 @@ def copy_sound(
     file: BinaryIO,
     share: Share,
 ) -> int:
-    """Write columns of parquet files as one, with nothing where a text is no UTF-8; return how many
-    such there were. texts: those of the columns that hold text; the others keep their types.
+    """Write columns of parquet files, in this order, as one file, with null where a text is no
+    UTF-8; return how many such there were. texts: those of the columns that hold text; the others
+    keep their types.
     """
     writer, left_out = None, 0
     for path in paths:
@@ -111,7 +116,7 @@ def _stored_batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]
 
 
 def _as_stored(texts: pa.Array) -> pa.Array:
-    """Return texts of one type, whatever their bytes are."""
+    """Return texts as large strings, whatever their bytes are, dictionaries decoded."""
     if pa.types.is_dictionary(texts.type):
         texts = texts.dictionary_decode()
     return texts.cast(pa.large_binary()).cast(pa.large_string(), safe=False)

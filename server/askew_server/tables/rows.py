@@ -38,7 +38,9 @@ class BadField(Exception):
 
 
 def number(text: str, field: str = "rating") -> float:
-    """Return the finite number that a text is. Raises BadField, which names the field."""
+    """Return the finite number that a text is, as a float. Raises BadField, which names the field,
+    for any other text, and for one with "_".
+    """
     try:
         value = float(text)
     except ValueError:
@@ -71,7 +73,9 @@ class Omissions:
     reasons: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
 
     def add(self, row: int, reason: BadField | str, file: str = "", *, times: int = 1) -> None:
-        """Count a row, or as many rows of which it is the first."""
+        """Count a row as left out for this reason, or `times` rows of which it is the first; the
+        first three of a reason are named. file: named too where the table has several.
+        """
         rule = reason.rule if isinstance(reason, BadField) else reason
         count, shown = self.reasons.get(rule, (0, []))
         if len(shown) < SHOWN:
@@ -85,7 +89,9 @@ class Omissions:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return a line for each reason, for an operator, the commonest first."""
+        """Return a line for each reason, for an operator, the commonest first: how many rows, the
+        reason, and the numbers of the first.
+        """
         lines = []
         for reason, (count, shown) in sorted(self.reasons.items(), key=lambda x: (-x[1][0], x[0])):
             numbers = ", ".join(shown) + ", ..." * (count > len(shown))
@@ -93,7 +99,9 @@ class Omissions:
         return tuple(lines)
 
     def refuse_many(self, good: int, share: float = BAD_SHARE) -> None:
-        """Raise DataError where no row is good, or more than a share is bad."""
+        """Raise DataError where no row is good, or more than `share` of all rows, good and left
+        out, are left out.
+        """
         reasons = "; ".join(self.lines) or "it has no rows"
         if not good:
             raise DataError(f"{self.file}: no row of it is usable: {reasons}")
@@ -105,7 +113,7 @@ class Omissions:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Return True for bytes that are text in UTF-8."""
+    """Return True for bytes that are text in UTF-8, also for none."""
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -84,7 +84,9 @@ def usual_encoding(encoding: str) -> str:
 
 
 def guessed_encoding(path: str) -> str:
-    """Return latin-1 where most lines that are not ASCII are no UTF-8, and else UTF-8."""
+    """Return "latin-1" where most lines that are not ASCII, in a file's first 16 MB, are no UTF-8,
+    and else "utf-8".
+    """
     with unpacked(path) as (file, _):
         sample = file.read(_SAMPLE)
     if sample.isascii():
@@ -95,13 +97,14 @@ def guessed_encoding(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a file, in lower case, without how it is packed."""
+    """Return the name of a file without its folder, in lower case, without .gz or .zst."""
     return Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
 
 
 def layout_of(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> Layout:
-    """Return how a text file is cut, by its first line. may_be_bare: which may be a row. Raises
-    DataError for what is no header.
+    """Return how a text file is cut, by its first line, which names the columns. may_be_bare:
+    whether that line may be a row of a MovieLens file without a header. Raises DataError for what
+    is no header.
     """
     line = start.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].removesuffix(b"\r")
     shapes = {("::", 4): "ratings.dat", ("::", 3): "movies.dat", ("|", 24): "u.item"}
@@ -150,7 +153,9 @@ class Text:
         )
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
-        """Yield rows as `Table.batches` has them. Raises DataError for torn quotes."""
+        """Yield batches of rows, as `Table.batches` has them, and add what is no row to omissions.
+        Raises DataError for torn quotes.
+        """
         size = self._size if self._log else None
         with unpacked(self._path, size, by_name=self._is_somebodys) as (file, raw):
             for number, block in self._blocks(file, omissions):
@@ -158,7 +163,9 @@ class Text:
                 yield Batch(numbers, columns, raw.tell() / self._size)
 
     def end_of_first(self, text: bytes) -> int:
-        """Return where the first row of a text ends that has a whole one."""
+        """Return how many bytes the first row of a text has, its line end included; the text holds
+        at least one whole row. Raises DataError for torn quotes.
+        """
         if self.layout.quotes and b'"' in text[: text.find(b"\n")]:
             row = self._row.match(text)
             if row is None:
@@ -278,8 +285,8 @@ class Text:
     def _columns(
         self, block: bytes, separator: str, names: Sequence[str], kind: pa.DataType
     ) -> tuple[list[pa.Array], list[int]]:
-        """Return columns as Arrow cuts them, and the places of rows with another number of fields,
-        which it leaves out.
+        """Return columns as Arrow cuts them, and the places, from 0 on, of rows with another number
+        of fields, which it leaves out.
         """
         bad: list[int] = []
         if not block:

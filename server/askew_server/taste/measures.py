@@ -40,7 +40,9 @@ class Estimate:
 
 
 def mean_of(values: Gains) -> Estimate:
-    """Return the mean of the values that are not nan, and its standard error; nan for none."""
+    """Return the mean of the values that are not nan, and the standard error of that mean, their
+    standard deviation over sqrt(n); both nan where no value is left.
+    """
     values = values[~np.isnan(values)]
     if not len(values):
         return Estimate(float("nan"), float("nan"))
@@ -56,7 +58,9 @@ class Accuracy:
 
 
 def evaluate_rankings(rankings: Items, held_out: csr_array) -> Accuracy:
-    """Return the accuracy of rankings (n, r) by held-out likes, (n, n_items) of ones."""
+    """Return NDCG@10 and recall@20, (n,) each, of rankings (n, r), items best first, by held-out
+    likes, (n, n_items) of ones; nan for a person without held-out likes.
+    """
     hits: Gains = np.zeros(rankings.shape)
     for rank, items in enumerate(rankings.T if len(rankings) else ()):
         hits[:, rank] = np.ravel(held_out[np.arange(len(rankings)), np.maximum(items, 0)])
@@ -71,11 +75,12 @@ def evaluate_rankings(rankings: Items, held_out: csr_array) -> Accuracy:
 
 
 def rank_items(scores: NDArray[np.floating], items: Items, depth: int = RECALL_DEPTH) -> Items:
-    """Return the best items for each person by scores (n, m), ties to the lower item, (n, r), with
-    r the smaller of depth and m.
+    """Return for each person the items of the highest scores (n, m), the best first, ties to the
+    lower item: (n, r), with r the smaller of depth and m.
 
-    items: (m,), or (n, m) where each person has others; NOTHING where there is none. An item with a
-    score of -inf is not ranked.
+    items: what the columns of the scores are, (m,), or (n, m) where each person has others, NOTHING
+    where there is none. An item with a score of -inf is not ranked: NOTHING stands at the end of
+    that row instead.
     """
     own = np.broadcast_to(items, scores.shape)
     if scores.shape[1] > 4 * depth:  # sorting all of a catalog would take most of the time
@@ -102,12 +107,13 @@ class HeldOutPeople:
     held_out: csr_array = field(repr=False)
 
     def __len__(self) -> int:
-        """Return the number n of people."""
+        """Return the number of people."""
         return self.seen.shape[0]
 
     def rank(self, scorer: Scorer, items: Items | None = None) -> Items:
-        """Return the best unseen of all items, of these (m,), or of each person's own (n, m),
-        NOTHING where there is none, (n, r).
+        """Return for each person the at most 20 unseen items of the highest scores, the best first,
+        (n, r), NOTHING where there are no more: of all items, of `items` (m,), or of each person's
+        own (n, m), which have NOTHING where there is none.
         """
         n_items = self.seen.shape[1]
         wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)
@@ -124,5 +130,7 @@ class HeldOutPeople:
         return np.concatenate(parts)
 
     def evaluate(self, scorer: Scorer, items: Items | None = None) -> Accuracy:
-        """Return their accuracy by these scores, of all items or of these (`rank`)."""
+        """Return the NDCG@10 and recall@20, (n,) each, of these people's unseen items ranked by the
+        scores of `scorer`: of all items, or of `items` as in `rank`.
+        """
         return evaluate_rankings(self.rank(scorer, items), self.held_out)

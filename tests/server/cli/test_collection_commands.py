@@ -189,6 +189,19 @@ def test_results_hedge_over_what_the_columns_say_unless_wants_are_named(
     assert "wants      distance alone: 65%" in shown
 
 
+def test_a_file_of_axes_may_lie_three_folders_deep(
+    run: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its path has as many slashes as edges have."""
+    monkeypatch.chdir(files)
+    folder = files / "one/two/three"
+    folder.mkdir(parents=True)
+    (folder / "day.toml").write_text('[[axes]]\nname = "hour"\nunit = "h"\nlow = 0\nhigh = 24\n')
+    (files / "offers.csv").write_text("name,hour\nBreakfast,8\nLunch,12.5\n")
+    words = ("--region", "one/two/three/day.toml", "--collection", "offers=offers.csv")
+    assert run("collect", *words, "--out", files / "model") == 0
+
+
 def test_hours_are_those_of_a_week_that_may_be_named(run: Run, files: Path) -> None:
     """Planted bug: it is the week of today."""
     (files / "huts.csv").write_text("name,lat,lon,open\nHut,50,10,Jun-Aug 10:00-18:00; SH off\n")

@@ -24,7 +24,8 @@ def open_engine(
     progress: Progress | None = None,
     encoding: str = "utf-8",
 ) -> Engine:
-    """Open the engine at an address; memory_limit, progress and encoding are DuckDB's alone.
+    """Return the engine at an address, opened; memory_limit, progress and encoding are DuckDB's
+    alone.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -58,7 +59,8 @@ def open_engine(
 
 
 def public_address(address: str) -> str:
-    """Return an address without name, password and options: one text for what is one place.
+    """Return an engine's address without name, password and options: one text for what is one
+    place.
 
     duckdb:FILE            as it is
     spark:MASTER           without the number of threads, which counts nothing differently

@@ -32,7 +32,9 @@ def is_file(name: str) -> bool:
 
 
 def is_text_file(name: str) -> bool:
-    """Return True for files whose column names are but their first line, if they have any."""
+    """Return True for a name of files of text, whose column names are but their first line, if they
+    have any; for a folder where any file in it is one.
+    """
     if _is_folder(name):
         from askew_server.tables.files import files_of  # pyarrow takes a while
 
@@ -46,12 +48,16 @@ def _is_folder(name: str) -> bool:
 
 
 def is_pattern(name: str) -> bool:
-    """Return True for a source of files that are looked for, such as log/*.parquet."""
+    """Return True for a source of files that are looked for, such as log/*.parquet or a folder;
+    False for a table, and a file that is there.
+    """
     return is_file(name) and not Path(name).is_file()
 
 
 def table_parts(name: str) -> tuple[str, ...]:
-    """Return the identifiers in "table", "schema.table" or "catalog.schema.table", as written."""
+    """Return the identifiers in "table", "schema.table" or "catalog.schema.table", as written.
+    Raises DataError for an empty part, or more than three.
+    """
     parts = tuple(name.split("."))
     if not all(parts) or len(parts) > 3:
         raise DataError(
@@ -61,12 +67,14 @@ def table_parts(name: str) -> tuple[str, ...]:
 
 
 def no_rows(table: tuple[str, ...], dialect: str) -> str:
-    """Return a statement that gives all columns of a table and none of its rows."""
+    """Return an SQL statement that gives all columns of a table and none of its rows."""
     return carried(NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)
 
 
 def driver(module: str, extra: str) -> ModuleType:
-    """Import the driver of an optional engine. Raises DataError, which says how to install it."""
+    """Return the module of an optional engine's driver. Raises DataError, which says how to install
+    it, where it is not installed.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -84,7 +92,9 @@ def failures_named(
     failure: type[Exception] | tuple[type[Exception], ...],
     reason: Callable[[Exception], str],
 ) -> Iterator[None]:
-    """Raise an engine's failure as a DataError; its words may quote a row, `reason` knows which."""
+    """Raise an engine's `failure` in the body of a `with` as a DataError: where, and what `reason`
+    makes of it. The engine's own words may quote a row.
+    """
     try:
         yield
     except failure as error:
@@ -92,8 +102,9 @@ def failures_named(
 
 
 def no_connection(error: Exception) -> str:
-    """Return why there is no connection, in words of our own. A driver's words quote what it took
-    for the host, and that is half of the password where one has an unescaped "@".
+    """Return a phrase that says why there is no connection: the known reasons in the error's words,
+    or its type. A driver's words quote what it took for the host, and that is half of the password
+    where one has an unescaped "@".
     """
     words = str(error).lower()
     reasons = [why for why in _WHY if why in words] or [type(error).__name__]

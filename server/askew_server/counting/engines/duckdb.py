@@ -28,7 +28,9 @@ from askew_server.tables.parquet import copy_sound, is_sound
 
 
 def duckdb_failures(where: str) -> AbstractContextManager[None]:
-    """Raise DuckDB's failure as a DataError that quotes no row."""
+    """Raise DuckDB's failure in the body of a `with` as a DataError that begins with `where` and
+    quotes no row.
+    """
     return failures_named(where, duckdb.Error, _reason)
 
 
@@ -93,7 +95,7 @@ class DuckDBEngine:
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
         """Return the identifiers of a table; a file gets a temporary view, each time anew: a copy
-        that the last one read may be gone.
+        that the last one read may be gone. Raises DataError where there is no such table or file.
         """
         if not is_file(name):
             return self._existing_table(name)
@@ -109,7 +111,7 @@ class DuckDBEngine:
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """Return the columns of a table with their types."""
+        """Return the types of a table's columns, as DuckDB writes them, by column."""
         with duckdb_failures(".".join(table)):
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}
@@ -141,8 +143,9 @@ class DuckDBEngine:
         raise AssertionError("the last look returns or raises")
 
     def look_through(self, name: str, columns: Collection[str] | None = None, /) -> None:
-        """Read files as they are now: they are what is counted from now on, with nothing that is
-        written later, and these columns, or all. Raises DataError for torn quotes.
+        """Read the files of a name as they are now: they are what is counted from now on, with
+        nothing that is written later, and these columns, or all. Do nothing for a table. Raises
+        DataError for torn quotes.
         """
         if is_file(name):
             self._forget(name)
@@ -156,7 +159,9 @@ class DuckDBEngine:
             require_still(states)
 
     def broken_lines(self, name: str, columns: Collection[str], /) -> int:
-        """Count the lines of a file of text that are no rows."""
+        """Return how many lines of a file of text are no rows of its columns; 0 for any other
+        name.
+        """
         if not is_text_file(name):
             return 0
         looked = self._looked_through.get(name)
@@ -166,7 +171,9 @@ class DuckDBEngine:
             return copy.broken
 
     def close(self) -> None:
-        """Stop what is asked, by whatever thread, and close the connection."""
+        """Stop what is asked, by whatever thread, close the connection, and remove copies and
+        folder.
+        """
         self._closed = True
         self._statements.stop()
         self._connection.close()
@@ -175,8 +182,9 @@ class DuckDBEngine:
         self._folder.close()
 
     def _existing_table(self, name: str) -> tuple[str, ...]:
-        """Return the identifiers of a table that is there. Others DuckDB takes for names of files,
-        whose separators and types it guesses from their first rows.
+        """Return the identifiers of a table that is there. Raises DataError for any other name:
+        DuckDB takes it for that of a file, whose separators and types it guesses from the first
+        rows.
         """
         parts = table_parts(name)
         sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"
@@ -191,9 +199,9 @@ class DuckDBEngine:
 
     def _settle(self, name: str, sql: str, stack: ExitStack) -> tuple[State, ...]:
         """Let the view of a name read its rows: from the copy of `look_through`, from a copy that
-        the stack closes, or from sound parquet files where they lie. Return those files, which must
-        keep still until the rows are read. It is called when rows are asked for, not when the view
-        is made, which is before the charge.
+        the stack closes, or from sound parquet files where they lie. Return the states of those
+        files, which must keep still until the rows are read, or none for a copy. It is called when
+        rows are asked for, not when the view is made, which is before the charge.
         """
         looked = self._looked_through.get(name)
         if is_text_file(name):
@@ -273,9 +281,10 @@ class DuckDBEngine:
         return rows.sql_query()
 
     def _alike(self, name: str, files: tuple[str, ...]) -> dict[str, str]:
-        """Return the columns that all parquet files have, of one type, with their types. DuckDB
-        would take the first file's for everybody's: a value of another file then fails the count
-        after the charge, is rounded, or becomes one with others ("01" and 1).
+        """Return the types of those columns that all parquet files have, of one type, by column.
+        DuckDB would take the first file's for everybody's: a value of another file then fails the
+        count after the charge, is rounded, or becomes one with others ("01" and 1). Raises
+        DataError for none.
         """
         if not files:
             raise DataError(f"{name}: there is no such file")

@@ -41,20 +41,22 @@ class PostgresEngine:
             raise DataError(f"PostgreSQL: the database's encoding must be UTF8, it is {encoding}")
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the identifiers of a table. A file must be loaded into one first."""
+        """Return the identifiers of a table, whether or not it is there. Raises DataError for a
+        file, which must be loaded into a table first.
+        """
         if is_file(name):
             raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")
         return table_parts(name)
 
     def look_through(self, _name: str, _columns: Collection[str] | None = None, /) -> None:
-        """Do nothing: a table is counted as it is then."""
+        """Do nothing: a table is counted as it is when it is counted."""
 
     def broken_lines(self, _name: str, _columns: Collection[str], /) -> int:
         """Return 0, because no text file is read."""
         return 0
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """Return the columns of a table with their types."""
+        """Return the types of a table's columns, as PostgreSQL writes them, by column."""
         with self._failures_named(".".join(table)):
             cursor = self._awake().execute(no_rows(table, self.dialect))
         return {column.name: column.type_display for column in cursor.description or ()}
@@ -62,13 +64,13 @@ class PostgresEngine:
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
-        """Return the rows of a statement."""
+        """Return the rows of a statement. Parameters are given in the order of their names."""
         values = [value for _, value in sorted((parameters or {}).items())]
         with self._failures_named("PostgreSQL"):
             return [*self._awake().execute(sql, values)]
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; a second call does nothing."""
         self._connection.close()
 
     def _connect(self) -> psycopg.Connection[Any]:

@@ -87,8 +87,8 @@ class SparkEngine:
         self._looked_through: dict[str, tuple[State, ...]] = {}
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the identifiers of a table; a file gets a temporary view, each time anew: Spark
-        keeps which files there were, and how long.
+        """Return the identifiers of a table; a file of parquet gets a temporary view, each time
+        anew: Spark keeps which files there were, and how long. Raises DataError for a file of text.
         """
         if not is_file(name):
             return table_parts(name)
@@ -103,7 +103,7 @@ class SparkEngine:
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """Return the columns of a table with their types."""
+        """Return the types of a table's columns, as Spark writes them, by column."""
         with self._failures_named(".".join(table)):
             return dict(self._session.sql(no_rows(table, self.dialect)).dtypes)
 
@@ -111,7 +111,8 @@ class SparkEngine:
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
         """Return the rows of a statement, all of them: PySpark takes the end of a JVM for the end
-        of the rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once.
+        of the rows, so it is asked something after them. Ctrl-C and SIGTERM end it at once. Raises
+        DataError where a file changed since it was looked through, or is read.
         """
         values = dict(parameters or {})
         asked = [name for name, view in self._views.items() if view in sql]
@@ -126,7 +127,9 @@ class SparkEngine:
         return rows
 
     def look_through(self, name: str, _columns: Collection[str] | None = None, /) -> None:
-        """Note how this machine's files are: what changes after it is not counted."""
+        """Note how this machine's files are now: `execute` raises DataError if they change after
+        it.
+        """
         if is_file(name):
             self._looked_through[name] = states_of(files_of(name))
 
@@ -143,8 +146,9 @@ class SparkEngine:
             self._folder.close()
 
     def _parquet(self, name: str) -> DataFrame:
-        """Return parquet files with the columns that all of them have, of types that must be alike:
-        by those of one file, a value of another would fail the count after the charge.
+        """Return the rows of parquet files in the columns that all of these have. Raises DataError
+        where a column has another type in some file: by the types of one file, a value of another
+        would fail the count after the charge.
         """
         # A file that is there is no pattern, whatever characters its name has.
         path = name.translate(_GLOB) if Path(name).is_file() else name
@@ -171,7 +175,9 @@ class SparkEngine:
 
 
 def _reason(error: Exception) -> str:
-    """Return Spark's name of the error condition: its message may quote a row."""
+    """Return a sentence with Spark's name of the error condition, or the error's type: its message
+    may quote a row.
+    """
     condition = None
     with suppress(Exception):  # it asks the JVM, if it knows of one at all
         condition = getattr(error, "getCondition")()  # noqa: B009 (not every error has it)

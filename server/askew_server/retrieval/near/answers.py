@@ -40,7 +40,7 @@ def near_rule_of(
     wants: Wants | None = None,
     disutility: Disutility | None = None,
 ) -> NearRule:
-    """Return the bare rule of this name.
+    """Return the rule of this kind, bare: without comparing its set with those of other rules.
 
     density: for `posterior`. disutility: h of `codebook`, default h(t) = t. wants: for `items` and
     `posterior`. Raises ParameterError for a rule that needs a density where there is none.
@@ -60,7 +60,9 @@ def served_rule_of(
     density: Density | None = None,
     wants: Wants | None = None,
 ) -> NearRule:
-    """Return what a server whose card names this rule answers by. Raises as above."""
+    """Return the rule that a server answers by whose card names this kind: the best of several
+    sets, or `nearest` itself. Raises ParameterError for `posterior` without a density.
+    """
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
@@ -99,7 +101,7 @@ class MetricAnswers:
         self._rules = _rules_of(model) if rules is None else rules
 
     def with_live(self, model: MetricModel) -> MetricAnswers:
-        """Return the same rules over a model of which only live values changed.
+        """Return answers by the same rules over a model of which only live values changed.
 
         Wants of live values are looked up anew.
         """
@@ -114,19 +116,25 @@ class MetricAnswers:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return this model, ready to be served."""
+        """Return a snapshot of the model with these answers, its collections and its files, ready
+        to be served.
+        """
         model = self._model
         collections = tuple(model.collections.values())
         return Snapshot(model.card, self, collections=collections, files=model.files)
 
     def answer(self, query: Query) -> PlaceSlate:
-        """Return the k items of a collection, in order of id."""
+        """Return the k items of a collection that the query names, with all that a reply shows of
+        them, in order of id.
+        """
         asked = self._model.asked(query)
         rows = self._rules[asked.card.name].choose(query.signal, query.k)
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def cost(self, query: Query) -> int:
-        """Return the cost of the answer by the rule of its collection."""
+        """Return what an answer takes, in slots of a queue, by the rule of the query's
+        collection.
+        """
         return self._rules[self._model.asked(query).card.name].cost(query.signal, query.k)
 
 

@@ -77,7 +77,7 @@ class Laws(Generic[_Made]):
         )
 
     def of(self, signal: Signal, k: int = 0) -> _Made:
-        """Return what belongs to the signal's law and k."""
+        """Return what `make` made for the signal's law and k: kept from before, or made now."""
         noise = signal.mechanism
         law = noise.lattice if isinstance(noise, MapNoise) else signal.lattice, k
         with self._lock:
@@ -130,7 +130,9 @@ class Density:
 
     @classmethod
     def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
-        """Spread people around towns in the space, by their sizes, and around items (n, d)."""
+        """Return the density of people around the towns that lie in the space, by their sizes, and
+        around items (n, d), in the coordinates of a collection; its cells add to 1.
+        """
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
         size = towns.people[here].astype(np.float64)
@@ -143,7 +145,9 @@ class Density:
         return cls(frame, people + np.float32((1 - people.sum(dtype=np.float64)) / people.size))
 
     def window(self, center: Points, half: Points) -> DensityWindow:
-        """Return the cells within `half` (d,) of a center (d,), as fine as the limit allows."""
+        """Return the cells within `half` (d,) of a center (d,), both grid coordinates, at the
+        finest level with at most 2,304 cells.
+        """
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()
         sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
@@ -211,7 +215,8 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
 def blurred(
     people: NDArray[np.float32], sigma: list[float], modes: list[Mode]
 ) -> NDArray[np.float32]:
-    """Spread people by a normal law of these standard deviations, in cells.
+    """Return people (one number a cell) spread by a normal law of these standard deviations, in
+    cells of each axis; their sum stays.
 
     A wide law is four means in a row, whose work does not grow with it and whose density is off by
     a part .04 at most; twice as wide as the space is as good as even.
@@ -242,7 +247,9 @@ class ExpectedPeople(Protocol):
     """Whom a server expects where, once it has a signal."""
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Return positions, (m, d) grid coordinates, and their shares of the people."""
+        """Return m positions, grid coordinates (m, d), and the shares of the people at them, (m,),
+        which add to 1.
+        """
 
 
 class ByNoise:
@@ -253,14 +260,16 @@ class ByNoise:
         self._kept = Laws(lambda law, _: self.moves(law))
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Sample around the signal."""
+        """Return positions around the signal at fixed quantiles of the noise, clamped into the
+        space, (m, d) grid coordinates, and their shares, 1 / m each.
+        """
         frame = self._frame
         moves = frame.spread(signal, self._kept.of(signal))
         points = frame.inside(frame.inside(frame.aim(signal)) + moves)
         return points, np.full(self._count, 1 / self._count)
 
     def moves(self, law: Signal) -> Points:
-        """Return the way from the signal to the positions, as noise offsets (m, d)."""
+        """Return the way from the signal to each of the m positions, as noise offsets (m, d)."""
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
         others = low_discrepancy(self._count, dimension - 1)
@@ -278,7 +287,9 @@ class ByDensity:
         self._power = len(frame.extent) / (len(frame.extent) + 1)
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Sample by the posterior, within 6 / epsilon of the signal."""
+        """Return positions by the posterior, within 6 / epsilon of the signal, (m, d) grid
+        coordinates, and their shares of the people, (m,), which add to 1.
+        """
         frame = self._frame
         center = frame.inside(frame.aim(signal))
         reach = np.full((1, len(center)), _REACH / frame.epsilon(signal))
@@ -295,7 +306,7 @@ class ByDensity:
 
 
 def low_discrepancy(count: int, dimension: int) -> Points:
-    """Return the first points of the R_d sequence, (count, d), in [0, 1)."""
+    """Return the first `count` points of the R_d sequence, (count, dimension), in [0, 1)."""
     root = 2.0
     for _ in range(64):
         root = (1 + root) ** (1 / (dimension + 1))

@@ -63,10 +63,10 @@ class SpaceFrame(Protocol):
         """Return the tree points (m, e) of grid coordinates (m, d)."""
 
     def inside(self, grid: Points) -> Points:
-        """Clamp into the box; wrap where it goes around."""
+        """Return grid coordinates clamped into the box; wrapped where the last one goes around."""
 
     def epsilon(self, signal: Signal) -> float:
-        """Return epsilon per unit of distance of the signal's noise."""
+        """Return the epsilon of the signal's noise per unit of distance: per kilometer on a map."""
 
     def aim(self, signal: Signal) -> Points:
         """Return where a signal points to, (d,) grid coordinates, perhaps outside the box."""
@@ -75,7 +75,9 @@ class SpaceFrame(Protocol):
         """Return noise offsets (m, d) as differences of grid coordinates (m, d)."""
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """Return log P(signal | point), up to a constant, on the grid of d axes of coordinates."""
+        """Return log P(signal | point), up to a constant, for all points of d axes of grid
+        coordinates: one array dimension an axis.
+        """
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
         """Return noise offsets (m, d) at quantiles (m, d) in (0, 1) of the signal's law."""
@@ -85,7 +87,7 @@ class SpaceFrame(Protocol):
 
 
 def frame_of(space: MetricSpace) -> SpaceFrame:
-    """Return the frame of a space."""
+    """Return the frame of a space: a MapFrame for a map, else an AxisFrame."""
     return MapFrame(space.area) if isinstance(space, MapSpace) else AxisFrame(space)
 
 
@@ -102,14 +104,16 @@ class MapFrame:
         self.goes_around = area.goes_around
 
     def grid(self, coordinates: Points) -> Points:
-        """Return longitudes within half a turn of the region's middle."""
+        """Return degrees north of the south edge and east of the west edge, (m, 2), of latitudes
+        and longitudes (m, 2); longitudes are brought within half a turn of the region's middle.
+        """
         away = coordinates - self._corner
         half = self.extent[1] / 2
         away[..., 1] = (away[..., 1] - half + 180) % 360 - 180 + half
         return np.asarray(away)
 
     def tree(self, grid: Points) -> Points:
-        """Return points of the sphere, (m, 3)."""
+        """Return the points of the sphere, (m, 3) in kilometers, of grid coordinates (m, 2)."""
         turned = (grid + self._corner) * (np.pi / 180)
         away, height = np.cos(turned), np.sin(turned)
         points = np.empty((*grid.shape[:-1], 3))
@@ -120,7 +124,9 @@ class MapFrame:
         return points
 
     def inside(self, grid: Points) -> Points:
-        """Clamp to the area's edges; wrap at 180 degrees where it has none."""
+        """Return grid coordinates clamped to the area's edges; longitudes wrap where the area goes
+        around the Earth.
+        """
         clamped = np.minimum(np.maximum(grid, 0.0), self.extent)  # np.clip takes twice as long
         if self.goes_around:
             longitudes = grid[..., 1] % self.extent[1]
@@ -129,11 +135,13 @@ class MapFrame:
         return np.asarray(clamped)
 
     def epsilon(self, signal: Signal) -> float:
-        """Return epsilon per straight-line kilometer."""
+        """Return the epsilon of the signal's noise per straight-line kilometer."""
         return float(signal.map_noise.epsilon)
 
     def aim(self, signal: Signal) -> Points:
-        """Return the noisy position: for one point numbers take less than arrays."""
+        """Return the noisy position, as degrees north of the south edge and east of the west edge,
+        (2,), perhaps outside the box: for one point numbers take less than arrays.
+        """
         north, east = signal.values
         half = float(self.extent[1]) / 2
         away = east / MICRODEGREES - float(self._corner[1])
@@ -141,11 +149,15 @@ class MapFrame:
         return np.array((north / MICRODEGREES - float(self._corner[0]), turned))
 
     def spread(self, signal: Signal, offsets: Points) -> Points:
-        """Return kilometers of the device's plane as degrees."""
+        """Return offsets (m, 2), kilometers east and north in the device's plane, as degrees north
+        and east, (m, 2).
+        """
         return offsets[:, ::-1] / self._plane(signal)
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """Return -n log(1 + 1/q), n the steps of the lattice from the point to the signal."""
+        """Return -n log(1 + 1/q), n the steps of the lattice from a point to the signal, for all
+        points of two axes: degrees north (a,) and degrees east (b,); (a, b).
+        """
         lattice = signal.map_noise.lattice
         aim, plane, step = self.aim(signal), self._plane(signal), float(lattice.step)
         j = ((aim[0] - axes[0]) * (plane[0] / (step * float(RISE))))[:, None]
@@ -154,7 +166,9 @@ class MapFrame:
         return np.asarray(steps * -log1p(1 / lattice.inverse_rate))
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Return offsets by a hexagon's radius, of a Gamma(2) law, and a place on its edge."""
+        """Return offsets in kilometers east and north, (m, 2), by a hexagon's radius, of a Gamma(2)
+        law at the first quantile, and a place on its edge by the second.
+        """
         radius = gammaincinv(2.0, uniform[:, 0]) * (float(GAUGE) / self.epsilon(signal))
         side, along = np.divmod(6 * uniform[:, 1], 1)
         corner = side.astype(np.int64) % 6
@@ -162,7 +176,9 @@ class MapFrame:
         return np.asarray(radius[:, None] * edge)
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """Return offsets east and north, in kilometers."""
+        """Return the placed offsets east and north, in kilometers, (k', 2), the nearest to zero
+        first.
+        """
         return place_on_map(self.epsilon(signal), k, disutility).offsets
 
     def _plane(self, signal: Signal) -> Points:
@@ -184,31 +200,35 @@ class AxisFrame:
         self.goes_around = False
 
     def grid(self, coordinates: Points) -> Points:
-        """Return units of distance from the low ends."""
+        """Return how far each value is from its axis' low end, in units of distance: (m, d)."""
         return np.asarray((coordinates - self._low) / self._scale)
 
     def tree(self, grid: Points) -> Points:
-        """Return the grid coordinates, which are the tree's."""
+        """Return the grid coordinates (m, d) as they are: they are the tree's."""
         return grid
 
     def inside(self, grid: Points) -> Points:
-        """Clamp to the ends of the axes."""
+        """Return grid coordinates clamped to the ends of the axes."""
         return np.asarray(np.minimum(np.maximum(grid, 0.0), self.extent))
 
     def epsilon(self, signal: Signal) -> float:
-        """Return epsilon per unit of distance."""
+        """Return the epsilon of the signal's noise per unit of distance."""
         return float(signal.lattice.epsilon)
 
     def aim(self, signal: Signal) -> Points:
-        """Return the noisy point."""
+        """Return the noisy point, (d,) in units of distance from the low ends, perhaps outside the
+        box.
+        """
         return signal.point()
 
     def spread(self, _: Signal, offsets: Points) -> Points:
-        """Return the offsets as they are."""
+        """Return the offsets (m, d) as they are: they are grid coordinates' differences."""
         return offsets
 
     def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """Return the sum over the axes of -t log(1 + 1/q), t steps of the lattice."""
+        """Return the sum over the axes of -t log(1 + 1/q), t the steps of the lattice from a point
+        to the signal, for all points of the d axes of coordinates, (n1, ..., nd).
+        """
         rate = log1p(1 / signal.lattice.inverse_rate) / signal.lattice.step
         total = np.zeros([1] * len(axes))
         for number, (aim, axis) in enumerate(zip(self.aim(signal), axes, strict=True)):
@@ -217,12 +237,14 @@ class AxisFrame:
         return total
 
     def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Return noise of Laplace on every axis."""
+        """Return offsets (m, d), in units of distance: the numbers at these quantiles of the
+        Laplace law, below 0 for quantiles below 1/2.
+        """
         tail = 2 * np.minimum(uniform, 1 - uniform)
         return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / self.epsilon(signal))
 
     def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """Return the placed offsets in units of distance."""
+        """Return the placed offsets (k', d), in units of distance, the nearest to zero first."""
         return _placed(self.epsilon(signal), len(self.units), k, disutility)
 
 
@@ -255,15 +277,17 @@ class _Tree:
         return int(self._tree.n)
 
     def nearest(self, grid: Points, count: int = 1) -> Rows:
-        """Return the `count` items nearest to points of grid coordinates (m, d), nearest first, (m,
-        count).
+        """Return the ids of the `count` items nearest to points of grid coordinates (m, d), nearest
+        first, (m, count).
 
         count: at most n.
         """
         return self.reach(self.frame.tree(grid), count)[1]
 
     def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
-        """Return distances and ids of the items nearest to tree points (m, e): twice (m, count)."""
+        """Return distances and ids of the `count` items nearest to tree points (m, e), nearest
+        first: (m, count) each. On a map distances are chords, in kilometers. count: at most n.
+        """
         away, places = self._found(points, count)
         return away, self._order[places]
 
@@ -281,7 +305,10 @@ class IndexPart(_Tree):
         self._rows = rows
 
     def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
-        """Return distances to, and ids of, the nearest among these items: twice (m, count)."""
+        """Return distances from tree points (m, e) to the `count` nearest of these items, nearest
+        first, and their ids in the whole index: (m, count) each. count: at most the number of these
+        items.
+        """
         away, found = super().reach(points, count)
         return away, self._rows[found]
 
@@ -304,16 +331,18 @@ class MetricIndex(_Tree):
         super().__init__(frame, self.points)
 
     def part(self, rows: Rows) -> IndexPart:
-        """Return an index of the items of these ids."""
+        """Return an index of the items of these ids alone, which keep their ids."""
         return IndexPart(self.frame, self.points[rows], rows)
 
     def distances(self, points: Points, rows: Rows) -> NDArray[np.float32]:
-        """Return distances from tree points (m, e) to items (c,): (m, c), on a map chords."""
+        """Return the distances from tree points (m, e) to the items of these ids (c,): (m, c), on a
+        map chords in kilometers.
+        """
         return self.measured(self._between(points, self.points[rows], points[0]))
 
     def nearest_and_radius(self, points: Points, count: int) -> tuple[Points, Rows, float]:
-        """Return the nearest items of tree points (m, e), as `reach`, and a radius around the
-        first.
+        """Return the distance and the id of the item nearest to each tree point (m, e), (m, 1)
+        each, and a radius around the first point.
 
         Within the radius the first point has `count` items at least. It is hardly more than the
         least such, for a third of the time, from items that stand beside the point's nearest in the
@@ -327,15 +356,17 @@ class MetricIndex(_Tree):
         return away, self._order[places], float(around[count - 1])
 
     def apart(self, points: Points, others: Points) -> Points:
-        """Return the distances of tree points (m, e) from others (..., m, e): (..., m)."""
+        """Return the distance of each tree point, (m, e), from the one at its place in others,
+        (..., m, e): (..., m); on a map chords in kilometers.
+        """
         away = points - others
         if self.frame.norm == 2:
             return np.asarray(np.sqrt(np.vecdot(away, away)))
         return np.asarray(np.abs(away).sum(axis=-1))
 
     def compared(self, rows: Rows, points: Points) -> NDArray[np.float32]:
-        """Return what orders items (c,) by distance to tree points (m, e): (c, m), of a norm 2
-        squares.
+        """Return numbers that order the items of these ids (c,) by distance to tree points (m, e):
+        (c, m); on a map squares of chords, on axes distances.
 
         An item's entries stand together in memory: there are more people than items, and long rows
         are fast. Every entry is computed by the same operations in the same order, whatever the
@@ -359,5 +390,7 @@ class MetricIndex(_Tree):
         return total
 
     def measured(self, compared: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the distances of what `compared` returned; may overwrite it."""
+        """Return the distances of the numbers that `compared` returned, of the same shape; may
+        overwrite them.
+        """
         return np.sqrt(compared, out=compared) if self.frame.norm == 2 else compared

@@ -28,7 +28,9 @@ class NearRule(Protocol):
         """
 
     def cost(self, signal: Signal, k: int) -> int:
-        """Return what `choose` takes, in answers of 2 to 3 ms; 0 for less than half a ms."""
+        """Return what `choose` takes, in answers of 2 to 3 ms, rounded down; 0 for less than half a
+        ms.
+        """
 
 
 class Nearest:
@@ -38,13 +40,15 @@ class Nearest:
         self._index = index
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the k nearest. O(k log n)."""
+        """Return the ids of the k items nearest to the signal, clamped into the space, ascending.
+        O(k log n).
+        """
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))[None]
         return np.sort(self._index.nearest(center, checked(k, self._index))[0])
 
     def cost(self, _: Signal, k: int) -> int:
-        """Return one more for every 32 results."""
+        """Return one for every 32 results, rounded down."""
         return k // AT_ONCE
 
 
@@ -59,26 +63,32 @@ class CodebookRule:
         self._placed = Laws(self.offsets)
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the probes' items. O(k log n), or O(k**2) where probes compete for items."""
+        """Return the k ids of the probes' items, ascending. O(k log n), or O(k**2) where probes
+        compete for items.
+        """
         probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
         return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
 
     def cost(self, _: Signal, k: int) -> int:
-        """Return one more for every 32 results."""
+        """Return one for every 32 results, rounded down."""
         return k // AT_ONCE
 
     def probes(self, signal: Signal, k: int) -> Points:
-        """Return where it looks: grid coordinates (k', d) inside the space, k' <= k."""
+        """Return where the rule looks for items: grid coordinates (k', d) inside the space, k' <=
+        k.
+        """
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
         return frame.inside(center + frame.spread(signal, self._placed.of(signal, k)))
 
     def offsets(self, law: Signal, k: int) -> Points:
-        """Return the way from the signal to the probes, as noise offsets (k', d)."""
+        """Return the way from the signal to each probe, as noise offsets (k', d), k' <= k."""
         return self._index.frame.offsets(law, self._disutility, k)
 
     def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
-        """Return k items of probes, tree points (k', e), with their nearest items (k', 1)."""
+        """Return the k ids, each once, of the items that probes, tree points (k', e), take, in the
+        order in which they take them. nearest: of each probe, (k', 1).
+        """
         taken = dict.fromkeys(nearest[:, 0].tolist())
         if len(taken) == k:
             return np.fromiter(taken, np.int64, k)
@@ -98,7 +108,9 @@ class CodebookRule:
 
 
 def _served(found: list[list[int]], taken: dict[int, None]) -> int:
-    """Count the probes that get an item in their order, until one has none left among these."""
+    """Return how many probes get an item, in their order, until one has none left among those
+    found.
+    """
     for number, items in enumerate(found):
         if not _take(items, taken):
             return number
@@ -106,7 +118,7 @@ def _served(found: list[list[int]], taken: dict[int, None]) -> int:
 
 
 def _take(items: list[int], taken: dict[int, None]) -> bool:
-    """Take the first item that is free; return True if one is."""
+    """Take the first item that is free, adding it to `taken`; return True if one was."""
     for item in items:
         if item not in taken:
             taken[item] = None
@@ -115,7 +127,7 @@ def _take(items: list[int], taken: dict[int, None]) -> bool:
 
 
 def checked(k: int, index: MetricIndex) -> int:
-    """Return k. Raises ParameterError unless the index has as many items."""
+    """Return k as it is. Raises ParameterError unless it is from 1 to the number of items."""
     if not 1 <= k <= len(index):
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
     return k

@@ -57,8 +57,9 @@ _SWAPS = 2  # more of them fit the sample, and nobody else
 
 
 def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
-    """Return costs (r, c) times their rows' weights, (r,), as whole numbers whose largest of each
-    row come to about MOST together; overwrites them.
+    """Return costs (r, c) times their rows' weights, (r,), scaled and rounded to whole numbers,
+    whose largest of each row come to about MOST together; all 0 where every cost is 0. Overwrites
+    costs.
     """
     weighted = np.broadcast_to(weights, len(costs))
     top = float(weighted @ costs.max(axis=1))
@@ -67,12 +68,14 @@ def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
 
 
 def cost(costs: Costs, items: Items) -> float:
-    """Return what these items cost everybody together."""
+    """Return the sum over rows of costs (r, c) of the least cost among these items."""
     return float(costs[:, items].min(axis=1).sum())
 
 
 def choose(costs: Costs, k: int) -> Items:
-    """Return k distinct items, (k,), 1 <= k <= c."""
+    """Return k distinct columns of costs (r, c), (k,), 1 <= k <= c, whose `cost` is small:
+    greedily, then by swaps, in no order.
+    """
     items = _greedy(costs, k)
     for _ in range(_SWAPS):
         if not _swap(costs, items):
@@ -99,7 +102,9 @@ def _greedy(costs: Costs, k: int) -> Items:
 
 
 def _swap(costs: Costs, items: Items) -> bool:
-    """Make the best swap; return True if it saves anything."""
+    """Make the best swap of one chosen item for another, in `items`; return True if it saved
+    anything.
+    """
     chosen = costs[:, items]
     owner = chosen.argmin(axis=1)
     order = np.argsort(owner, kind="stable")  # rows of one slot stand together
@@ -142,7 +147,9 @@ class Sampled:
         self._others, self._served = others, served
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the best set. The others' time, O((m + r) log n) and O(r c log k) for r rows."""
+        """Return the k ids, ascending, of the best set by the objective. Takes the others' time,
+        O((m + r) log n) and O(r c log k) for r rows.
+        """
         sets = [rule.choose(signal, k) for rule in self._others]
         places, shares = self._people.sample(signal)
         points = self._index.frame.tree(places)
@@ -161,12 +168,16 @@ class Sampled:
         return np.sort(items[min(rows, key=lambda row: cost(costs, row))])
 
     def with_columns(self, columns: Mapping[str, Column]) -> Sampled:
-        """Return the rule over other values of live attributes."""
+        """Return the rule over other values of live attributes; signals and people are looked at as
+        before.
+        """
         wants = self._wants.with_columns(self._index, columns)
         return Sampled(self._index, self._people, wants, self._others, served=self._served)
 
     def cost(self, signal: Signal, k: int) -> int:
-        """Return the cost of one answer and of the others."""
+        """Return what an answer takes, in answers of 2 to 3 ms: 1, and the largest cost of the
+        others.
+        """
         return 1 + max(rule.cost(signal, k) for rule in self._others)
 
 
@@ -195,7 +206,9 @@ class ServedCodebook:
         self._around = Laws(self._made)
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the set of least objective."""
+        """Return the k ids, ascending, of `codebook`'s set or of `nearest`'s, whichever has the
+        lower objective; ties to `codebook`.
+        """
         index, frame = self._index, self._index.frame
         around = self._around.of(signal, checked(k, index))
         center = frame.inside(frame.aim(signal))
@@ -214,7 +227,7 @@ class ServedCodebook:
         return self._cheaper(placed, np.sort(near[0]), people)
 
     def cost(self, _: Signal, k: int) -> int:
-        """Return one more for every 32 results."""
+        """Return one for every 32 results, rounded down."""
         return k // AT_ONCE
 
     def _is_better(self, by_probe: Points, from_signal: Points, radius: float) -> bool:

@@ -93,23 +93,29 @@ class Wants:
         self._asked, self._group, self._pairs = _looked_up(index, groups, beside)
 
     def with_columns(self, index: MetricIndex, columns: Columns) -> Wants:
-        """Return the same wants of other values."""
+        """Return the same wants over other values of the columns."""
         return Wants(index, self._wants, columns)
 
     def weights(self, shares: Points) -> Points:
-        """Return the rows' weights, (r,), which add to 1. shares: of people at positions, (m,)."""
+        """Return the weights of rows of costs, (r,), which add to 1. shares: of the people, at each
+        position, (m,).
+        """
         of_rows = shares[self._people]
         together = np.add.reduceat(of_rows, np.cumsum([0, *self._counts[:-1]]))
         return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))
 
     def candidates(self, points: Points) -> Rows:
-        """Return items beside positions (m, e), tree points, for those who have a want."""
+        """Return the ids of items of each group near positions (m, e), tree points, for those who
+        have a want; an id may come twice. Empty where no want has a group.
+        """
         if self._pairs is None:
             return np.empty(0, np.int64)
         return self._pairs.reach(np.column_stack((points[self._asked], self._group)))[1][:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
-        """Return regrets (r, c) of items (c,), at most `most` with a want. distances: (m, c)."""
+        """Return regrets (r, c) of items (c,): 0 for the best item of a row, unless none has its
+        word, and at most `most` in rows with a want. distances: of positions from items, (m, c).
+        """
         costs = distances[self._people]
         rated = slice(len(distances), len(distances) + len(self._rate))
         costs[rated] += self._rate[:, None] * self._numbers[:, items][self._column]
@@ -172,7 +178,9 @@ def _groups(has: NDArray[np.uint64], n_words: int, numbers: Costs) -> list[Rows]
 def _looked_up(
     index: MetricIndex, groups: Sequence[Rows], beside: Sequence[Rows]
 ) -> tuple[Rows, Points, IndexPart | None]:
-    """Return the positions that ask, the groups that they ask for, and the index of pairs."""
+    """Return the positions that ask, by number, the groups that they ask for, as one more
+    coordinate, and the index of pairs; none and None where all groups are empty.
+    """
     kept = [(rows, at) for rows, at in zip(groups, beside, strict=True) if len(rows)]
     if not kept:
         return np.empty(0, np.int64), np.empty(0), None

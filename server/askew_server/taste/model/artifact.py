@@ -63,14 +63,16 @@ _BETWEEN = b",\n"  # rows, and nothing else: JSON has no line break within a tex
 
 
 def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
-    """Return the file of keys, titles, years and genres, in order of item id, one item a line."""
+    """Return the bytes of items.json: a JSON list of [key, title, year or null, [genres]], in order
+    of item id, one item a line.
+    """
     rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
     return b"[" + _BETWEEN.join(map(msgspec.json.encode, rows)) + b"]"
 
 
 def decode_items(data: bytes) -> tuple[tuple[str, ...], tuple[Item, ...]]:
-    """Return the keys and the items of a catalog, from its file. Raises ArtifactError for anything
-    else, and where two items have the same key.
+    """Return the keys and the items of a catalog, in order of item id, from the bytes of
+    items.json. Raises ArtifactError for anything else, and where two items have the same key.
     """
     if not (data.startswith(b"[") and data.endswith(b"]")):
         raise ArtifactError("the items cannot be read: they are no list")

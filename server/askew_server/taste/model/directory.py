@@ -65,7 +65,9 @@ class SignedManifest(Strict, frozen=True, kw_only=True):
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def encoded(self) -> bytes:
-        """Return the signed manifest as a file, indented for people to read."""
+        """Return the bytes of the manifest's file: JSON with `sha256` filled in, indented for
+        people to read.
+        """
         signed = msgspec.structs.replace(self, sha256=self.digest())
         return msgspec.json.format(msgspec.json.encode(signed, enc_hook=_text_of), indent=1)
 
@@ -92,12 +94,16 @@ class _ManifestKind(msgspec.Struct, frozen=True):
 
 
 def kind_of(data: bytes) -> str:
-    """Return the kind of a manifest, whatever else it says. Raises ArtifactError."""
+    """Return the field `kind` of a manifest's bytes, as text, whatever the other fields are. Raises
+    ArtifactError where this is no JSON object with such a field.
+    """
     return _decoded(data, _ManifestKind).kind
 
 
 def decode_manifest(data: bytes, manifest: type[_Manifest]) -> _Manifest:
-    """Decode a manifest. Raises ArtifactError for anything but an unaltered one."""
+    """Return the fields of a manifest's bytes. Raises ArtifactError unless its digest fits, and no
+    field is missing, unknown or of another type.
+    """
     fields = _decoded(data, manifest)
     if fields.sha256 != fields.digest():
         raise ArtifactError("the manifest was altered: its digest does not fit")
@@ -123,8 +129,8 @@ _Card = TypeVar("_Card")
 def card_of(
     data: bytes, read: Callable[[bytes], _Card], written: Callable[[_Card], bytes]
 ) -> _Card:
-    """Decode a card by `read`. Raises what that raises, and ArtifactError where `written` makes
-    other bytes of it, as of a card of another version.
+    """Return the card that `read` makes of data. Raises what `read` raises, and ArtifactError where
+    `written` makes other bytes of the card than data, as of a card of another version.
     """
     card = read(data)
     if written(card) != data:
@@ -138,13 +144,13 @@ LIMIT = 1 << 32  # bytes of a file of arrays
 
 
 def encode_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the file of these arrays."""
+    """Return the bytes of a safetensors file of these arrays, by their names."""
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     return safetensors.numpy.save(whole)
 
 
 def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[int]]:
-    """Return the shape of each array as a list, which is what JSON has."""
+    """Return the shape of each array, by its name, as a list, which is what JSON has."""
     return {name: list(array.shape) for name, array in arrays.items()}
 
 
@@ -154,9 +160,10 @@ def decode_arrays(
     kinds: Mapping[str, ArrayKind],
     optional: Mapping[str, ArrayKind] | None = None,
 ) -> Arrays:
-    """Decode the arrays of a file, read-only: all of `kinds`, and any of `optional`.
+    """Return the arrays of a safetensors file's bytes, by their names, read-only.
 
-    name: the file's, for ArtifactError, which anything else raises.
+    Raises ArtifactError, which begins with the file's `name`, unless there are all of `kinds`, any
+    of `optional` and nothing else, each of its type and number of dimensions.
     """
     try:
         arrays = safetensors.numpy.load(data)
@@ -169,7 +176,9 @@ def decode_arrays(
 
 
 def check_shapes(name: str, arrays: Arrays, shapes: Mapping[str, list[int]]) -> None:
-    """Raise ArtifactError for arrays of other shapes than a manifest names."""
+    """Raise ArtifactError, which begins with the file's `name`, unless the arrays have exactly the
+    names and the shapes that a manifest names.
+    """
     if shapes_of(arrays) != dict(shapes):
         raise ArtifactError(f"{name} does not have the shapes that its manifest names")
 
@@ -204,12 +213,14 @@ def save(
 
 
 def describe(data: bytes) -> FileFields:
-    """Return the length and the SHA-256 of this content, as a manifest names them."""
+    """Return the length in bytes and the SHA-256 of this content, as a manifest names them."""
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
 def describe_file(file: Path) -> FileFields:
-    """Return the length and the SHA-256 of a file, read in parts. Raises ArtifactError."""
+    """Return the length in bytes and the SHA-256 of a file, read in parts. Raises ArtifactError
+    where it cannot be read.
+    """
     try:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
@@ -219,8 +230,9 @@ def describe_file(file: Path) -> FileFields:
 
 
 def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
-    """Return the content of a file whose length and digest `files` of a manifest names. Raises
-    ArtifactError for any other, where the length differs before anything is read.
+    """Return the content of the file `name` in a directory. Raises ArtifactError unless the file
+    has at most `limit` bytes, and the length and digest that `files` of a manifest names for it;
+    where the length differs, before anything is read.
     """
     path, named = directory / name, files.get(name)
     if named is not None and named.bytes == size_of(path, limit):
@@ -231,7 +243,9 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
 
 
 def read(path: Path, limit: int) -> bytes:
-    """Return the content of a regular file of at most `limit` bytes. Raises ArtifactError."""
+    """Return the content of a file. Raises ArtifactError unless it is a regular file of at most
+    `limit` bytes that can be read.
+    """
     size_of(path, limit)
     try:
         return path.read_bytes()
@@ -240,7 +254,9 @@ def read(path: Path, limit: int) -> bytes:
 
 
 def size_of(path: Path, limit: int) -> int:
-    """Return the size of a regular file of at most `limit` bytes. Raises ArtifactError."""
+    """Return the size of a file in bytes. Raises ArtifactError unless it is a regular file of at
+    most `limit` bytes.
+    """
     try:
         status = path.stat()
     except OSError as error:
@@ -253,7 +269,7 @@ def size_of(path: Path, limit: int) -> int:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Write a file through to the disk. Raises OSError."""
+    """Write a file of this content through to the disk, over what is there. Raises OSError."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()

@@ -61,7 +61,9 @@ class Figure:
 
     @classmethod
     def of(cls, accuracy: Accuracy, baseline: Accuracy) -> Figure:
-        """Return the figure of people, and their gain over a baseline for the same people."""
+        """Return the mean NDCG@10 of people, and the mean of what it is above a baseline's for the
+        same people, each with its standard error; all rounded to thousandths, 0 for nobody.
+        """
         estimates = mean_of(accuracy.ndcg), mean_of(accuracy.ndcg - baseline.ndcg)
         return cls(*(Estimate(in_thousandths(e.mean), in_thousandths(e.error)) for e in estimates))
 
@@ -71,12 +73,14 @@ Figures = Mapping[str, Mapping[str, Figure]]
 
 
 def in_thousandths(value: float) -> float:
-    """Round to thousandths, never to -0; nan, the mean of nobody, to 0."""
+    """Return the value rounded to three decimals, never -0.0; 0.0 for nan, the mean of nobody."""
     return 0.0 if np.isnan(value) else round(value, 3) + 0.0
 
 
 def split_people(n_people: int, seed: int) -> NDArray[np.int64]:
-    """Draw the people to hold out. Returns their rows, ascending."""
+    """Return the rows of the people to hold out, drawn by the seed, ascending: a fifth of n_people,
+    rounded down, at least 1 and at most 800.
+    """
     order = np.random.default_rng([seed, 9]).permutation(n_people)
     return np.sort(order[: min(_MOST, max(n_people // 5, 1))])
 
@@ -84,7 +88,9 @@ def split_people(n_people: int, seed: int) -> NDArray[np.int64]:
 def simulate_signals(
     lattice: LatticeLaplace, points: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return noisy coordinates of points (n, d), in lattice steps, (n, d)."""
+    """Return noisy points (n, d) in whole lattice steps: each coordinate of points (n, d), over the
+    step, rounded up or down by chance, plus noise of the lattice's law.
+    """
     place = points / lattice.step
     below = np.floor(place)
     rounded = below.astype(np.int64) + (rng.random(points.shape) < place - below)
@@ -93,8 +99,9 @@ def simulate_signals(
 
 
 def make_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
-    """Return the scorer that ranks as devices do: by the taste that likes fold in to. whole: of a
-    device that holds every item, and so has neighbors too.
+    """Return the scorer that ranks as devices do: by the product of an item's scoring vector and
+    the taste that likes fold in to. whole: of a device that holds every item, where the neighbors
+    of liked items, if there are any, add to the score.
     """
     pairs, neighbors = None, items.neighbors
     if whole and neighbors is not None:
@@ -144,11 +151,16 @@ class Evaluation:
         return cls(people, points, encoder, items.scoring, *scorers)
 
     def rank_first(self, n_held: int) -> Items:
-        """Return the best unseen of the first n_held items for each person, (n, at most 20)."""
+        """Return for each person the best unseen of the first n_held items, best first, by the
+        scores of devices that do not hold all: (n, r), r the smaller of 20 and n_held, NOTHING
+        where there are no more.
+        """
         return self.people.rank(self.scorer, np.arange(n_held))
 
     def evaluate_slates(self, best_held: Items, slates: Items) -> Accuracy:
-        """Return the accuracy of ranking a slate (n, k), or (k,) for all, beside `rank_first`."""
+        """Return the NDCG@10 and recall@20 of people whose devices rank together what they hold,
+        best_held (n, r) of `rank_first`, and a slate (n, k), or (k,) for all.
+        """
         slates = np.broadcast_to(slates, (len(self.people), np.shape(slates)[-1]))
         return self.people.evaluate(self.scorer, np.hstack([best_held, slates]))
 
@@ -159,7 +171,9 @@ class Evaluation:
         sizes: Sequence[int],
         rng: np.random.Generator,
     ) -> Mapping[int, Items]:
-        """Answer one noisy point of each person. Returns slates (n, k) by k."""
+        """Return, by k of sizes, the slates (n, k), ids ascending, with which the rule answers one
+        noisy point of each person: the same point for every k.
+        """
         signals = [
             Signal(_NO_VERSION, lattice, tuple(values))
             for values in simulate_signals(lattice, self.points, rng).tolist()
@@ -176,7 +190,7 @@ def evaluate(
     slate: Callable[[int], Sequence[int]],
     options: TrainingOptions,
 ) -> Figures:
-    """Return figures of devices that hold the first 64 items, 200, or the default items:
+    """Return figures, by the number of items held, as text: the first 64, 200, or the default ones.
 
     alone      they send nothing, and rank what they hold; with neighbors where that is every item
     everybody  they also get k items that are the same for all; the gain is over `alone`

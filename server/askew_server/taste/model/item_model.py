@@ -87,7 +87,9 @@ class ItemModel:
 
     @property
     def words(self) -> str:
-        """Describe the model to an operator."""
+        """Return the model in words for an operator: "3706 items, " and where the card says it
+        comes from.
+        """
         return f"{self.card.n_items} items, {self.card.source}"
 
 
@@ -101,8 +103,8 @@ def train(  # noqa: PLR0913 - what a model is made of
     vectors: VectorSource = LEARNED_VECTORS,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """Train a model on a table of ratings. Deterministic for a seed. step: is called with the name
-    of each part of the work as it begins.
+    """Return a model trained on a table of ratings. Deterministic for a seed. step: is called with
+    the name of each part of the work as it begins.
 
     Every figure is of people who were in nothing of what is measured (`model.held_out`): where they
     are more than a twentieth of all, of a model without them, and then one is made of everybody.
@@ -161,7 +163,10 @@ class FittedModel:
         vectors: VectorSource,
         step: Step,
     ) -> FittedModel:
-        """Fit the people of a table: ratings, factors, space and catalog."""
+        """Return the model of the people of a table: items with vectors of this source, in the
+        order in which devices hold them, tastes, space and catalog. step: is called with the name
+        of each part of the work as it begins. Raises DataError as `train`.
+        """
         items, n_default = order_items(vectors.fit(table, options), rows)
         options = items.options
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
@@ -177,14 +182,15 @@ class FittedModel:
 
     @property
     def n_held(self) -> int:
-        """Return how many items every device has that asks: 0 where devices hold all, and none
-        asks.
+        """Return how many items every device has that asks: the default items, or 0 where devices
+        hold all, and none asks.
         """
         return 0 if self.n_default == len(self.catalog) else self.n_default
 
     def held_out(self, people: RatingTable) -> Evaluation:
-        """Return the evaluation by people (`Evaluation.of`), whose ratings are split here: some are
-        on their devices, the others are held out. Raises DataError where they have no likes.
+        """Return the evaluation by people (`Evaluation.of`), whose ratings are split here: about
+        four fifths are on their devices, the others are held out. Raises DataError where they rated
+        none of the model's items, like none of them, or gave a rating off the scale.
         """
         items = self.items
         try:
@@ -195,7 +201,9 @@ class FittedModel:
         return Evaluation.of(shown, liked, self.space.encoder, items)
 
     def evaluate(self, people: RatingTable) -> Figures:
-        """Return figures of people held out (`held_out.evaluate`)."""
+        """Return figures of people held out, as `held_out.evaluate`. Raises DataError as
+        `held_out`.
+        """
         # Where devices hold all in any order: what would be the first of them?
         fitted = self if self.n_held else self.in_device_order()
         options, scoring = fitted.items.options, fitted.items.scoring
@@ -209,8 +217,8 @@ class FittedModel:
         return evaluate(fitted.held_out(people), self.n_default, slate, options)
 
     def in_device_order(self) -> FittedModel:
-        """Return the model with items as devices hold them that do not hold all. Its catalog stays
-        as it is.
+        """Return the model with `items` and `tastes` in the order of `device_order`, as devices
+        hold them that do not hold all. Its catalog stays as it is.
         """
         order = device_order(self.items)
         tastes = replace(self.tastes, people=self.tastes.people.select_items(order))
@@ -248,11 +256,11 @@ def import_model(  # noqa: PLR0913 - what a model is made of
     *,
     step: Step = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
-    """Make a model of item vectors, fitted to simulated people. Deterministic for a seed.
+    """Return a model of item vectors, fitted to simulated people, and their simulated ratings.
+    Deterministic for a seed.
 
-    people: user vectors, if there are any. scale: what people rate on, on their devices. Returns
-    the model, and the simulated ratings. Raises DataError for user vectors of another geometry,
-    and as `train`.
+    people: user vectors, if there are any. scale: what people rate on, on their devices. Raises
+    DataError for user vectors of another length than the items', and as `train`.
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
@@ -284,8 +292,8 @@ def update(
     *,
     source: str,
 ) -> ItemModel:
-    """Return the model with the catalog of these ratings. Deterministic, by the seed of its
-    training. The figures stay those of the training.
+    """Return the model with the catalog of these ratings, in its old space. Deterministic, by the
+    seed of its training. The figures stay those of the training.
 
     Raises DataError where no item is one of the model, ratings are off the scale, or nobody likes
     anything.

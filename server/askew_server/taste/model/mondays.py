@@ -16,12 +16,14 @@ MOST_MODELS = 3  # of a folder: the one before, the one in force, and the next
 
 
 def today() -> int:
-    """Return the day, in days since 1970-01-01, UTC."""
+    """Return the day by UTC, as days since 1970-01-01."""
     return int(time.time() // 86_400)
 
 
 def date_of_text(name: str, text: str) -> int:
-    """Return the number of a Monday, 2026-11-23. Raises ParameterError for another day."""
+    """Return a Monday, such as "2026-11-23", as days since 1970-01-01. Raises ParameterError, which
+    names the parameter `name`, for another day, and for text that is no day.
+    """
     try:
         day = (datetime.date.fromisoformat(text) - _EPOCH).days
     except ValueError:
@@ -32,12 +34,13 @@ def date_of_text(name: str, text: str) -> int:
 
 
 def text_of_date(catalog_date: int) -> str:
-    """Write the Monday as text: 2026-11-23."""
+    """Return a day, given as days since 1970-01-01, as text such as "2026-11-23"."""
     return (_EPOCH + datetime.timedelta(days=catalog_date)).isoformat()
 
 
 def models_in(folder: Path) -> dict[int, Path]:
-    """Return the models of a folder by the Mondays that name them; other names are left alone.
+    """Return the directories of a folder whose names are Mondays, by these Mondays in days since
+    1970-01-01, the oldest first; other names are left alone.
 
     Raises ArtifactError for a folder that cannot be read or holds more than three, and
     ParameterError for the name of a day that is no Monday.

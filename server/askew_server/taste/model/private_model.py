@@ -52,7 +52,7 @@ def private_model(
     *,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """Make the model of a noisy matrix, whose place i is the item keys[i]. step: as in
+    """Return the model of a noisy matrix, whose place i is the item keys[i]. step: as in
     `item_model.train`. Deterministic.
 
     Raises ParameterError where matrix and keys do not fit, and DataError, by the noisy matrix
@@ -87,24 +87,25 @@ def private_model(
 def simulated_table(
     noisy: Noisy, keys: tuple[str, ...], parameters: PrivateParameters
 ) -> RatingTable:
-    """Simulate the people that a model of this matrix is fitted to. Returns ratings of the items
-    that are kept.
+    """Return ratings of the 6,000 simulated people that a model of this matrix is fitted to, of the
+    items that are kept: each like as the highest rating of the scale. Raises as `private_model`.
     """
     _check(noisy, keys)
     return _simulate(kept_items(noisy, parameters), keys, parameters)[1]
 
 
 def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """Return the keys of the `count` items with the largest noisy row sums, the largest first. It
-    costs nothing beside the matrix.
+    """Return the keys of the `count` items with the largest noisy row sums, the largest first; all
+    where there are fewer. The list costs nothing beside the matrix.
     """
     _check(noisy, keys)
     return tuple([keys[place] for place in rank_by_likes(noisy)[:count].tolist()])
 
 
 def source_of(kept: KeptItems, parameters: PrivateParameters, *, updated: bool = False) -> str:
-    """Say on the card where a private model comes from. updated: its space is of an earlier matrix,
-    of the same people perhaps.
+    """Return the words with which a card says where a private model comes from: about how many
+    people, with which epsilon and delta. updated: its space is of an earlier matrix, of the same
+    people perhaps.
     """
     promise = f"epsilon {float(parameters.epsilon):g}, delta {float(parameters.delta):g}"
     people = f"of the likes of {in_words(round(kept.people))} people ({promise}"

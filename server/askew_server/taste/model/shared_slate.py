@@ -29,7 +29,9 @@ from askew_server.taste.training.options import like_classes
 
 
 def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
-    """Return public items by their rows; an item without a row is named by its key."""
+    """Return public items in the order of keys: title, year and genres of their rows, without what
+    devices refuse; an item without a row is named "item " and its key, with no year or genre.
+    """
     items = []
     for key in keys:
         row = rows.get(key) or ItemRow(f"item {key}", None, ())
@@ -39,8 +41,9 @@ def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, 
 
 
 def _plain(text: str) -> str:
-    """Make text that every device accepts: a no-break space becomes a space, a turned direction
-    goes, and all combining marks go where too many are in a row.
+    """Return the text as every device accepts it: spaces of any kind become one plain space, what
+    cannot be shown goes, and all combining marks go where too many are in a row; "?" where nothing
+    visible is left.
     """
     kept = "".join(c for c in " ".join(text.split()) if c.isprintable() or c in JOINERS)
     shown = kept if is_visible(kept) else "?"
@@ -61,9 +64,9 @@ def shared_slate(
     *,
     most: int | None = None,
 ) -> tuple[int, ...]:
-    """Choose at most SLATE_LIMIT, or `most`, items by scoring vectors (n_items, D), greedily.
-    n_held: how many items, the first ones, everybody has already; the slate is of the others, by
-    what they add.
+    """Return at most SLATE_LIMIT, or `most`, item ids in the order in which they were chosen,
+    greedily, by scoring vectors (n_items, D). n_held: how many items, the first ones, everybody has
+    already; the slate is of the others, by what they add.
     """
     limit = SLATE_LIMIT if most is None else most
     tastes = tastes.sample(_MEASURED_PEOPLE, rng)
@@ -88,7 +91,9 @@ def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:
 def _scores(
     tastes: Tastes, scoring: NDArray[np.float32], items: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Score items for people, (n, n_people): 0 where seen or disliked."""
+    """Return scores of items (n,) for people, (n, n_people), never below 0: 0 where the person has
+    seen the item, or where the score would be negative.
+    """
     scores = (scoring[items] @ tastes.vectors.T).astype(np.float32)
     scores *= 1 - tastes.people.seen[:, items].toarray().T.astype(np.float32)
     positive: NDArray[np.float32] = np.maximum(scores, 0)
@@ -101,8 +106,8 @@ _SAMPLE = 10_000  # items whose words are measured
 
 
 def order_items(fitted: FittedItems, rows: Mapping[str, ItemRow]) -> tuple[FittedItems, int]:
-    """Return the items in the order in which devices hold them, and how many are default items; in
-    their own order where devices hold all.
+    """Return the items in the order in which devices hold them, and how many of the first are
+    default items; where devices hold all, the items in the order they have, and their number.
     """
     items = items_of(fitted.keys, rows)
     beside = 0 if fitted.neighbors is None else fitted.neighbors.items.shape[1]
@@ -111,7 +116,9 @@ def order_items(fitted: FittedItems, rows: Mapping[str, ItemRow]) -> tuple[Fitte
 
 
 def device_order(fitted: FittedItems) -> NDArray[np.int64]:
-    """Return the items (n_items,) in the order in which devices hold them that do not hold all."""
+    """Return item ids (n_items,) in the order in which devices hold them that do not hold all: at
+    most 256 by the greedy choice, then as `default_order`.
+    """
     options, scoring = fitted.options, fitted.scoring
     profiles = snapshot(fitted.people, options.seed)
     tastes = fold_in_people(profiles, fitted.vectors, options.least_likes)
@@ -123,7 +130,9 @@ def device_order(fitted: FittedItems) -> NDArray[np.int64]:
 def default_order(
     first: Sequence[int], likes: NDArray[np.number], scoring: NDArray[np.float32]
 ) -> NDArray[np.int64]:
-    """Order all items (n_items,): the first ones, then by their numbers of likes (n_items,)."""
+    """Return all item ids (n_items,): the first ones as they are, then the others by the class of
+    their likes (n_items,), the most first, and within a class the longest scoring vector first.
+    """
     order = np.lexsort([-np.linalg.norm(scoring, axis=1), -like_classes(likes)])
     rest = order[~np.isin(order, first)]
     return np.concatenate([np.array(first, dtype=np.int64), rest])
@@ -132,9 +141,9 @@ def default_order(
 def default_size(
     wanted: int | None, items: Sequence[Item], ranking_dimension: int, neighbors: int = 0
 ) -> int:
-    """Return how many of these items, in their order, are default items: as many as were asked for;
-    else all, where a device holds all with so many neighbors an item; else as many as fit. The
-    bytes of an item are an estimate: the exact file is made later.
+    """Return how many of these items, the first ones, are default items: `wanted` if that is named,
+    or all of fewer; else all, where a device holds all with so many neighbors an item; else as many
+    as fit, at least one. The bytes of an item are an estimate: the exact file is made later.
     """
     if wanted is not None:
         return min(wanted, len(items))

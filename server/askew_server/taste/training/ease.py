@@ -68,13 +68,15 @@ class Factors:
 
 
 def gram_of(likes: csr_array) -> Matrix:
-    """Return G of likes (n_people, n_items)."""
+    """Return G (n_items, n_items) of likes (n_people, n_items): how many people like both items."""
     gram: Matrix = (likes.T @ likes).toarray().astype(np.float64)
     return gram
 
 
 def inverse_of(gram: Matrix, penalty: float) -> Matrix:
-    """Return P, (n_items, n_items). Raises DataError where G + lambda I is singular."""
+    """Return P = (G + penalty I)^-1, (n_items, n_items). Raises DataError where that is
+    singular.
+    """
     shifted = np.array(gram, dtype=np.float64, order="F")
     shifted.flat[:: len(gram) + 1] += penalty
     factor, failed = lapack.dpotrf(shifted, lower=True, overwrite_a=True)
@@ -88,14 +90,19 @@ def inverse_of(gram: Matrix, penalty: float) -> Matrix:
 
 
 def fit(gram: Matrix, penalty: float, rank: int) -> Factors:
-    """Factorize a matrix of items by items, exact or with noise."""
+    """Return the factors, `rank` dimensions, of a matrix G of items by items, exact or with noise,
+    and P with them. Raises DataError where ratings have no structure.
+    """
     inverse = inverse_of(gram, penalty)
     factors = factors_of(gram.__matmul__, np.diag(inverse), penalty, rank)
     return replace(factors, inverse=inverse)
 
 
 def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
-    """Factorize likes (n_people, n_items) without a matrix of items by items; d is estimated."""
+    """Return the factors, `rank` dimensions, of likes (n_people, n_items), without a matrix of
+    items by items; d is estimated, and there is no P. Raises DataError where ratings have no
+    structure.
+    """
     columns = csr_array(likes.T)
 
     def multiply(vectors: Matrix) -> Matrix:
@@ -115,8 +122,8 @@ def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
 def factors_of(
     multiply: Callable[[Matrix], Matrix], diagonal: Matrix, penalty: float, rank: int
 ) -> Factors:
-    """Factorize G. multiply: gives its product with vectors. diagonal: d. Raises DataError where
-    ratings have no structure.
+    """Return the factors, `rank` dimensions, of G, without P. multiply: gives the product of G with
+    vectors. diagonal: d. Raises DataError where ratings have no structure.
     """
     roots, n = np.sqrt(diagonal), len(diagonal)
     values, axes = _leading(
@@ -136,8 +143,8 @@ def factors_of(
 def _leading(
     multiply: Callable[[Matrix], Matrix], n: int, rank: int
 ) -> tuple[NDArray[np.float64], Matrix]:
-    """Return the largest eigenvalues of a symmetric matrix (n, n), and their eigenvectors
-    (n, rank), the largest number of each positive. Deterministic.
+    """Return the `rank` largest eigenvalues of a symmetric matrix (n, n), the largest first, and
+    their eigenvectors (n, rank), the largest number of each positive. Deterministic.
     """
     if n <= _FEW or 4 * rank > n:
         whole = multiply(np.eye(n))
@@ -161,13 +168,16 @@ class Pairs:
     value: Matrix = field(repr=False)
 
     def matrix(self, n: int) -> csr_array:
-        """Return the symmetric matrix (n, n) that they mean."""
+        """Return the symmetric matrix (n, n) of the values: each pair's at both its places, 0
+        elsewhere.
+        """
         listed = csr_array((self.value, (self.item, self.neighbor)), shape=(n, n))
         return csr_array(listed + listed.T)
 
 
 def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int) -> Pairs:
-    """Return what vectors (n_items, D) leave of P: the largest, at most so many an item.
+    """Return the pairs of items of which vectors (n_items, D) leave most of P: the value is -scale
+    P_ij - <v_i, v_j>, above 0. The largest first, at most `most` of them under one item.
 
     Pairs are taken from the largest on, by whichever of the two has room: O(n_items**2). None where
     one person may move a pair by more than a fifteenth of the largest: one person's likes x move P

@@ -32,8 +32,8 @@ GOOD = 379.0
 
 
 def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | None:
-    """Return the share of the NDCG@10 without noise that a model keeps; None where a list of what
-    is popular does better.
+    """Return the share of the NDCG@10 without noise that a model keeps, from .47 to .99; None where
+    x is below 30 and a list of what is popular does better.
     """
     rise = people / (noise.sigma * sqrt(items))
     if rise < WORTH_HAVING:
@@ -42,11 +42,13 @@ def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | N
 
 
 def people_for(noise: NoisyCovariance, items: int, rise: float) -> int:
-    """Return how many people make x so large."""
+    """Return how many people, rounded up, make x = N / (sigma sqrt(items)) as large as `rise`."""
     return ceil(rise * noise.sigma * sqrt(items))
 
 
 def epsilon_for(delta: Fraction, items: int, people: int, rise: float) -> float:
-    """Return the epsilon at which so many people make x so large."""
+    """Return the epsilon at which so many people make x = N / (sigma sqrt(items)) as large as
+    `rise`, with this delta.
+    """
     sigma = people / (rise * sqrt(items))
     return float(concentrated_epsilon(Fraction(1 / (4 * sigma**2)), delta))

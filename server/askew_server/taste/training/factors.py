@@ -34,16 +34,18 @@ class Histories:
     seen: csr_array
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of people, ratings and likes, each to one digit."""
+        """Return the numbers of "people", "ratings" and "likes", each rounded to one digit and at
+        least 100.
+        """
         people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
         return {"people": about(people), "ratings": about(ratings), "likes": about(likes)}
 
     def select(self, rows: NDArray[np.integer]) -> Histories:
-        """Return the histories of some people."""
+        """Return the histories of the people of these rows, in this order, of all items."""
         return Histories(self.likes[rows], self.seen[rows])
 
     def select_items(self, columns: NDArray[np.integer]) -> Histories:
-        """Return the histories of all people, of some items, in this order."""
+        """Return the histories of all people, of the items of these columns, in this order."""
         return Histories(self.likes[:, columns], self.seen[:, columns])
 
 
@@ -56,7 +58,9 @@ class Tastes:
     least_likes: int
 
     def sample(self, most: int, rng: np.random.Generator) -> Tastes:
-        """Draw at most so many of them; return all where there are no more."""
+        """Return `most` of these people, drawn without replacement, in the order they had; all of
+        them where there are no more.
+        """
         if len(self.vectors) <= most:
             return self
         rows = np.sort(rng.choice(len(self.vectors), most, replace=False))
@@ -64,8 +68,8 @@ class Tastes:
 
 
 def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> Histories:
-    """Return the histories of all people, of the kept items. Raises DataError for a rating off the
-    scale, or without any like.
+    """Return what all people of a table like and have seen of the kept items, (n_people, kept).
+    Raises DataError for a rating off the scale, and where nobody likes any of these items.
     """
     if len(table) and not scale.lowest <= table.rating.min() <= table.rating.max() <= scale.highest:
         raise DataError(f"ratings must be between {scale.lowest:g} and {scale.highest:g}")
@@ -85,11 +89,11 @@ def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) ->
 
 
 def snapshot(people: Histories, seed: int) -> Histories:
-    """Return most of each person's ratings: the profile of somebody who has more to like than they
-    said. Who likes nothing of it is left out.
+    """Return the histories of people with about four fifths of each one's ratings: the profile of
+    somebody who has more to like than they said. Who likes nothing of it is left out.
 
-    A model that has seen all of a person's likes finds nothing left for them; one that is judged
-    on such people is judged on nobody. Which ratings are left out depends on the seed and on the
+    A model that has seen all of a person's likes finds nothing left for them; one that is judged on
+    such people is judged on nobody. Which ratings are left out depends on the seed and on the
     person's own items alone: otherwise one person more would change everybody's profile, and no
     release of them could hide that person.
     """
@@ -98,8 +102,8 @@ def snapshot(people: Histories, seed: int) -> Histories:
 
 
 def split_ratings(people: Histories, seed: int) -> tuple[Histories, csr_array]:
-    """Return the ratings of each person that `snapshot` shows, also of those who like none of
-    these, and the likes that it leaves out, (n_people, n_items).
+    """Return the histories of all people with the ratings that `snapshot` shows, also of those who
+    like none of these, and the likes that it leaves out, (n_people, n_items) of ones.
     """
     shown = _shown(people, seed)
     held_out = csr_array(people.likes - shown.likes)
@@ -136,7 +140,7 @@ def _shown_part(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_arra
 def _runs_of_people(
     part: csr_array,
 ) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.integer]]]:
-    """Cut a matrix into runs of rows with few enough ratings: the rows, where each row ends among
+    """Yield runs of rows of a matrix with few enough ratings: the rows, where each row ends among
     the run's ratings, from 0 on, and the items.
     """
     # Words of all ratings at once would be several times as large as the ratings.
@@ -159,13 +163,15 @@ def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def fold_in_people(people: Histories, vectors: NDArray[np.float32], least_likes: int) -> Tastes:
-    """Return the tastes of people, (n_people, D)."""
+    """Return people with their tastes (n_people, D): the sum of the vectors of a person's likes
+    over sqrt(max(n_likes, least_likes)).
+    """
     totals = people.likes @ vectors.astype(np.float64)
     return Tastes(totals / divisors(people.likes, least_likes), people, least_likes)
 
 
 def divisors(likes: csr_array, least_likes: int) -> NDArray[np.float64]:
-    """Return sqrt(max(n_likes, least_likes)) of each person, as a column."""
+    """Return sqrt(max(n_likes, least_likes)) of each person, as a column (n_people, 1)."""
     roots: NDArray[np.float64] = np.sqrt(np.maximum(likes.sum(axis=1), least_likes))[:, None]
     return roots
 
@@ -187,7 +193,9 @@ class ItemFolder:
     penalty: float
 
     def fold_in(self, new_likes: csr_array) -> tuple[Matrix, Matrix]:
-        """Return vectors (n_new, D) and boosts (n_new,) of new items (n_people, n_new)."""
+        """Return vectors (n_new, D) and boosts (n_new,) of new items, from who likes them, sparse
+        (n_people, n_new) of ones. Boosts are between the least and the largest of the others.
+        """
         people = self.likes @ self.vectors  # (n_people, D)
         spread = self.vectors.T @ self.vectors
         square = people.T @ people + self.penalty * spread
@@ -203,8 +211,9 @@ class ItemFolder:
     def _calibrate(
         self, people: Matrix, square: Matrix, spread: Matrix
     ) -> tuple[float, float, float]:
-        """Predict some items, each by all others. Returns how far scores are from the model's, and
-        the line from the logarithm of what is left to that of boosts.
+        """Predict some items, each by all others. Return the factor from predicted scores to the
+        model's, and the slope and intercept of the line from the logarithm of what is left to that
+        of boosts.
         """
         items = np.unique(np.linspace(0, len(self.vectors) - 1, _CALIBRATING).astype(np.int64))
         predicted, wanted, left = 0.0, 0.0, np.empty(len(items))

@@ -72,9 +72,10 @@ Pairs = NDArray[np.int64]
 def simulate_likes_of_users(
     users: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
 ) -> Pairs:
-    """Draw likes (n, 2) of person and item, of at most MOST_PEOPLE of users (m, D), drawn too.
+    """Draw likes, rows (n, 2) of person and item by number, of users (m, D): of all, or of
+    MOST_PEOPLE drawn from them; 20 to 150 likes each, at most half of the items.
 
-    Raises DataError for users of another geometry than the items'.
+    Raises DataError for users of another number of dimensions than the items'.
     """
     if users.shape[1] != vectors.shape[1]:
         sizes = f"user vectors have {users.shape[1]} numbers, item vectors {vectors.shape[1]}"
@@ -86,7 +87,10 @@ def simulate_likes_of_users(
 
 
 def simulate_likes(vectors: NDArray[np.float32], rng: np.random.Generator) -> Pairs:
-    """Draw likes (n, 2) of MADE_UP people who are like one item each. vectors: as devices have."""
+    """Draw likes, rows (n, 2) of person and item by number, of MADE_UP people: each has the vector
+    of one item for a taste, and 20 to 150 likes, at most half of the items. vectors: as devices
+    have.
+    """
     items = vectors.astype(np.float64)
     weights = (items**2).sum(axis=1)
     anchors = rng.choice(len(items), MADE_UP, p=weights / weights.sum())
@@ -127,7 +131,8 @@ class MatchedItems:
 
 
 def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int = 0) -> MatchedItems:
-    """Match vectors with rows of items: by key, or where there are no keys, row by row.
+    """Return the items that have a vector, matched by key, or where vectors have no keys, row by
+    row; in the order of keys that catalogs have.
 
     n_rejected: rows of the file of items that could not be used. Raises DataError where a vector
     has no row, or where rows without keys cannot be matched for certain.
@@ -152,7 +157,9 @@ def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int =
 
 
 def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale) -> RatingTable:
-    """Return likes (n, 2) of person and item as ratings, the highest of the scale."""
+    """Return likes, rows (n, 2) of person and item by number, as ratings, each the highest of the
+    scale. Item i is keys[i]; n is at least 1.
+    """
     person, item = likes.T
     highest = np.full(len(likes), scale.highest)
     return RatingTable(person, item, highest, int(person.max()) + 1, keys)

@@ -44,7 +44,7 @@ class FittedItems:
     neighbors: Neighbors | None = field(default=None, repr=False)
 
     def in_order(self, order: NDArray[np.int64]) -> FittedItems:
-        """Return the same items in another order (n_items,)."""
+        """Return the same items in another order: item order[i] comes to place i."""
         return replace(
             self,
             keys=tuple([self.keys[item] for item in order]),
@@ -56,7 +56,9 @@ class FittedItems:
 
     @property
     def scoring(self) -> NDArray[np.float32]:
-        """Return what a taste is multiplied with to rank, (n_items, D)."""
+        """Return each item's vector times its boost, (n_items, D), which a taste is multiplied with
+        to rank.
+        """
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
         return scoring
 
@@ -67,12 +69,16 @@ class VectorSource(ABC):
     fixed = True
 
     def tune(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
-        """Choose a penalty, a dimension and neighbors that suit these people."""
+        """Return the options with a penalty, a dimension and neighbors that suit these people: here
+        the options as they are.
+        """
         return options
 
     @abstractmethod
     def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Express the people of a table in items. Raises DataError where that cannot be."""
+        """Return the items, with vectors, boosts and scales, and the people of a table by what they
+        like of them. Raises DataError where that cannot be.
+        """
 
 
 class LearnedVectors(VectorSource):
@@ -81,7 +87,10 @@ class LearnedVectors(VectorSource):
     fixed = False
 
     def tune(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
-        """Choose what does best for some of these people by likes held out; nothing for too few."""
+        """Return the options with the penalty, dimension and neighbors that do best for some of
+        these people by likes held out; the options as they are where there is too little to train
+        on.
+        """
         try:
             people = _often_rated_histories(table, options)[1]
         except DataError:
@@ -89,7 +98,10 @@ class LearnedVectors(VectorSource):
         return tune(people, options)
 
     def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Fit as many dimensions as were asked for, or as do best, or as the ratings have."""
+        """Return the items that are rated often enough, with vectors fitted to these people's
+        likes, of as many dimensions as were asked for, or as do best. Raises DataError where people
+        or items are too few for the signal's dimensions, or nobody likes anything.
+        """
         keys, people = _often_rated_histories(table, options)
         scale = scale_of(table, options.like_from)
         options = tune(people, options)
@@ -145,7 +157,10 @@ class FixedVectors(VectorSource):
     space: FeatureSpace
 
     def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Keep all its items, rated or not. Raises ParameterError for another scale, or counts."""
+        """Return all items of that model, rated or not, as they were there, and what these people
+        like of them. Raises ParameterError for another rating scale, or counts, and DataError where
+        they like none.
+        """
         scale, scales = self.space.scale, self.space.scales
         if options.like_from not in {None, scale.like_from}:
             limit = f"{scale.like_from:g}, as in the model that the vectors are from"
@@ -170,7 +185,9 @@ class ImportedVectors(VectorSource):
     boosts: NDArray[np.float32] | None = field(default=None, repr=False)
 
     def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Keep all its items, rounded so that these people's scores stay."""
+        """Return all these items, vectors rounded to 4-bit codes so that these people's scores
+        stay, and what the people like of them. Raises DataError where they like none.
+        """
         people = people_by_key(table, self.keys, self.scale)
         tastes = fold_in_people(people, self.vectors, options.least_likes)
         vectors, scales = round_vectors(tastes.vectors, self.vectors)
@@ -181,15 +198,17 @@ class ImportedVectors(VectorSource):
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:
-    """Return the items with at least so many ratings, in the table's order."""
+    """Return the places of the items with at least `least` ratings in the table's item keys,
+    ascending.
+    """
     return np.flatnonzero(np.bincount(table.item, minlength=len(table.item_keys)) >= least)
 
 
 def match_keys(
     keys: Sequence[str], others: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of keys that both have, in the ones and in the others. Raises DataError
-    where there are none.
+    """Return the places of the keys that both have, in `keys`, ascending, and in `others`, in the
+    same order. Raises DataError where there are none.
     """
     places = {key: place for place, key in enumerate(others)}
     pairs = [(new, places[key]) for new, key in enumerate(keys) if key in places]
@@ -200,7 +219,10 @@ def match_keys(
 
 
 def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> Histories:
-    """Return the histories of all people, of the items of these keys. Raises DataError for none."""
+    """Return what all people of a table like and have seen of the items of these keys, (n_people,
+    keys). Raises DataError where they rated none of these, like none, or gave a rating off the
+    scale.
+    """
     new, old = match_keys(keys, table.item_keys)
     people = people_of(table, old, scale)
 

@@ -99,7 +99,9 @@ UPDATED = (
 
 
 def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
-    """Return the largest power of four within each count of likes, 1 where there are none."""
+    """Return for each count of likes the largest power of four that is not above it: 1, 4, 16 and
+    so on; 1 where there are none.
+    """
     import numpy as np
 
     _, exponents = np.frexp(np.maximum(likes, 1.0))  # n = m 2**e with m in [1/2, 1)
@@ -108,18 +110,18 @@ def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
 
 
 def about(count: int) -> int:
-    """Round a count to one digit, and to at least 100."""
+    """Return a count rounded to one digit, such as 6,000 for 6,040, and at least 100."""
     return max(round(count, 1 - len(str(count))), _SMALLEST)
 
 
 def in_words(count: int) -> str:
-    """Say how many, for a card: "about 6,000" or "fewer than 100"."""
+    """Return a count in words, for a card: "about 6,000" or "fewer than 100"."""
     return f"about {about(count):,}" if count >= _SMALLEST else f"fewer than {_SMALLEST}"
 
 
 def what_it_tells(made_of_people: str) -> tuple[str, ...]:
-    """Say what a model tells, for the operator, who decides who gets it. made_of_people: LEARNED,
-    FIXED, IMPORTED or UPDATED.
+    """Return four lines that say what a model tells of people, for the operator, who decides who
+    gets it. made_of_people: LEARNED, FIXED, IMPORTED or UPDATED.
     """
     return (
         "of the people it was trained on, and it promises them nothing:",

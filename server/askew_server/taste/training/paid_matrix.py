@@ -65,9 +65,9 @@ class MatrixPlan:
     noise: NoisyCovariance
 
     def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
-        """Return the request for this matrix. Its digest is of what the operator says, as in
-        `ReleasePlan.charge_request`, and so not of what the ratings call their columns. as_of, day:
-        as in `ChargeRequest`.
+        """Return the charge that pays for this matrix. Its key and digest are of what the operator
+        says, as in `ReleasePlan.charge_request`, and so not of what the ratings call their columns.
+        as_of, day: as there.
         """
         task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
         for column in ("unit_column", "item_column", "rating_column"):
@@ -95,11 +95,12 @@ def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
     bits: RandomBits,
     report: Callable[[str], object] = lambda _: None,
 ) -> Matrix:
-    """Charge a noisy matrix, count it, draw its noise and write it. Return it. report: is called
-    with the name of each step as it begins.
+    """Return the noisy matrix of a request: charged, counted, drawn and written to the file now, or
+    read from it where it was paid and made before. report: is called with the name of each step as
+    it begins.
 
-    Raises what the ledger and the engine raise, and DataError where it was paid and made before
-    and the file is another, or none, or where it is to be paid and a file is there already.
+    Raises what the ledger and the engine raise, and DataError where it was paid and made before and
+    the file is another, or none, or where it is to be paid and a file is there already.
     """
     with ledger.turn(request):
         if ledger.foresee(request) is None:
@@ -131,8 +132,8 @@ def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
 
 
 def made_before(stored: StoredRelease, file: Path) -> Matrix:
-    """Read the noisy matrix that was paid for and made before. Raises DataError where the file is
-    another, or none.
+    """Return the noisy matrix of the file, which this stored charge paid for. Raises DataError
+    where the file is another, or none, and ArtifactError where it is no such matrix.
     """
     if not file.exists():
         raise DataError(
@@ -147,12 +148,13 @@ def made_before(stored: StoredRelease, file: Path) -> Matrix:
 
 
 def digest_of_keys(keys: tuple[str, ...]) -> str:
-    """Return the SHA-256 of a catalog's keys, in their order."""
+    """Return the SHA-256 of a catalog's keys, in their order, as 64 hexadecimal digits."""
     return sha256(json.dumps(keys).encode()).hexdigest()
 
 
 def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
-    """Write the file, all of it or nothing, through to the disk. Returns the SHA-256 of its bytes.
+    """Write the file, all of it or nothing, through to the disk. Returns the SHA-256 of its bytes,
+    as 64 hexadecimal digits.
 
     Raises ArtifactError where it cannot be written.
     """
@@ -179,7 +181,8 @@ def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
 
 
 def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
-    """Read a file. Returns its first line, its matrix, and the SHA-256 of its bytes.
+    """Return the first line of a file of a noisy matrix, the whole symmetric matrix, and the
+    SHA-256 of the file's bytes, in hexadecimal digits.
 
     Raises ArtifactError for a file that is none, of another size than its first line says, or
     larger than any.
@@ -205,8 +208,8 @@ def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
 
 
 def lifetime(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
-    """Return what is left of a data set's epsilon, and how many matrices of this noise its budget
-    still pays for.
+    """Return the epsilon of a data set's cap that is not spent, and how many matrices of this noise
+    its epsilon and delta still pay for, rounded down.
     """
     data = ledger.dataset(dataset)
     cap, spent = data.cap, data.spent

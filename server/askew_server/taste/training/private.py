@@ -112,12 +112,16 @@ class KeptItems:
 
 
 def rank_by_likes(noisy: Noisy) -> NDArray[np.int64]:
-    """Return the places of all items by their noisy row sums, the most liked first."""
+    """Return the places of all items by falling noisy row sums; of equal ones the lower place
+    first.
+    """
     return np.argsort(-_row_sums(noisy), kind="stable")
 
 
 def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
-    """Keep the items whose likes rise above the noise. Raises DataError where too few do."""
+    """Return the items whose likes rise above the noise. Raises DataError where they are no more
+    than the space has dimensions.
+    """
     likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
     least = sure * parameters.sigma * math.sqrt(len(noisy))
@@ -136,8 +140,8 @@ def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
 
 
 def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
-    """Return the factors of the matrix of kept items, its spectrum shrunk. Raises DataError where
-    fewer eigenvalues stay than the space has dimensions.
+    """Return the EASE factors of the matrix of kept items, its spectrum shrunk. Raises DataError
+    where fewer eigenvalues stay than the space has dimensions.
     """
     values, axes = _shrunk_spectrum(kept.matrix, kept.edge)
     penalty = _PENALTY * float(values.sum())
@@ -149,7 +153,9 @@ def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
 
 
 def penalty_of(likes: csr_array) -> float:
-    """Return the lambda by which items are folded in with simulated people, whose likes weigh 1."""
+    """Return the lambda by which items are folded in with simulated people, whose likes weigh 1:
+    6e-4 of the number of likes.
+    """
     return _PENALTY * likes.nnz
 
 
@@ -159,7 +165,9 @@ def _row_sums(noisy: Noisy) -> Matrix:
 
 
 def _shrunk_spectrum(matrix: Matrix, edge: float) -> tuple[Matrix, Matrix]:
-    """Return the eigenvalues that stay, shrunk, ascending, and their eigenvectors. edge: r."""
+    """Return the eigenvalues above .7 of the edge, shrunk, ascending, and their eigenvectors, as
+    columns. edge: r.
+    """
     # A tenth of noise's own eigenvalues stay, and lie so close together that iterations for the
     # leading ones hardly end. So a large matrix is reduced whole too, in single precision: that is
     # seven digits of the largest eigenvalue, more than noise leaves.
@@ -183,7 +191,7 @@ class Copula:
 
     @classmethod
     def of(cls, kept: KeptItems, parameters: PrivateParameters) -> Copula:
-        """Fit the law that a noisy matrix suggests."""
+        """Return the law of simulated people that the kept items of a noisy matrix suggest."""
         shares = np.clip(kept.likes / kept.people, 1 / kept.people, _MOST_LIKED)
         lengths = _lengths(shares, parameters.spread)
         thresholds, moves = _margins(shares, lengths)
@@ -203,8 +211,8 @@ class Copula:
         return cls(thresholds, moves, loadings * np.sqrt(_EXPLAINED / np.maximum(size, _EXPLAINED)))
 
     def sample(self, count: int, rng: np.random.Generator) -> csr_array:
-        """Draw likes (count, n) of ones. Everybody likes something, everything is liked by
-        somebody: who comes nearest to it, where nobody would.
+        """Draw the likes of `count` people, sparse (count, n) of ones. Everybody likes something,
+        everything is liked by somebody: who comes nearest to it, where nobody would.
         """
         n, rank = self.loadings.shape
         alone = np.sqrt(1 - (self.loadings**2).sum(axis=1))
@@ -228,7 +236,9 @@ class Copula:
 
 
 def _lengths(shares: Matrix, spread: float) -> Matrix:
-    """Return numbers of likes, alike in weight, with the mean that these shares have."""
+    """Return 16 numbers of likes, alike in weight, ascending, whose mean is the sum of these
+    shares.
+    """
     mean = float(shares.sum())
     steps = np.exp(spread * ndtri((np.arange(_LENGTHS) + 0.5) / _LENGTHS))
     most = _MOST_LIKED * len(shares)

@@ -48,9 +48,8 @@ Vectors = NDArray[np.float32]
 
 
 def round_vectors(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vectors, Vectors]:
-    """Round vectors (n, D) to what codes can say, for people with tastes (m, D) like these.
-
-    Returns them with the scales (D,) of their codes.
+    """Return vectors (n, D) rounded to what 4-bit codes can say, so that scores stay for people
+    with tastes (m, D) like these, and the scales (D,) of the codes.
     """
     scales = scales_of(np.float32(_REACH) * vectors)
     moment = tastes.T @ tastes / len(tastes)
@@ -71,7 +70,8 @@ _FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half
 
 
 def scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
-    """Return the scale of a table; by default the upper quarter of it is a like.
+    """Return the rating scale of a table: the one that it was read on, or from its lowest to its
+    highest rating, where likes begin at `like_from`, by default at the upper quarter.
 
     Raises DataError where the ratings have no range, or hardly any is a like by default: then they
     are no ratings as people give them, and what is a like must be said.
@@ -113,11 +113,12 @@ def fit_space(  # noqa: PLR0913
     *,
     scales: NDArray[np.float32],
 ) -> tuple[FeatureSpace, float]:
-    """Fit a space of d dimensions, along the principal axes, that devices enter.
+    """Return a space of d dimensions, along the principal axes of tastes, that devices enter, and
+    the median distance between two of its people, rounded to .1 since a model tells it, at least
+    .1.
 
-    scales: of the codes that these vectors are rounded to. Returns the space and the median
-    distance between two of its people, in tenths of a rating, since a model tells it. Raises
-    DataError where people are too much alike to have one.
+    scales: of the codes that these vectors are rounded to. Raises DataError where people are too
+    much alike to have such a space.
     """
     origin = tastes.vectors.mean(axis=0)
     centered = tastes.vectors - origin

@@ -43,13 +43,15 @@ _FIRST, _LEAST, _LARGEST = 100.0, 0.5, 1e5
 
 
 def neighbors_beside(rank: int) -> int:
-    """Return how many neighbors there is room for beside a vector of this rank and a boost."""
+    """Return how many neighbors an item has room for, in 66 bytes, beside a vector of this rank and
+    a boost: 13 for 64 dimensions, never more, and 0 where there is no room.
+    """
     return max(min((ITEM_BYTES - (rank + 1) // 2 - 1) * 2 // 5, 13), 0)
 
 
 def tune(people: Histories, options: TrainingOptions) -> TrainingOptions:
-    """Choose the penalty, ranking dimension and neighbors that options leave open. The dimension is
-    never more than the likes fill.
+    """Return the options with the penalty, ranking dimension and neighbors filled in: what they
+    leave open is what does best. The dimension is always below the numbers of people and of items.
     """
     rank = min(options.ranking_dimension or RANK, *(n - 1 for n in people.likes.shape))
     if people.likes.shape[1] > ease.DENSE_ITEMS:
@@ -74,7 +76,9 @@ def tune(people: Histories, options: TrainingOptions) -> TrainingOptions:
 
 
 def fit_factors(likes: csr_array, penalty: float, rank: int) -> ease.Factors:
-    """Factorize likes (n_people, n_items), densely where the matrix of items by items fits."""
+    """Return the EASE factors of likes (n_people, n_items), by the matrix of items by items for at
+    most 6,000 items, else without it. Raises DataError where ratings have no structure.
+    """
     if likes.shape[1] > ease.DENSE_ITEMS:
         return ease.fit_sparse(likes, penalty, rank)
     return ease.fit(ease.gram_of(likes), penalty, rank)
@@ -94,7 +98,9 @@ def _best_penalty(folds: Sequence[Fold], rank: int, count: int) -> float:
 def _accuracies(
     folds: Sequence[Fold], penalty: float, rank: int, counts: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return mean NDCG@10 + recall@20 of everybody held out by numbers of neighbors, (counts,)."""
+    """Return the mean NDCG@10 + recall@20 of everybody held out, for each number of neighbors,
+    (counts,).
+    """
     totals, n_people = np.zeros(len(counts)), 0
     for gram, people in folds:
         inverse = ease.inverse_of(gram, penalty)
@@ -113,7 +119,9 @@ def _accuracies(
 def make_scorer(
     vectors: NDArray[np.floating], boosts: NDArray[np.floating], pairs: csr_array
 ) -> Scorer:
-    """Return a scorer by the sum of liked items' vectors, and by neighbors of what is liked."""
+    """Return a scorer of all items: the product of an item's vector with the sum of liked items'
+    vectors, and what pairs (n_items, n_items) add for likes, times the item's boost.
+    """
 
     def score(likes: csr_array) -> NDArray[np.floating]:
         scores = (likes @ vectors) @ vectors.T + (likes @ pairs).toarray()
@@ -135,7 +143,9 @@ def _folds(people: Histories, seed: int) -> Iterator[Fold]:
 
 
 def hold_out_ratings(likes: csr_array, seen: csr_array, rng: np.random.Generator) -> HeldOutPeople:
-    """Hold a fifth of the ratings of people (n, n_items) out, by chance."""
+    """Return people, of whose ratings (n, n_items) each is shown with a chance of .8; the likes
+    among the others are the held-out likes.
+    """
     shown = seen.copy()
     shown.data = (rng.random(shown.nnz) < _SHOWN).astype(np.float64)
     shown.eliminate_zeros()
