@@ -117,7 +117,7 @@ class Noisy:
     slack: float
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
-        """Return integers below and above the value times 2**precision; None where it is unbounded."""
+        """Return integers below and above the value times 2**precision; None where unbounded."""
         work = (
             precision
             + 64

@@ -60,7 +60,7 @@ class ExponentialClasses:
         self._rank()
 
     def _rank(self) -> None:
-        """Take scores relative to the best that is left, so that floats are exact where it matters."""
+        """Take scores relative to the best one left, so that floats are exact where it matters."""
         left = self._log_sizes > -inf
         self._best = int(self.scores[left].max())
         self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)

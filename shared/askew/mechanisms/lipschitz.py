@@ -232,7 +232,7 @@ class ConcentratedPeeling:
 
     @property
     def epsilon_per_round(self) -> Fraction:
-        """Return epsilon' of a round, rounded down. See `askew.dp.composition.epsilon_per_round`."""
+        """Return epsilon' of a round, rounded down, by `askew.dp.composition`."""
         return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
     @property

@@ -99,7 +99,7 @@ class HexagonalLattice(Parameters):
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the exact epsilon per straight-line kilometer, at most the one that was asked for."""
+        """Return the exact epsilon per straight-line kilometer, at most the one asked for."""
         return GAUGE / (self.inverse_rate * self.step)
 
     @property
