@@ -323,7 +323,9 @@ def expected_cost(
 
 
 def slope_of(h: Disutility) -> Slope:
-    """Return the slope h' of float32 distances, as `fit` takes it."""
+    """Return a function from float32 distances to h' there, at 1e-6 for what is nearer; `fit` takes
+    it.
+    """
 
     def of(far: Points) -> Points:
         # Some h are infinitely steep at 0, where a sample already sits on its point.

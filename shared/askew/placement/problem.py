@@ -185,7 +185,9 @@ class Power(Disutility):
         return np.asarray(t**self.exponent)
 
     def slope(self, t: Array) -> Array:
-        """Return infinite at 0 for an exponent below one; callers stay off 0."""
+        """Return exponent * t ** (exponent - 1); infinite at 0 for an exponent below one, where no
+        caller asks.
+        """
         return np.asarray(self.exponent * t ** (self.exponent - 1))
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
