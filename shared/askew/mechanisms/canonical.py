@@ -210,7 +210,7 @@ class CanonicalClasses:
         return WeightTable(parts, error if depth < inf else 2.0**-20, dropped)
 
     def enter(self, contest: Contest) -> None:
-        """Let every class draw the best noisy score of its subsets.
+        """Enter every class in the contest with the best noisy score of its subsets.
 
         Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
         """
@@ -372,12 +372,15 @@ class Canonical:
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of loss."""
+        """Return the factor of a loss before noise of scale 1 is added."""
         return halved(self.epsilon, self.neighbors)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """`canonical` of `askew.mechanisms.shortfall`; none for other noise than Gumbel's."""
+        """Return the bound `canonical` of `askew.mechanisms.shortfall`.
+
+        None for other noise than Gumbel's, and for gamma 0.
+        """
         if self.noise != "gumbel" or not self.gamma:
             return None
         formula = partial(canonical, gamma=float(self.gamma), clipped=self.clipped)

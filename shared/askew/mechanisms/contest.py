@@ -91,7 +91,7 @@ class LazyUniform:
     length: int = 64
 
     def extend(self, bits: RandomBits) -> None:
-        """Read 64 bits more."""
+        """Read 64 bits more of this uniform."""
         self.word = (self.word << 64) | int.from_bytes(bits.read(8))
         self.length += 64
 
@@ -117,7 +117,7 @@ class Noisy:
     slack: float
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
-        """Enclose the value times 2**precision; None where it is unbounded."""
+        """Return (low, high) around the value times 2**precision; None where it is unbounded."""
         work = (
             precision
             + 64
@@ -140,7 +140,7 @@ class Noisy:
         )
 
     def extend(self, bits: RandomBits) -> None:
-        """Know more of every uniform."""
+        """Read 64 bits more of every uniform."""
         for uniform, _ in self.links:
             uniform.extend(bits)
 
@@ -187,7 +187,7 @@ def compare(a: Noisy, b: Noisy, bits: RandomBits) -> int:
 
 
 def descending(noisy: list[Noisy], bits: RandomBits) -> list[Noisy]:
-    """Sort from the highest to the lowest, exactly."""
+    """Return the noisy values sorted from the highest to the lowest, exactly."""
 
     def order(a: Noisy, b: Noisy) -> int:
         return compare(b, a, bits)

@@ -75,12 +75,12 @@ class Joint:
 
     @property
     def rate(self) -> Fraction:
-        """Weight exponent per unit of loss."""
+        """Return the factor of L(s) in the exponent: see `Joint`."""
         return _rate(self)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """`joint` of `askew.mechanisms.shortfall`; none for a truncated loss."""
+        """Return the bound `joint` of `askew.mechanisms.shortfall`; None for a truncated loss."""
         return Shortfall(joint, self.rate) if self.truncation is None else None
 
     def privacy_loss(self) -> PureDP:
@@ -88,12 +88,12 @@ class Joint:
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return one bounded-range round: the exponential mechanism over sequences."""
+        """Return epsilon as that of one bounded-range round, with delta 0."""
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
-        """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d; at most
-        2**62, which truncates nothing.
+        """Return ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d; at
+        most 2**62, which truncates nothing. Raises ParameterError for d < k.
         """
         check_probability("beta", beta)
         check_positive_int("items", items)
@@ -142,12 +142,12 @@ class PNFJoint:
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of loss."""
+        """Return the factor of L(s), which multiplies a loss: see `Joint`."""
         return _rate(self)
 
     @property
     def shortfall(self) -> Shortfall:
-        """`joint_flipped` of `askew.mechanisms.shortfall`."""
+        """Return the bound `joint_flipped` of `askew.mechanisms.shortfall` at this rate."""
         return Shortfall(joint_flipped, self.rate)
 
     def privacy_loss(self) -> PureDP:

@@ -186,12 +186,12 @@ class LimitedDomain:
 
     @property
     def spread(self) -> int:
-        """m: how many items one unit can push out of the domain."""
+        """Return m, how many items one unit can push out of the domain."""
         return spread_of(self.kbar, self.max_items_per_unit, self.domain)
 
     @property
     def shortfall(self) -> Shortfall:
-        """That of peeling, among the kbar items: the stop can only end a list before it misses."""
+        """Return the bound of peeling among the kbar items: a stop ends a list before it misses."""
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
     def privacy_loss(self) -> ApproximateDP:
@@ -199,7 +199,7 @@ class LimitedDomain:
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds."""
+        """Return k bounded-range rounds of epsilon, with the delta of them all."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
@@ -278,7 +278,7 @@ def check_domain(domain: object) -> None:
 def check_limited(
     k: object, epsilon: object, delta: object, neighbors: object, max_items_per_unit: object
 ) -> None:
-    """Check what all limited-domain mechanisms share. Raises ParameterError."""
+    """Raise ParameterError unless what all limited-domain mechanisms share is in range."""
     check_k(k)
     check_positive("epsilon", epsilon)
     check_probability("delta", delta)
@@ -327,17 +327,17 @@ class LaplaceLimitedDomain:
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of count."""
+        """Return the factor of a count before noise of scale 1 is added."""
         return Fraction(self.epsilon) / self.max_items_per_unit
 
     @property
     def shortfall(self) -> Shortfall:
-        """That of one noise for each item, among the kbar; a stop ends a list before it misses."""
+        """Return the bound of one noise for each of the kbar items; a stop misses nothing."""
         return Shortfall(partial(one_shot, law=LAPLACE), self.rate, self.kbar)
 
     @property
     def threshold(self) -> Fraction:
-        """tau, rounded up, with room for the float error of its equation."""
+        """Return tau, rounded up, with room for the float error of its equation."""
         spread, epsilon = min(self.kbar, self.max_items_per_unit), float(self.epsilon)
         share = ln(self.delta / spread) - epsilon - log1p(exp(-epsilon))
         low, high = 0.0, 10.0 - 2 * share

@@ -58,7 +58,7 @@ def scales_of(vectors: Vectors) -> Vectors:
 
 
 def rounded(vectors: Vectors, scales: Vectors) -> Vectors:
-    """Return the nearest vectors that codes can say."""
+    """Return the nearest vectors (n, D) that codes at these scales (D,) can say."""
     return _numbers(_steps(vectors, scales), scales)
 
 
