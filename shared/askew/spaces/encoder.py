@@ -56,7 +56,7 @@ MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 
 
 def check_directions(matrix: NDArray[np.float32], most_columns: int) -> None:
-    """Raise OutOfRange unless the matrix is (D, columns), within limits, of small finite numbers."""
+    """Raise OutOfRange unless the matrix is (D, columns), within limits, of small numbers."""
     if matrix.ndim != 2 or not 1 <= matrix.shape[0] <= MAX_RANKING_DIMENSION:
         raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
     if not 1 <= matrix.shape[1] <= most_columns:
