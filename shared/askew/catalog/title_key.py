@@ -15,7 +15,9 @@ _ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
 
 
 def title_key(text: str) -> str:
-    """Return the key of a title: "the miserables (1998)" of "Misérables, The (1998)"."""
+    """Return the key of a title: lower case, no accents, the article first: "the miserables
+    (1998)" for "Misérables, The (1998)".
+    """
     plain = " ".join(plain_text(text).split())
     turned = _ARTICLE_AT_THE_END.fullmatch(plain)
     if turned is None:

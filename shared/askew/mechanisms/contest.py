@@ -117,7 +117,7 @@ class Noisy:
     slack: float
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
-        """Return (low, high) around the value times 2**precision; None where it is unbounded."""
+        """Return integers below and above the value times 2**precision; None where unbounded."""
         work = (
             precision
             + 64
@@ -146,7 +146,9 @@ class Noisy:
 
 
 def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | None:
-    """Enclosure of Q(e / 2**p) * 2**p; None where Q is infinite (e = 0) or e is unbounded."""
+    """Return integers below and above Q(e / 2**p) * 2**p; None where Q is infinite (e = 0), or e is
+    unbounded (None) and Q has no bound there.
+    """
     if e is None:
         return (0, 0) if family in ("exponential", "half-logistic") else None
     if e <= 0:
@@ -261,7 +263,9 @@ class Contest:
     def _draw(
         self, scores: Floats, log_sizes: Floats, log_error: float | Floats
     ) -> tuple[NDArray[np.uint64], Floats, Floats]:
-        """LazyUniform words, the noisy scores that they make, and how wrong these may be."""
+        """Draw 64-bit words. Return them, the noisy scores that they make, and how wrong these may
+        be.
+        """
         words = self.draws.words(len(scores))
         u = (words.astype(np.float64) + 0.5) * 2.0**-64
         e = -np.log(np.minimum(u, 1 - 2.0**-53))

@@ -158,7 +158,7 @@ class Peeling(Scored):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound for its noise, Gumbel or exponential; None for other noise."""
+        """Return the bound of peeling by Gumbel or exponential noise; None for other noise."""
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
@@ -232,12 +232,12 @@ class ConcentratedPeeling:
 
     @property
     def epsilon_per_round(self) -> Fraction:
-        """epsilon', rounded down. See `askew.dp.composition.epsilon_per_round`."""
+        """Return epsilon' of a round, rounded down, by `askew.dp.composition`."""
         return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound of the peeling that draws."""
+        """Return the bound of the peeling that it runs."""
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
@@ -286,7 +286,7 @@ class LaplaceCounts:
 
     @property
     def rate(self) -> Fraction:
-        """Return the factor of a count before noise of scale 1 is added."""
+        """Return epsilon / l1_sensitivity: a person counted more is so many units of noise."""
         return Fraction(self.epsilon) / self.l1_sensitivity
 
     @property

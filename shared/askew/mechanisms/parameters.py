@@ -104,6 +104,10 @@ def rate_of(mechanism: Scored) -> Fraction:
 
 
 def tally_for(mechanism: Scored, scores: Scores) -> Tally:
-    """Return the Tally of counts or scores, checked. Raises ParameterError."""
+    """Return scores of a mechanism as a Tally; negative ones are fine.
+
+    Raises ParameterError for fewer than k, for floats and mappings, and for Fractions where the
+    mechanism states no linf_sensitivity.
+    """
     stated = mechanism.linf_sensitivity is not None
     return tally_of_scores(scores, mechanism.k, stated=stated)

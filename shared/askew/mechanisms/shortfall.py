@@ -94,7 +94,9 @@ def log_binomials(n: Floats, r: Floats) -> Floats:
 
 
 def _remainder(x: Floats) -> Floats:
-    """c(x): a table below 16, four terms of Stirling's series above (the fifth is below 2e-14)."""
+    """Return c(x), by a table below 16 and four terms of Stirling's series above: the fifth is
+    below 2e-14.
+    """
     inverse = 1 / np.maximum(x, 16.0)
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
@@ -189,7 +191,7 @@ def joint_flipped(worst: Worst, gap: int) -> float:
 
 
 def _log_sequences(worst: Worst, gap: int) -> float:
-    """ln W of the joint mechanisms."""
+    """Return ln W of the joint mechanisms, for a miss by `gap`."""
     return lgamma(worst.k + 1) + _log_subsets(worst, 1) - worst.rate * gap
 
 
@@ -267,11 +269,11 @@ class Bounded(Protocol):
 
     @property
     def k(self) -> int:
-        """Return the number of items that the mechanism selects."""
+        """Return how many items the mechanism selects."""
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the mechanism's bound; None where its noise has no bound here."""
+        """Return the bound of how far it reaches; None where its noise has none here."""
 
 
 def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
@@ -294,8 +296,8 @@ def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction
 
 
 def chance_of_miss(mechanism: Bounded, gap: int, n_items: int | None = None) -> float:
-    """Return a bound, at most 1, that the probability of a selected item `gap` or more below the
-    k-th highest count does not exceed; 0 where there are only k candidates.
+    """Return an upper bound, whatever the counts, of the probability that a selected item is `gap`
+    or more below the k-th highest count.
 
     n_items: how many items there are, which is public; None where the domain is unknown, for
     limited domains only. Raises ParameterError for fewer than k of them, and for noise that has no

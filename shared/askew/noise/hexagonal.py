@@ -94,12 +94,12 @@ class HexagonalLattice(Parameters):
 
     @property
     def step(self) -> Fraction:
-        """Return the length s of a step in kilometers, exact."""
+        """Return s, the step of the lattice in kilometers."""
         return Fraction(1, 1 << self.step_exponent)
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the exact epsilon per straight-line kilometer."""
+        """Return the exact epsilon per straight-line kilometer, at most the one asked for."""
         return GAUGE / (self.inverse_rate * self.step)
 
     @property

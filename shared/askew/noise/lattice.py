@@ -216,12 +216,12 @@ class LatticeLaplace(Parameters):
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the exact epsilon per unit distance."""
+        """Return the exact epsilon per unit distance, at most the one that was asked for."""
         return Fraction(1 << self.step_exponent, self.inverse_rate)
 
     @property
     def step(self) -> float:
-        """Return the distance between neighboring lattice points; a power of two, so exact."""
+        """Return the distance between neighboring lattice points: 2**-step_exponent, exact."""
         return 2.0**-self.step_exponent
 
     @cached_property

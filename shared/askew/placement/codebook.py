@@ -325,8 +325,8 @@ def expected_cost(
 
 
 def slope_of(h: Disutility) -> Slope:
-    """Return the function that `fit` takes as `slope`: from float32 distances to h' at them, in
-    float32, where a distance below 1e-6 counts as 1e-6.
+    """Return a function from float32 distances to h' there, at 1e-6 for what is nearer; `fit` takes
+    it.
     """
 
     def of(far: Points) -> Points:

@@ -163,7 +163,7 @@ def _library() -> Mapping[int, Codebook]:
 
 
 def _corners() -> Array:
-    """Return the six neighbors of zero, in units of a step; (6, 2)."""
+    """Return the six neighbors of zero, (6, 2), in steps: (1, 0), (1/2, 13/15) and so on."""
     lattice = np.array(NEIGHBORS, dtype=np.float64)
     return np.column_stack([lattice[:, 0] - lattice[:, 1] / 2, float(RISE) * lattice[:, 1]])
 

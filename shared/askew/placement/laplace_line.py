@@ -111,7 +111,7 @@ class SaturatingSteps(Recurrence):
 
     @property
     def total(self) -> float:  # type: ignore[override]
-        """Return the cost of k = 1, 1 / (1 + c)."""
+        """Return 1 / (1 + c)."""
         return 1 / (1 + self.scale)
 
     def step(self, cost: float) -> Step:
@@ -137,11 +137,11 @@ class PowerSteps(Recurrence):
 
     @property
     def total(self) -> float:  # type: ignore[override]
-        """Return the cost of k = 1, Gamma(p + 1)."""
+        """Return Gamma(p + 1)."""
         return math.gamma(self.exponent + 1)
 
     def step(self, cost: float) -> Step:
-        """Return the step from D = cost, found by Newton's method in h(sigma)."""
+        """Solve for the next step by Newton's method in h(sigma)."""
         p = self.exponent
         value, residual = _convex_root(
             lambda y: (y * self._growth(y ** (1 / p)), math.exp(y ** (1 / p))), cost
@@ -152,7 +152,7 @@ class PowerSteps(Recurrence):
         return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
 
     def _growth(self, s: float) -> float:
-        """G(s) / s**p."""
+        """Return G(s) / s**p = p times the sum over n of s**n / (n! (p + n))."""
         p, n, power, total = self.exponent, 0, 1.0, 0.0
         while power > 1e-18 * total:
             total += power * p / (p + n)

@@ -185,9 +185,8 @@ class Power(Disutility):
         return np.asarray(t**self.exponent)
 
     def slope(self, t: Array) -> Array:
-        """Return exponent * t ** (exponent - 1).
-
-        That is infinite at 0 for an exponent below one; callers stay off 0.
+        """Return exponent * t ** (exponent - 1); infinite at 0 for an exponent below one, where no
+        caller asks.
         """
         return np.asarray(self.exponent * t ** (self.exponent - 1))
 

@@ -121,7 +121,7 @@ class Area:
 
     @property
     def words(self) -> str:
-        """Return south/west/north/east in degrees to the last digit: 47/5.5/55/15.25."""
+        """Return south/west/north/east in degrees, such as 47/5.5/55/15.25, to the last digit."""
         edges = (self.south, self.west, self.north, self.east)
         return "/".join([repr(float(edge)).removesuffix(".0") for edge in edges])
 

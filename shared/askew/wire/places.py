@@ -64,7 +64,9 @@ def places_to_bytes(slate: PlaceSlate, asked: CollectionCard, *, held: bool = Fa
 
 
 def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
-    """Return the reply to a question for ALL. replies: of each, in the card's order."""
+    """Return the reply to a question for ALL: a RetrieveResponse whose `collections` are these
+    replies, encoded already, one a collection in the card's order.
+    """
     kind = pb.RetrieveResponse
     return b"".join([opening(kind, "collections", len(reply)) + reply for reply in replies])
 
