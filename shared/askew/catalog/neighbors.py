@@ -56,7 +56,7 @@ class Neighbors:
 
     @property
     def parts(self) -> Iterator[bytes]:
-        """Yield all that they say, as bytes."""
+        """Yield items, codes and step as bytes, little-endian."""
         yield self.items.astype("<u2").tobytes()
         yield self.codes.tobytes()
         yield np.float64(self.step).astype("<f8").tobytes()

@@ -28,13 +28,13 @@ def title_key(text: str) -> str:
 
 
 def without_article(key: str) -> str:
-    """Return the key without an English article before it."""
+    """Return the key without "the ", "a " or "an " before it; else, and before "(", as it is."""
     return _ARTICLE_AT_THE_START.sub("", key)
 
 
 def plain_text(text: str) -> str:
-    """Return lower case without accents and joiners, so that "amelie" finds "Amélie". O(length)
-    where few combining marks are in a row, as `askew.limits.check_marks` has it.
+    """Return text in lower case without accents and joiners, so that "amelie" finds "Amélie".
+    O(length) where few combining marks are in a row, as `askew.limits.check_marks` has it.
     """
     folded = text.casefold()
     if folded.isascii():  # nothing to take apart: most titles, of which there may be a million

@@ -210,7 +210,7 @@ class CanonicalClasses:
         return WeightTable(parts, error if depth < inf else 2.0**-20, dropped)
 
     def enter(self, contest: Contest) -> None:
-        """Let every class draw the best noisy score of its subsets.
+        """Enter every class in the contest with the best noisy score of its subsets.
 
         Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
         """

@@ -91,7 +91,7 @@ class LazyUniform:
     length: int = 64
 
     def extend(self, bits: RandomBits) -> None:
-        """Read 64 bits more."""
+        """Read 64 bits more of this uniform."""
         self.word = (self.word << 64) | int.from_bytes(bits.read(8))
         self.length += 64
 
@@ -140,7 +140,7 @@ class Noisy:
         )
 
     def extend(self, bits: RandomBits) -> None:
-        """Know more of every uniform."""
+        """Read 64 bits more of every uniform."""
         for uniform, _ in self.links:
             uniform.extend(bits)
 
@@ -189,7 +189,7 @@ def compare(a: Noisy, b: Noisy, bits: RandomBits) -> int:
 
 
 def descending(noisy: list[Noisy], bits: RandomBits) -> list[Noisy]:
-    """Sort from the highest to the lowest, exactly."""
+    """Return the noisy values sorted from the highest to the lowest, exactly."""
 
     def order(a: Noisy, b: Noisy) -> int:
         return compare(b, a, bits)

@@ -90,7 +90,7 @@ class Joint:
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return one bounded-range round: the exponential mechanism over sequences."""
+        """Return epsilon as that of one bounded-range round, with delta 0."""
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:

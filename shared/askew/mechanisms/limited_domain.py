@@ -203,7 +203,7 @@ class LimitedDomain:
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds."""
+        """Return k bounded-range rounds of epsilon, with the delta of them all."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
@@ -284,7 +284,7 @@ def check_domain(domain: object) -> None:
 def check_limited(
     k: object, epsilon: object, delta: object, neighbors: object, max_items_per_unit: object
 ) -> None:
-    """Check what all limited-domain mechanisms share. Raises ParameterError."""
+    """Raise ParameterError unless what all limited-domain mechanisms share is in range."""
     check_k(k)
     check_positive("epsilon", epsilon)
     check_probability("delta", delta)

@@ -87,7 +87,7 @@ class Lipschitz(Scored):
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of score."""
+        """Return the factor of a score before noise of scale 1 is added."""
         return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
@@ -153,7 +153,7 @@ class Peeling(Scored):
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of score."""
+        """Return the factor of a score before noise of scale 1 is added."""
         return rate_of(self) / self.k
 
     @property

@@ -167,13 +167,13 @@ class Shortfall:
 
 
 def peeled(worst: Worst, gap: int) -> float:
-    """Bound peeling with Gumbel noise: met by the worst vector."""
+    """Return P(miss) of peeling with Gumbel noise: met by the worst vector."""
     others = worst.m * exp(-worst.rate * gap)
     return -expm1(-float(np.log1p(others / np.arange(1, worst.k + 1)).sum()))
 
 
 def flipped(worst: Worst, gap: int) -> float:
-    """Bound permute-and-flip, peeled: proved, and loose where misses are likely."""
+    """Return a bound on P(miss) of permute-and-flip, peeled: loose where misses are likely."""
     others = worst.m * exp(-worst.rate * gap)
     if others >= 2:
         return 1.0
@@ -181,12 +181,12 @@ def flipped(worst: Worst, gap: int) -> float:
 
 
 def joint(worst: Worst, gap: int) -> float:
-    """Bound the exponential mechanism over sequences: proved, and larger than necessary."""
+    """Return a bound on P(miss) of the joint mechanism: proved, and larger than necessary."""
     return _of_odds(_log_sequences(worst, gap))
 
 
 def joint_flipped(worst: Worst, gap: int) -> float:
-    """Bound permute-and-flip over sequences: proved, and larger than necessary."""
+    """Return a bound on P(miss) of permute-and-flip over sequences: larger than necessary."""
     return exp(min(_log_sequences(worst, gap), 1.0)) / 2
 
 
@@ -196,7 +196,7 @@ def _log_sequences(worst: Worst, gap: int) -> float:
 
 
 def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
-    """Bound the canonical mechanism with Gumbel noise, gamma above 0: met by the worst vector."""
+    """Return P(miss) of the canonical mechanism on the worst vector: Gumbel noise, gamma > 0."""
     up, down = worst.rate * (1 - gamma), worst.rate * gamma
     odds = _log_subsets(worst, 1) - down * gap - (0.0 if clipped else up * gap)
     if not clipped and worst.m > 1:
@@ -247,7 +247,7 @@ LAPLACE = NoiseLaw(_laplace_survival, _laplace_quantile)
 
 
 def one_shot(worst: Worst, gap: int, law: NoiseLaw) -> float:
-    """Bound one noise for each item: 1 - E[F(T + a)^m], from above.
+    """Return P(miss) of one noise for each item: 1 - E[F(T + a)^m], from above.
 
     T is in cells of equal probability, each taken at its lower edge. What is averaged rises with T,
     within 0 and 1, so the error is below 1 / _CELLS.

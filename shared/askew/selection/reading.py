@@ -52,9 +52,9 @@ def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names
 
     unknown: names are those of `counts`, and there are no items. items: all names that may be
     selected, public; those that `counts` lacks count 0, and names of `counts` that are not among
-    them are ignored, whatever they are: an error would tell that somebody brought one. Their counts
-    are looked at, since whoever counts people gets whole numbers, whoever is there. Raises
-    ParameterError.
+    them are ignored, whatever they are: an error would tell that somebody brought one. Their
+    counts are looked at, since whoever counts people gets whole numbers, whoever is there.
+    Raises ParameterError.
     """
     if items is not None and (unknown or items is counts):
         got = "the counts themselves" if items is counts else "items= and unknown=True"
