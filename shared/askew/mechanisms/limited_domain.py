@@ -203,7 +203,7 @@ class LimitedDomain:
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds of epsilon, with the delta of them all."""
+        """Return k bounded-range rounds of epsilon, with the delta of the call."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
