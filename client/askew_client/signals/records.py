@@ -81,7 +81,7 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
             lattice = HexagonalLattice(step_exponent, inverse_rate)
             return MapNoise(lattice, cosine), record[_MAP.size :]
         case _:
-            raise LedgerError("unknown kind of signal")
+            raise struct.error  # as for bytes that are too few
 
 
 VERSION = 6

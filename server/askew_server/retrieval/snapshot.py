@@ -49,8 +49,8 @@ class Snapshot:
 
 
 class SnapshotHolder:
-    """The snapshots of all models that are answered, by their Mondays. Reading and swapping are one
-    step each, so any thread may. today: in days since 1970-01-01, UTC.
+    """The snapshots of all models that are answered, by their Mondays. Any thread may read; one
+    swaps. today: in days since 1970-01-01, UTC.
     """
 
     def __init__(self, *snapshots: Snapshot, today: Callable[[], int] = today) -> None:
@@ -67,7 +67,9 @@ class SnapshotHolder:
 
     @property
     def current(self) -> Snapshot:
-        """Return the newest snapshot whose Monday has come; the oldest of all where none has."""
+        """Return the newest snapshot whose Monday has come; where none has, the oldest. At least
+        one must be left.
+        """
         today, snapshots = self._today(), self._all
         return next(
             (snapshot for snapshot in reversed(snapshots) if snapshot.since <= today), snapshots[0]
