@@ -23,6 +23,7 @@ from askew_client.views.cost import AccountName, Cost, Leaves
 if TYPE_CHECKING:
     from askew.protocol.signal import Mechanism
 
+# In the order of what `Entry.adds` and `sums_of` return: `cost_of` finds an account by its place.
 _MEASURES: Mapping[AccountName, str] = {
     "ratings": "epsilon of one rating",
     "axes": "epsilon of one value on axes",
@@ -48,8 +49,9 @@ def rational_of(text: str) -> Fraction:
 class Entry:
     """One line of the ledger. kind: "signal", or "accept" for the person's act.
 
-    epsilon_per_rating and epsilon_per_km are what it cost (`SignalCharge`). handle: of the place or
-    value whose signal it is, or "" for tastes. signal is the stored signal.
+    epsilon_per_rating and epsilon_per_km are what it cost (`SignalCharge`); epsilon_per_rating: of
+    one rating; with a handle and a space, of one value on axes. handle: of the place or value whose
+    signal it is, or "" for tastes. signal is the stored signal.
     """
 
     kind: str
@@ -67,6 +69,7 @@ class Entry:
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
         What was booked for losses counts in full for ratings and for values.
         """
+        # In the order of `_MEASURES`.
         cost, none = self.epsilon_per_rating, Fraction(0)
         of_axes = bool(self.space_version and self.handle)
         booked = self.kind == "accept"
@@ -82,8 +85,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Account:
-    """All that the ledger says at one moment. spent, spent_on_axes, spent_per_km: the sums of the
-    three accounts. refused: why nothing is spent, or None.
+    """All that the whole ledger says at one moment, of its three accounts (`AccountName`) together.
+
+    spent, spent_on_axes, spent_per_km: the sums of the three. refused: why nothing is spent, or
+    None.
     """
 
     entries: tuple[Entry, ...]
@@ -186,19 +191,19 @@ def check_caps(cost: Cost) -> None:
     """Raise BudgetExceeded if what a fresh signal is charged would pass a cap of its account: of
     one draw, for life, or of the month; to reach a cap is allowed. Else return None.
     """
-    charged, check = cost.charged, partial(BudgetExceeded, measure=_MEASURES[cost.account])
-    following = day_after(cost.month).isoformat()
+    charged, exceeded = cost.charged, partial(BudgetExceeded, measure=_MEASURES[cost.account])
+    following = first_day_after(cost.month).isoformat()
     of = "" if cost.account == "ratings" else f" of {cost.account}"
     if cost.draw_cap is not None and charged > cost.draw_cap:
-        raise check(charged, _NOTHING, cost.draw_cap, whose="cap of one position")
+        raise exceeded(charged, _NOTHING, cost.draw_cap, whose="cap of one position")
     if cost.spent + charged > cost.cap:
         whose = f"lifetime cap{of}"
-        raise check(charged, cost.spent, cost.cap, whose=whose, next_month=following)
+        raise exceeded(charged, cost.spent, cost.cap, whose=whose, next_month=following)
     monthly = cost.monthly_cap
     if monthly is not None and cost.spent_this_month + charged > monthly:
         spent, renewed = cost.spent_this_month, charged <= monthly
         whose = f"monthly cap{of}"
-        raise check(charged, spent, monthly, whose=whose, next_month=following, renewed=renewed)
+        raise exceeded(charged, spent, monthly, whose=whose, next_month=following, renewed=renewed)
 
 
 def check_month(month: str) -> None:
@@ -217,7 +222,7 @@ def months_between(earlier: str, later: str) -> int:
     return _months(later) - _months(earlier)
 
 
-def day_after(month: str) -> datetime.date:
+def first_day_after(month: str) -> datetime.date:
     """Return the first day of the month after this one: 2027-01-01 of "2026-12"."""
     year, number = divmod(_months(month) + 1, 12)
     return datetime.date(year, number + 1, 1)

@@ -43,8 +43,9 @@ from askew_client.signals.records import (
 from askew_client.storage.private_files import PrivateDatabase, check_own, replace_file
 from askew_client.views.cost import Cost
 
+_APPLICATION = 0x41736B77  # "Askw"
 _FORMAT = (VERSION, SCHEMA)
-_ACCOUNT = "device"  # the one account of its mark, with a sum for each account of the ledger
+_MARK_KEY = "device"  # the one name in the mark; its sums are of the three accounts
 _SUMS = 3
 MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
@@ -63,7 +64,7 @@ class SignalStore:
         # A link may lead to another disk: what it names is replaced, not the link.
         self._mark = Path(os.path.realpath(mark or path.parent / "mark" / f"{path.stem}.json"))
         self._caps = caps
-        self._file = PrivateDatabase(path, "ledger", 0x41736B77, *_FORMAT, LedgerError)
+        self._file = PrivateDatabase(path, "ledger", _APPLICATION, *_FORMAT, LedgerError)
 
     def account(self) -> Account:
         """Return all entries of the ledger, oldest first, their sums, the caps, and why nothing
@@ -86,17 +87,17 @@ class SignalStore:
         return what that booked as epsilon of one rating, 0 where nothing was lost.
 
         What the mark knows beyond the ledger is booked in all accounts: the larger loss of ratings
-        and of values on axes in both. What was drawn elsewhere is not counted. The month becomes
-        the ledger's clock.
+        and of values on axes in both. It counts for life, and in no month. What was drawn elsewhere
+        is not counted. The month becomes the ledger's clock.
         """
         check_month(month)
         with self._file.transaction() as database:
             known = read_entries(database)
             _, mark = self._compare(database)
             here = sums_of(known)
-            all_of_it = larger({_ACCOUNT: here}, mark.spent)[_ACCOUNT]
+            all_of_it = larger({_MARK_KEY: here}, mark.spent)[_MARK_KEY]
             *plain, per_km = (most - had for most, had in zip(all_of_it, here, strict=True))
-            lost = max(plain)
+            lost = max(plain)  # such an entry has one column for both, so both book the larger
             entry = Entry("accept", "", month, lost, epsilon_per_km=per_km)
             # After the last that either knows: the mark's sequence only rises.
             last = max(last_entries(database)[0][0], mark.position[0])
@@ -112,7 +113,7 @@ class SignalStore:
         """
         position = last + 1, SystemBits().read(ID_BYTES).hex()
         append_entry(database, position, entry)
-        return Mark(position, {_ACCOUNT: sums_of([*known, entry])})
+        return Mark(position, {_MARK_KEY: sums_of([*known, entry])})
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
         check_own(self._mark, "ledger's mark", LedgerError)
@@ -128,7 +129,7 @@ class SignalStore:
         """Write the mark where it is one entry behind; return why nothing is spent, or None."""
         standing, _ = self._compare(database)
         if standing in {Standing.NEW, Standing.BEHIND}:
-            self._replace(Mark(last_entries(database)[0], {_ACCOUNT: sums_of(known)}))
+            self._replace(Mark(last_entries(database)[0], {_MARK_KEY: sums_of(known)}))
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
