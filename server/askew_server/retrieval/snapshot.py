@@ -29,7 +29,7 @@ class Answers(Protocol):
     def answer(self, query: Query) -> Slate | PlaceSlate:
         """Return the k items of a query, with all that a reply shows of them."""
 
-    def cost(self, query: Query) -> int:
+    def slots(self, query: Query) -> int:
         """Return what an answer takes now, in slots of a queue; 0 where no queue is needed."""
 
 
@@ -135,10 +135,10 @@ class Retriever:
         """Return the k items of a query, in order of id, with all that a reply shows of them."""
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
-    def cost(self, query: Query) -> int:
+    def slots(self, query: Query) -> int:
         """Return 0 for at most 16 results among few items, which take less than a hand-over to a
-        thread, else 1 slot of a queue, and one more for every 16 results.
+        thread, else 1 + k // 16.
         """
         if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
             return 0
-        return 1 + query.k // 16
+        return 1 + query.k // _FEW
