@@ -70,9 +70,9 @@ class SnapshotHolder:
         """Return the newest snapshot whose Monday has come; where none has, the oldest. At least
         one must be left.
         """
-        today, snapshots = self._today(), self._all
+        day, snapshots = self._today(), self._all
         return next(
-            (snapshot for snapshot in reversed(snapshots) if snapshot.since <= today), snapshots[0]
+            (snapshot for snapshot in reversed(snapshots) if snapshot.since <= day), snapshots[0]
         )
 
     def at(self, catalog_date: int) -> Snapshot:

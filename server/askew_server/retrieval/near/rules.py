@@ -81,7 +81,7 @@ class CodebookRule:
         """
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
-        return frame.inside(center + frame.spread(signal, self._placed.of(signal, k)))
+        return frame.inside(center + frame.spread(signal, self._placed.get(signal, k)))
 
     def offsets(self, law: Signal, k: int) -> Points:
         """Return the way from the signal to each probe, as noise offsets (k', d), k' <= k."""

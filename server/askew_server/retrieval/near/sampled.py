@@ -201,14 +201,14 @@ class ServedCodebook:
     def __init__(self, index: MetricIndex) -> None:
         self._index, self._codebook = index, CodebookRule(index)
         self._people = ByNoise(index.frame, COMPARED)
-        self._around = Laws(self._made)
+        self._around = Laws(self._around_of)
 
     def choose(self, signal: Signal, k: int) -> Rows:
         """Return the k ids, ascending, of `codebook`'s set or of `nearest`'s, whichever has the
         lower objective; ties to `codebook`.
         """
         index, frame = self._index, self._index.frame
-        around = self._around.of(signal, checked(k, index))
+        around = self._around.get(signal, checked(k, index))
         center = frame.inside(frame.aim(signal))
         points = frame.tree(frame.inside(center + frame.spread(signal, around.moves)))
         probes, people = points[1:-COMPARED], points[-COMPARED:]
@@ -238,13 +238,13 @@ class ServedCodebook:
     def _cheaper(self, placed: Rows, near: Rows, people: Points) -> Rows:
         # By each person's own item.
         index = self._index
-        every = index.compared(np.concatenate((placed, near)), people)
-        least = index.measured(every.reshape(2, len(placed), COMPARED).min(axis=1))
+        every = index.squares_or_distances(np.concatenate((placed, near)), people)
+        least = index.to_distances(every.reshape(2, len(placed), COMPARED).min(axis=1))
         costs = whole(least.T)
         by_codebook, by_nearest = costs.sum(axis=0).tolist()
         return placed if by_codebook <= by_nearest else near
 
-    def _made(self, law: Signal, k: int) -> Around:
+    def _around_of(self, law: Signal, k: int) -> Around:
         offsets, people = self._codebook.offsets(law, k), self._people.moves(law)
         # By l1, on a map too: the bound holds for any probe, this one is only likely to decide.
         away = np.abs(people[:, None] - offsets).sum(axis=2)

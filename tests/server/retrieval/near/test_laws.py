@@ -97,12 +97,12 @@ def test_only_the_last_laws_are_kept_and_a_law_in_use_stays() -> None:
 
     laws, signal = Laws(make), on_axes(BOTH)
     for k in range(CACHED_LAWS):
-        laws.of(signal, k)
-    assert laws.of(signal, 0).tolist() == [0, 0]
-    laws.of(signal, CACHED_LAWS)
-    laws.of(signal, 0)
+        laws.get(signal, k)
+    assert laws.get(signal, 0).tolist() == [0, 0]
+    laws.get(signal, CACHED_LAWS)
+    laws.get(signal, 0)
     assert len(made) == CACHED_LAWS + 1
-    laws.of(signal, 1)
+    laws.get(signal, 1)
     assert len(made) == CACHED_LAWS + 2
     assert made[5] == (replace(signal, values=(0, 0)), 5), "of the law alone, not of the signal"
 
