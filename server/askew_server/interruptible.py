@@ -47,8 +47,8 @@ class Interruptible:
                 self.stop()
 
     def stop(self) -> None:
-        """End the statement that runs, if one does, and wait until it has ended; from any
-        thread.
+        """End the statement that runs, if one does, by the `stop` of the constructor, and wait
+        until it has ended; from any thread.
         """
         while self._asked is not None and not self._asked.done():
             self._stop()

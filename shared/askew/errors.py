@@ -95,7 +95,11 @@ _LONGEST_SHOWN = 200  # characters
 
 
 def shown(value: object) -> str:
-    """Return a value as a person would type it: text in quotes, numbers by their digits."""
+    """Return a value as a person would type it: text in quotes, numbers by their digits.
+
+    A tuple is its values with ", " between, "none" if empty; of a text that is longer than 200
+    characters, the first 200 and "...".
+    """
     if isinstance(value, tuple):
         return ", ".join(map(shown, value)) or "none"
     try:
@@ -106,7 +110,7 @@ def shown(value: object) -> str:
 
 
 def maybe(name: str, names: Iterable[str]) -> str:
-    """Return in words which name is nearest to a wrong one, or "" where none is like it."""
+    """Return " (perhaps NAME)" with the name nearest to a wrong one, "" where none is."""
     from difflib import get_close_matches  # of a message that few see
 
     by_key = {name.casefold(): name for name in names}

@@ -16,7 +16,8 @@ _EXTRA_OF = {
 def advice(missing: ImportError, role: str) -> str | None:
     """Return in one line what to do for a module that a role ("client" or "server") cannot import.
 
-    None where the module is one of our own: that is a fault and no missing extra.
+    None where the module is one of our own, and for an ImportError that is no ModuleNotFoundError:
+    these are faults and no missing extra. protobuf's own message is returned as it is.
     """
     if not isinstance(missing, ModuleNotFoundError):
         return missing.msg if missing.name == "google.protobuf" else None

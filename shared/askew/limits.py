@@ -42,7 +42,7 @@ _WITHOUT_JOINERS: Final = dict.fromkeys(map(ord, JOINERS))
 
 
 def is_visible(text: str) -> bool:
-    """Return True for text that shows something, and holds no control, line break, space but the
+    """Return True for text that shows something and holds no control, line break, space but the
     plain one, or character that turns a direction. O(length).
     """
     if not text.isprintable():
@@ -51,19 +51,19 @@ def is_visible(text: str) -> bool:
 
 
 def check_text(name: str, text: str, longest: int = MAX_TEXT) -> None:
-    """Raises OutOfRange unless it is visible and of 1 to `longest` characters."""
+    """Raise OutOfRange, with this name, unless text is visible, of 1 to `longest` characters."""
     if not (len(text) <= longest and is_visible(text)):
         raise OutOfRange(name, f"printable text of 1 to {longest} characters")
 
 
 def check_marks(name: str, text: str) -> None:
-    """Raises OutOfRange unless it has few marks in a row."""
+    """Raise OutOfRange, with this name, if more than MAX_MARKS combining marks stand in a row."""
     if not has_few_marks(text):
         raise OutOfRange(name, FEW_MARKS)
 
 
 def check_plain(name: str, text: str, longest: int) -> None:
-    """Raises OutOfRange unless the text is short and visible, and has few marks in a row."""
+    """Raise OutOfRange where `check_text` or `check_marks` does."""
     check_text(name, text, longest)
     check_marks(name, text)
 

@@ -74,17 +74,19 @@ def _exact(value: object) -> Fraction:
 
 
 def whole(least: int, most: int = LARGEST) -> Kind:
-    """Accept a whole number."""
+    """Return the kind of ints from least to most, also written as text; never a bool."""
     return _between(_whole, least, most, f"a whole number from {least} to {most}", "INTEGER")
 
 
 def number(least: float, most: float, unit: str = "") -> Kind:
-    """Accept a number that need not be whole."""
+    """Return the kind of floats from least to most. unit: text behind the limits."""
     return _between(_number, least, most, f"a number from {least:g} to {most:g}{unit}", "NUMBER")
 
 
 def exact(least: Fraction, most: Fraction) -> Kind:
-    """Accept an exact number: a Fraction, an int, a decimal of a file, or text."""
+    """Return the kind of Fractions from least to most: read from a Fraction, an int, a Decimal of
+    a file, or text as `exact_number` takes, but from no float.
+    """
     words = f'a number such as 2, 1/3 or "0.5", from {least} to {most}'
     return _between(_exact, least, most, words, "NUMBER")
 
@@ -92,8 +94,8 @@ def exact(least: Fraction, most: Fraction) -> Kind:
 def text(
     words: str = "text", check: Callable[[str], object] | None = None, *, empty: bool = False
 ) -> Kind:
-    """Accept text on one line, without controls. check: raises ValueError or ParameterError for a
-    text of another form. empty: whether no text at all is one.
+    """Return the kind of text on one line, without controls. check: raises ValueError or
+    ParameterError for a text of another form. empty: whether "" is accepted, which is not checked.
     """
 
     def read(value: object) -> str:
@@ -107,7 +109,7 @@ def text(
 
 
 def one_of(*names: str) -> Kind:
-    """Accept one of a few words."""
+    """Return the kind of texts that are one of these names, to the letter."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in names:
@@ -129,7 +131,7 @@ SWITCH: Final = Kind("true or false", _read_switch)
 
 
 def several(kind: Kind) -> Kind:
-    """Accept a list in a file, or words in a variable, each of a kind."""
+    """Return the kind of tuples of values of a kind: from a list, or text with spaces between."""
 
     def read(value: object) -> tuple[Any, ...]:
         values = value.split() if isinstance(value, str) else value
@@ -161,11 +163,14 @@ class Setting:
 
     @property
     def parameter(self) -> str:
-        """Return its name in Python."""
+        """Return the setting's name in Python: "server_port" for "server.port"."""
         return self.name.replace(".", "_")
 
     def of(self, value: object, called: str) -> Any:
-        """Return the value. called: how a message names it. Raises ParameterError."""
+        """Return what the setting's kind reads a value as. called: how a message names the setting.
+
+        Raises ParameterError, which does not show the value of a secret.
+        """
         limit = self.kind.words
         try:
             return self.kind.read(value)
@@ -241,7 +246,7 @@ def check(role: object) -> None:
 
 
 def tables_of(data: bytes, name: str) -> dict[str, Any]:
-    """Return a file in TOML; a decimal is a Decimal, so that 0.1 is exact. Raises ConfigError."""
+    """Return a file in TOML; a decimal is a Decimal, so exact. Raises ConfigError."""
     try:
         tables = tomllib.loads(data.decode(), parse_float=Decimal)
         repr(tables)  # ValueError for whole numbers of thousands of digits
@@ -327,7 +332,7 @@ def is_of_kubernetes(name: str, value: str) -> bool:
 
 
 def exact_number(text: str) -> Fraction:
-    """Return an exact number such as 2, 0.5 or 1/3. Raises ValueError."""
+    """Return the Fraction of a text such as 2, -0.5 or 1/3. Raises ValueError for other forms."""
     # Short digits only: Fraction would spend minutes on "1e99999999". A ratio has room for what
     # 12 digits before and after a point become when they are written down again.
     if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,12})?|-?[0-9]{1,24}/0*[1-9][0-9]{0,23}", text):
@@ -353,7 +358,10 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 
 def host_of(server: str) -> str:
-    """Return the host of "host:port". Raises ParameterError for anything else."""
+    """Return the host of "host:port", with its brackets if it has some.
+
+    Raises ParameterError for anything else, and a port that is not from 1 to 65535.
+    """
     host, colon, port = server.rpartition(":") if isinstance(server, str) else ("", "", "")
     if not (
         colon
@@ -367,7 +375,7 @@ def host_of(server: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host name or address is this machine."""
+    """Return True for a loopback address, with or without brackets, and for "localhost"."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

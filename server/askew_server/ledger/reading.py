@@ -88,9 +88,7 @@ def all_paid(
 
 
 def count_charges(database: sqlite3.Connection, request: ChargeRequest) -> int:
-    """Return how many public charges have the data set and the digest of a request, each made by
-    the operator's word.
-    """
+    """Return how many charges of no analyst have the data set and the digest of a request."""
     query = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
     [number] = database.execute(query, (request.dataset, request.digest)).fetchone()
     return int(number)

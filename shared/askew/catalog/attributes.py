@@ -51,12 +51,12 @@ class Titles:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Titles:
-        """Join the texts of a list, in its order."""
+        """Return the texts of a list, in its order, as one."""
         return cls.of_encoded([text.encode() for text in texts])
 
     @classmethod
     def of_encoded(cls, encoded: Sequence[bytes]) -> Titles:
-        """Join texts in UTF-8."""
+        """Return texts that are given in UTF-8, in their order, as one."""
         blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         return cls(blob, np.cumsum([*map(len, encoded)], dtype=np.int64))
 
@@ -174,7 +174,7 @@ class Numbers(_Values):
         return cls(np.full(size, np.nan, np.float32))
 
     def check(self, name: str) -> None:
-        """Raise OutOfRange for a number that is not finite."""
+        """Raise OutOfRange for an infinite number; NaN passes."""
         if np.isinf(self.values).any():
             raise OutOfRange(name, "finite numbers")
 
@@ -295,12 +295,12 @@ def _changed(old: NDArray[Any], rows: Rows, values: NDArray[Any]) -> NDArray[Any
 
 
 def is_of_kind(column: Column, kind: AttributeKind) -> bool:
-    """Return True if a column holds what an attribute of this kind is."""
+    """Return True if a column is of the type that holds values of this kind."""
     return isinstance(column, COLUMN_OF[kind])
 
 
 def named(prefix: str, arrays: Arrays) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Name the arrays of a column so that several fit into one file."""
+    """Yield ("prefix.name", array) for each array of a column, so that one file has several."""
     return ((f"{prefix}.{name}", array) for name, array in arrays.items())
 
 
@@ -311,5 +311,5 @@ def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
 
 
 def kinds_of(kind: AttributeKind, prefix: str) -> Kinds:
-    """Return types and dimensions of the arrays of a column under a prefix."""
+    """Return (type, number of dimensions) of a column's arrays, by their "prefix.name"."""
     return {f"{prefix}.{name}": array for name, array in COLUMN_OF[kind].kinds.items()}

@@ -72,7 +72,7 @@ class Catalog:
         return scoring
 
     def decoded(self) -> Catalog:
-        """Return it with vectors as numbers, for what looks at all of them again and again."""
+        """Return this catalog with its vectors as one array, for what reads all of them often."""
         return replace(self, vectors=np.asarray(self.vectors))
 
     def first(self, n: int) -> Catalog:

@@ -45,7 +45,7 @@ class FileHead:
 
     @classmethod
     def of(cls, data: bytes) -> FileHead:
-        """Read the head of a file, or of its beginning. Raises Malformed."""
+        """Return the head of a file or its beginning. Raises Malformed for a length of 0 too."""
         if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
             raise Malformed("not the beginning of a file that devices hold")
         length = int.from_bytes(data[8:16], "little")
@@ -59,7 +59,7 @@ class FileHead:
         return HEAD_BYTES + self.length
 
     def check(self, body: bytes) -> None:
-        """Raise Malformed for another body."""
+        """Raise Malformed unless a body has the length and the digest of the head."""
         if len(body) != self.length or hashlib.sha256(body).digest() != self.digest:
             raise Malformed("what was fetched is not what its head says")
 
@@ -80,10 +80,12 @@ LAST = 2**31 - 1
 
 
 def catalog_date_of(day: int) -> int:
-    """Return the Monday on or before a day; the first of all for a clock that was never set."""
+    """Return the Monday on or before a day, both in days from 1970-01-01; 4, the first Monday, for
+    any day before it, as of a clock that was never set.
+    """
     return max(FIRST, day - (day - FIRST) % PERIOD)
 
 
 def is_catalog_date(day: int) -> bool:
-    """Return True for a Monday that can name a file."""
+    """Return True for a Monday, in days from 1970-01-01, that is from FIRST to LAST."""
     return FIRST <= day <= LAST and catalog_date_of(day) == day

@@ -37,7 +37,7 @@ class Item:
 
     @property
     def label(self) -> str:
-        """Return the title as people write it: "Alien (1979)"."""
+        """Return the title and the year, "Alien (1979)"; the title alone where no year is known."""
         return f"{self.title} ({self.year})" if self.year else self.title
 
 

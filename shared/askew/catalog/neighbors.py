@@ -56,7 +56,7 @@ class Neighbors:
 
     @property
     def parts(self) -> Iterator[bytes]:
-        """Yield all that they say, as bytes."""
+        """Yield items, codes and step as bytes, little-endian."""
         yield self.items.astype("<u2").tobytes()
         yield self.codes.tobytes()
         yield np.float64(self.step).astype("<f8").tobytes()
@@ -71,8 +71,9 @@ class Neighbors:
         return self.step * sums
 
     def moved(self, places: NDArray[np.int64], n: int) -> Neighbors | None:
-        """Return the neighbors of the same items in another catalog of n; None in a catalog that is
-        too large to have any. places: the items' places there (n,), -1 for one that is gone.
+        """Return the neighbors of the same items in another catalog of n items; None where that is
+        too large to have any. places: of these items there, (len(self),), -1 for one that is gone,
+        to which no item links any more. A new item has no neighbors.
         """
         if n > MOST_ITEMS:
             return None

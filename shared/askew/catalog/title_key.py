@@ -15,7 +15,9 @@ _ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
 
 
 def title_key(text: str) -> str:
-    """Return the key of a title: "Misérables, The (1998)" and "the miserables (1998)" have one."""
+    """Return the key of a title: lower case, no accents, the article first: "the miserables
+    (1998)" for "Misérables, The (1998)".
+    """
     plain = " ".join(plain_text(text).split())
     turned = _ARTICLE_AT_THE_END.fullmatch(plain)
     if turned is None:
@@ -26,13 +28,13 @@ def title_key(text: str) -> str:
 
 
 def without_article(key: str) -> str:
-    """Return the key without an English article before it."""
+    """Return the key without "the ", "a " or "an " before it; else, and before "(", as it is."""
     return _ARTICLE_AT_THE_START.sub("", key)
 
 
 def plain_text(text: str) -> str:
-    """Return lower case without accents and joiners, so that "amelie" finds "Amélie". O(length)
-    where few combining marks are in a row, as `askew.limits.check_marks` has it.
+    """Return text in lower case without accents and joiners, so that "amelie" finds "Amélie".
+    O(length) where few combining marks are in a row, as `askew.limits.check_marks` has it.
     """
     folded = text.casefold()
     if folded.isascii():  # nothing to take apart: most titles, of which there may be a million

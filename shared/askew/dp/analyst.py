@@ -74,12 +74,12 @@ class PayWhatYouGet:
         check_losses([self.grant()])
 
     def grant(self) -> BoundedRange | ApproximateDP:
-        """Return what it costs the data set in all: k* rounds and l* deltas, or their zCDP."""
+        """Return what the terms cost the data set in all: k* rounds, l* deltas, or their zCDP."""
         rounds = BoundedRange(self.epsilon, self.k_star, self.l_star * self.delta, self.neighbors)
         return zcdp([rounds], self.slack) if self.slack else rounds
 
     def total_loss(self) -> ApproximateDP:
-        """Return what the whole of it loses if nothing else is ever released of the data set."""
+        """Return (epsilon, delta) of all answers, if nothing else is released of the data set."""
         return basic([self.grant()])
 
     def answer(self, k: int) -> BoundedRange:
@@ -87,7 +87,10 @@ class PayWhatYouGet:
         return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
 
     def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:
-        """Return a call for k symbols, paid in full. Raises BudgetExceeded, ParameterError."""
+        """Return the usage after one more call, for k symbols and paid in full.
+
+        Raises BudgetExceeded where too few symbols or calls are left, and ParameterError for k < 1.
+        """
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError("k", k, "an int of at least 1")
         for measure, requested, spent, cap in (
@@ -100,7 +103,10 @@ class PayWhatYouGet:
         return AnalystUsage(answered.outputs + k, answered.calls + 1)
 
     def settle(self, answered: AnalystUsage, k: int, outputs: object) -> AnalystUsage:
-        """Return what a reservation of k becomes with its answer. Raises ParameterError."""
+        """Return the usage where a reservation of k is settled to the answer's number of outputs.
+
+        Raises ParameterError unless outputs is an int from 1 to k.
+        """
         if isinstance(outputs, bool) or not isinstance(outputs, int) or not 1 <= outputs <= k:
             raise ParameterError("outputs", outputs, f"an int from 1 to the {k} reserved")
         return AnalystUsage(answered.outputs - k + outputs, answered.calls)
@@ -152,6 +158,6 @@ class BudgetStatus:
 
 
 def check_key(key: str) -> None:
-    """Raises OutOfRange unless the key is 1 to 64 printable ASCII characters without spaces."""
+    """Raise OutOfRange unless the key is 1 to 64 printable ASCII characters without spaces."""
     if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable() and " " not in key):
         raise OutOfRange("a key", f"1 to {MAX_KEY} printable ASCII characters without spaces")

@@ -49,7 +49,7 @@ Loss = PureDP | ApproximateDP | BoundedRange
 
 
 def basic(losses: Sequence[Loss]) -> ApproximateDP:
-    """Add up epsilon and delta, exactly. A bounded-range selection counts its epsilon a round.
+    """Return the sums of epsilon and delta, exact; a bounded-range selection counts each round.
 
     Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006. Raises ParameterError.
     """
@@ -58,7 +58,7 @@ def basic(losses: Sequence[Loss]) -> ApproximateDP:
 
 
 def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
-    """Add up rho over all rounds, converted at an extra delta of `slack`; or `basic` if less.
+    """Return epsilon of the sum of rho, at an extra delta of `slack`; or that of `basic` if less.
 
         rho = epsilon^2 / 8 a round
         (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
@@ -126,7 +126,7 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
 
 
 def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
-    """Split (epsilon, delta) into epsilon per round and the threshold's delta, for k rounds.
+    """Return (epsilon per round, the threshold's delta) for k rounds of (epsilon, delta) in all.
 
     Basic composition takes epsilon / k and leaves delta to the threshold. From about six rounds on,
     half of delta buys a larger epsilon per round by bounded range (`epsilon_per_round`).
@@ -164,7 +164,7 @@ def _largest(within: Callable[[int], bool], low: int) -> int:
 
 
 def best_order(rho: float, slack: Fraction) -> Fraction:
-    """Return where the conversion of rho is least; in floats, because every order is valid."""
+    """Return the order, above 1, where the conversion of rho gives the least epsilon, about."""
     target = float(_log_up(1 / slack))
     return _order(lambda x: rho * x * x + log1p(x) < target)
 
@@ -191,12 +191,12 @@ def _order(is_low: Callable[[float], bool]) -> Fraction:
 
 
 def epsilon_of(loss: Loss) -> Fraction:
-    """Return the pure part: what the loss adds under basic composition."""
+    """Return the epsilon that a loss adds under basic composition, of all its rounds."""
     return loss.epsilon * loss.rounds if isinstance(loss, BoundedRange) else loss.epsilon
 
 
 def delta_of(loss: Loss) -> Fraction:
-    """Return the loss's own delta."""
+    """Return the delta of a loss; 0 for PureDP."""
     return _NOTHING if isinstance(loss, PureDP) else loss.delta
 
 
@@ -226,7 +226,7 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
 
 
 def check_slack(slack: object) -> Fraction:
-    """Return a probability strictly between 0 and 1. Raises ParameterError."""
+    """Return slack as a Fraction. Raises ParameterError unless it is strictly between 0 and 1."""
     exact = check_magnitude("slack", positive_rational("slack", slack))
     if exact >= 1:
         raise ParameterError("slack", exact, "below 1")
@@ -289,7 +289,7 @@ class RunningLoss:
         return RunningLoss(**{name: value + sign * theirs[name] for name, value in mine.items()})
 
     def plus(self, loss: Loss) -> RunningLoss:
-        """Return the sums after one more charge."""
+        """Return the sums with one more loss added; this object stays as it is."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
             return RunningLoss(
@@ -347,7 +347,7 @@ class PrivacyFilter:
             raise ParameterError("order", self.order, "above 1, and None without slack")
 
     def loss(self, spent: RunningLoss) -> ApproximateDP:
-        """Return what was spent, as one loss; never below a valid bound."""
+        """Return (epsilon, delta) of all that was spent, as one loss."""
         ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
         if self.order and spent.rho:
             concentrated = concentrated_epsilon(spent.rho, self.slack, self.order)
@@ -356,7 +356,9 @@ class PrivacyFilter:
         return ApproximateDP(spent.epsilon + ranged, delta, self.neighbors)
 
     def after(self, spent: RunningLoss, loss: Loss) -> RunningLoss:
-        """Return what is spent after one more charge. Raises BudgetExceeded, ParameterError."""
+        """Return the sums after one more charge. Raises BudgetExceeded where these pass the cap,
+        ParameterError for a loss out of range or under other neighbors.
+        """
         if check_losses([loss]) is not self.neighbors:
             limit = f"{self.neighbors.name}, as the cap is: losses of two relations do not add"
             raise ParameterError("neighbors", loss.neighbors.name, limit)

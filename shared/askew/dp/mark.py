@@ -50,7 +50,10 @@ class Standing(Enum):
 
     @property
     def may_spend(self) -> bool:
-        """Return True if a crash explains it. Whoever spends writes the mark first, unless OK."""
+        """Return True for OK, NEW and BEHIND, which a crash explains.
+
+        Whoever spends writes the mark first, unless OK.
+        """
         return self in {Standing.OK, Standing.NEW, Standing.BEHIND}
 
 
@@ -88,7 +91,9 @@ def compare(
 
 
 def larger(one: Losses, other: Losses) -> dict[str, tuple[Fraction, ...]]:
-    """Return the larger of the two sums for each account and notion."""
+    """Return the larger of the two sums for each account and notion, by account; of an account
+    that only one side has, its sums.
+    """
     both = {name: (one.get(name, ()), other.get(name, ())) for name in {*one, *other}}
     return {
         name: tuple(map(max, mine, theirs)) if mine and theirs else mine or theirs

@@ -132,12 +132,12 @@ class SignalCharge:
 
     @classmethod
     def of_place(cls, epsilon_per_km: Fraction) -> SignalCharge:
-        """Return what a noisy position costs."""
+        """Return the charge of a noisy position: this epsilon per kilometer, none per rating."""
         return cls(Fraction(0), epsilon_per_km)
 
     @property
     def has_one_account(self) -> bool:
-        """Return True if it costs something, in one account alone."""
+        """Return True if one of the two epsilons is above 0, and the other is 0."""
         low, high = sorted((self.epsilon_per_rating, self.epsilon_per_km))
         return low == 0 < high
 
@@ -154,7 +154,7 @@ def exact_rational(name: str, value: object) -> Fraction:
 
 
 def positive_rational(name: str, value: object) -> Fraction:
-    """Return an `exact_rational` above zero. Raises ParameterError."""
+    """Return an `exact_rational`. Raises ParameterError unless it is above 0."""
     exact = exact_rational(name, value)
     if exact <= 0:
         raise ParameterError(name, exact, "above 0")
@@ -162,7 +162,7 @@ def positive_rational(name: str, value: object) -> Fraction:
 
 
 def rational(text: object) -> Fraction:
-    """Return an exact rational as the protocol writes it, such as "1/2". Raises Malformed."""
+    """Return the Fraction of a text such as "3" or "1/2", without a sign. Raises Malformed."""
     parts = text.split("/") if isinstance(text, str) and len(text) <= _RATIONAL_DIGITS else []
     if not 1 <= len(parts) <= 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise Malformed("an exact rational must be written as 3 or 1/2")

@@ -78,12 +78,12 @@ class Release:
 
     @property
     def summary(self) -> ReleaseSummary:
-        """Return what is worth knowing before the whole of it."""
+        """Return charge, data set, mechanism, number of items, epsilon and delta of the release."""
         names = (self.charge, self.dataset, self.mechanism)
         return ReleaseSummary(*names, len(self.items), self.loss.epsilon, self.loss.delta)
 
     def to_bytes(self) -> bytes:
-        """Write canonical JSON: sorted names, no spaces, UTF-8. Equal releases, equal bytes."""
+        """Return canonical JSON: sorted names, no spaces, UTF-8. Equal releases, equal bytes."""
         content = {
             "schema": SCHEMA,
             "charge": self.charge,
@@ -128,7 +128,7 @@ class ReleaseSummary:
 
 
 def release_from_bytes(data: bytes) -> Release:
-    """Read what `to_bytes` wrote. Raises Malformed or OutOfRange for any other bytes."""
+    """Return the release that `to_bytes` wrote. Raises Malformed or OutOfRange for other bytes."""
     if len(data) > MAX_BYTES:
         raise OutOfRange("the size of a release", f"at most {MAX_BYTES} bytes")
     try:
@@ -143,13 +143,15 @@ def release_from_bytes(data: bytes) -> Release:
 
 
 def check_charge(charge: int) -> None:
-    """Raises OutOfRange unless the number can be that of a charge."""
+    """Raise OutOfRange unless the number is from 1 to MAX_CHARGE."""
     if not 1 <= charge <= MAX_CHARGE:
         raise OutOfRange("a charge", f"from 1 to {MAX_CHARGE}")
 
 
 def plain_name(text: str) -> str:
-    """Write an item's name as any reader accepts it: escaped, a long tail cut."""
+    """Return an item's name as any reader accepts it: of its first MAX_TEXT characters, those that
+    do not print escaped by their code, and cut again; "(no name)" where nothing shows.
+    """
     written = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text[:MAX_TEXT])
     written = written[:MAX_TEXT]
     return written if is_visible(written) else "(no name)"

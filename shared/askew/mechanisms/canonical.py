@@ -210,7 +210,7 @@ class CanonicalClasses:
         return WeightTable(parts, error if depth < inf else 2.0**-20, dropped)
 
     def enter(self, contest: Contest) -> None:
-        """Let every class draw the best noisy score of its subsets.
+        """Enter every class in the contest with the best noisy score of its subsets.
 
         Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
         """
@@ -243,7 +243,7 @@ class CanonicalClasses:
         return best, self._subsets(row, first, last)
 
     def _near(self, depth: float) -> tuple[NDArray[np.bool_], Floats, float]:
-        """Of every block, shape (rows, blocks): whether it may matter, and its best score.
+        """Return of every block, (rows, blocks), whether it may matter, and its best score.
 
         Last, a lower bound of the heaviest block's ln weight; all others weigh exp(-depth) of it.
         Most blocks are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
@@ -269,7 +269,7 @@ class CanonicalClasses:
         return self._log_runs(self._offset[rows], self._choose[rows], first, last)
 
     def _magnitude(self, r: Integers) -> float:
-        """At least ln C(n, r) for each of these r and every n here."""
+        """Return a number that is at least ln C(n, r) for each of these r and every n here."""
         some = np.maximum(r, 1).astype(np.float64)
         return float(
             (some * (1 + np.log(float(self.columns.lasts[-1])) - np.log(some))).max(initial=0.0)
@@ -372,12 +372,14 @@ class Canonical:
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of loss."""
+        """Return epsilon, or epsilon / 2 under REPLACE_ONE: a unit of loss is so many of noise."""
         return halved(self.epsilon, self.neighbors)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """`canonical` of `askew.mechanisms.shortfall`; none for other noise than Gumbel's."""
+        """Return the bound `canonical` of `askew.mechanisms.shortfall`; None unless the noise is
+        Gumbel's and gamma is above 0.
+        """
         if self.noise != "gumbel" or not self.gamma:
             return None
         formula = partial(canonical, gamma=float(self.gamma), clipped=self.clipped)

@@ -91,7 +91,7 @@ class LazyUniform:
     length: int = 64
 
     def extend(self, bits: RandomBits) -> None:
-        """Read 64 bits more."""
+        """Read 64 bits more of this uniform."""
         self.word = (self.word << 64) | int.from_bytes(bits.read(8))
         self.length += 64
 
@@ -117,7 +117,7 @@ class Noisy:
     slack: float
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
-        """Enclose the value times 2**precision; None where it is unbounded."""
+        """Return integers below and above the value times 2**precision; None where unbounded."""
         work = (
             precision
             + 64
@@ -140,13 +140,15 @@ class Noisy:
         )
 
     def extend(self, bits: RandomBits) -> None:
-        """Know more of every uniform."""
+        """Read 64 bits more of every uniform."""
         for uniform, _ in self.links:
             uniform.extend(bits)
 
 
 def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | None:
-    """Enclosure of Q(e / 2**p) * 2**p; None where Q is infinite (e = 0) or e is unbounded."""
+    """Return integers below and above Q(e / 2**p) * 2**p; None where Q is infinite (e = 0), or e is
+    unbounded (None) and Q has no bound there.
+    """
     if e is None:
         return (0, 0) if family in ("exponential", "half-logistic") else None
     if e <= 0:
@@ -187,7 +189,7 @@ def compare(a: Noisy, b: Noisy, bits: RandomBits) -> int:
 
 
 def descending(noisy: list[Noisy], bits: RandomBits) -> list[Noisy]:
-    """Sort from the highest to the lowest, exactly."""
+    """Return the noisy values sorted from the highest to the lowest, exactly."""
 
     def order(a: Noisy, b: Noisy) -> int:
         return compare(b, a, bits)
@@ -261,7 +263,9 @@ class Contest:
     def _draw(
         self, scores: Floats, log_sizes: Floats, log_error: float | Floats
     ) -> tuple[NDArray[np.uint64], Floats, Floats]:
-        """LazyUniform words, the noisy scores that they make, and how wrong these may be."""
+        """Draw 64-bit words. Return them, the noisy scores that they make, and how wrong these may
+        be.
+        """
         words = self.draws.words(len(scores))
         u = (words.astype(np.float64) + 0.5) * 2.0**-64
         e = -np.log(np.minimum(u, 1 - 2.0**-53))

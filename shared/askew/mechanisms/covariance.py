@@ -57,7 +57,7 @@ _MOST = 2**62  # of a place of G, so that the noise cannot carry it out of 64 bi
 
 
 def covariance(people: Iterable[Sequence[int]], items: int) -> Matrix:
-    """Count G of people, by the places of their likes in the catalog, (items, items).
+    """Return the matrix G of people, by the places of their likes in the catalog, (items, items).
 
     A place that is given twice counts once. Who likes more than 2**24 items counts as 0. Raises
     ParameterError, which repeats no place, for one outside the catalog.
@@ -108,7 +108,7 @@ class NoisyCovariance(Parameters):
         return sqrt(self._variance) / UNIT
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return what one noisy matrix costs."""
+        """Return (epsilon, delta) of one noisy matrix."""
         return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), ADD_OR_REMOVE_ONE)
 
     @cached_property

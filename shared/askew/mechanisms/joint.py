@@ -75,12 +75,14 @@ class Joint:
 
     @property
     def rate(self) -> Fraction:
-        """Weight exponent per unit of loss."""
+        """Return the factor of L(s) in the exponent of a weight: epsilon / 2, or / 4 under
+        REPLACE_ONE; twice that at k = 1.
+        """
         return _rate(self)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """`joint` of `askew.mechanisms.shortfall`; none for a truncated loss."""
+        """Return the bound `joint` of `askew.mechanisms.shortfall`; None for a truncated loss."""
         return Shortfall(joint, self.rate) if self.truncation is None else None
 
     def privacy_loss(self) -> PureDP:
@@ -88,12 +90,12 @@ class Joint:
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return one bounded-range round: the exponential mechanism over sequences."""
+        """Return epsilon as that of one bounded-range round, with delta 0."""
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
-        """ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), from the public number of items d; at most
-        2**62, which truncates nothing.
+        """Return ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), a truncation, for d = items, a public
+        number of at least k; at most 2**62, which truncates nothing.
         """
         check_probability("beta", beta)
         check_positive_int("items", items)
@@ -142,12 +144,12 @@ class PNFJoint:
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of loss."""
+        """Return the factor of L(s): epsilon / 2, or / 4 under REPLACE_ONE; twice that at k = 1."""
         return _rate(self)
 
     @property
     def shortfall(self) -> Shortfall:
-        """`joint_flipped` of `askew.mechanisms.shortfall`."""
+        """Return the bound `joint_flipped` of `askew.mechanisms.shortfall`."""
         return Shortfall(joint_flipped, self.rate)
 
     def privacy_loss(self) -> PureDP:
@@ -197,7 +199,9 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
 
 
 def _rate(mechanism: Joint | PNFJoint) -> Fraction:
-    """Per unit of loss: half of what a count is worth, unless the loss is a count and a shift."""
+    """Return the factor of L(s): epsilon / 2, or / 4 under REPLACE_ONE; twice that at k = 1, where
+    the loss is a count and a shift.
+    """
     rate = halved(mechanism.epsilon, mechanism.neighbors)
     return rate if mechanism.k == 1 else rate / 2
 

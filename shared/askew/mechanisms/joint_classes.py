@@ -149,7 +149,7 @@ class SequenceLosses:
     def _rises(
         self, low: int, high: int, first: Integers, last: Integers
     ) -> tuple[Integers, Floats]:
-        """Distinct e in [low, high) where N rises, ascending, and the rise of ln N at each.
+        """Return the distinct e in [low, high) where N rises, ascending, and the rises of ln N.
 
         The groups first..last-1 are those that a position comes to hold there.
         """
@@ -179,7 +179,9 @@ class SequenceLosses:
 
 
 def _running(terms: Floats) -> Floats:
-    """Their running sums, in rows and then row by row: no sum is of more than 2 sqrt(n) parts."""
+    """Return running sums of the terms, (n,), in rows and then row by row: no sum is of more than
+    2 sqrt(n) parts.
+    """
     width = isqrt(len(terms)) + 1
     rows = np.zeros((len(terms) // width + 1, width))
     rows.ravel()[: len(terms)] = terms
@@ -277,7 +279,9 @@ def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: 
 
 
 def _cut(segment: Segment, rate: float, bound: float) -> int:
-    """Where all that follows weighs less than the bound; the middle, where that is little."""
+    """Return the place in a segment from which on all weighs less than the bound; its middle,
+    where that would cut off less than a tenth.
+    """
     beyond = (segment.high.log_count - bound) / rate
     if segment.low.at < beyond < segment.high.at - 1 - segment.width / 10:
         return int(beyond) + 1
@@ -292,7 +296,7 @@ def _is_worth_cutting(segment: Segment, rate: float, k: int) -> bool:
 
 
 def _joined(segments: list[Segment]) -> list[Segment]:
-    """In ascending order, with neighbors in one piece where that is not too much."""
+    """Return the segments in ascending order, neighbors joined where both have few enough pairs."""
     joined: list[Segment] = []
     for segment in sorted(segments, key=lambda part: part.low.at):
         both = Segment(joined[-1].low, segment.high) if joined else segment
@@ -367,7 +371,7 @@ class JointClasses:
 
 
 def _decays(widths: Integers, rate: float) -> Floats:
-    """ln(1 - exp(-rate * width)); most widths are among a few."""
+    """Return ln(1 - exp(-rate * width)) of every width; most widths are among a few."""
     longest = int(widths.max(initial=0))
     few = longest <= len(widths)
     decays: Floats = np.log(-np.expm1(-rate * (np.arange(1, longest + 1) if few else widths)))
@@ -412,6 +416,8 @@ def _groups(
 
 
 def _rounding(segment: Segment, losses: SequenceLosses) -> float:
-    """Of the logarithms in a segment beside those at its edges. See `SequenceLosses.log_error`."""
+    """Return how far logarithms within a segment may be off beside those at its edges. See
+    `SequenceLosses.log_error`.
+    """
     rise = min(segment.rise, segment.high.log_count)
     return losses.log_error(rise, segment.pairs)

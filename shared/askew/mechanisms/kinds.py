@@ -42,10 +42,10 @@ class Selector(Bounded, Protocol):
     """A mechanism with its public parameters: safe to print."""
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what one run costs."""
+        """Return the privacy loss of one call of `select`."""
 
     def select(self, counts: Counts, *, bits: RandomBits = ...) -> tuple[int, ...]:
-        """Return places in the vector of counts."""
+        """Return at most k different item ids, the places of their counts, from 0."""
 
 
 @dataclass(frozen=True)

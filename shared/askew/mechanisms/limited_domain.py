@@ -60,7 +60,7 @@ class ExponentialClasses:
         self._rank()
 
     def _rank(self) -> None:
-        """Scores relative to the best that is left, so that floats are exact where it matters."""
+        """Take scores relative to the best one left, so that floats are exact where it matters."""
         left = self._log_sizes > -inf
         self._best = int(self.scores[left].max())
         self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)
@@ -186,12 +186,16 @@ class LimitedDomain:
 
     @property
     def spread(self) -> int:
-        """m: how many items one unit can push out of the domain."""
+        """Return m, how many items one unit can push out of the domain: kbar, or max_items_per_unit
+        where that is less and the domain is not strict.
+        """
         return spread_of(self.kbar, self.max_items_per_unit, self.domain)
 
     @property
     def shortfall(self) -> Shortfall:
-        """That of peeling, among the kbar items: the stop can only end a list before it misses."""
+        """Return the bound of peeling among the kbar items: the stop only ends a list before it
+        misses.
+        """
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
     def privacy_loss(self) -> ApproximateDP:
@@ -199,7 +203,7 @@ class LimitedDomain:
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds."""
+        """Return k bounded-range rounds of epsilon, with the delta of the call."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
@@ -233,7 +237,9 @@ class LimitedDomain:
 
 
 def spread_of(kbar: int, max_items_per_unit: int | None, domain: Domain) -> int:
-    """Return m of `LimitedDomain`: how many items one unit can push out of the domain."""
+    """Return m of `LimitedDomain`, how many items one unit can push out of the domain: at most
+    max_items_per_unit and kbar; kbar without a bound, or where the domain is "strict".
+    """
     limited = max_items_per_unit is not None and domain != "strict"
     return min(kbar, max_items_per_unit or kbar) if limited else kbar
 
@@ -278,7 +284,7 @@ def check_domain(domain: object) -> None:
 def check_limited(
     k: object, epsilon: object, delta: object, neighbors: object, max_items_per_unit: object
 ) -> None:
-    """Check what all limited-domain mechanisms share. Raises ParameterError."""
+    """Raise ParameterError unless what all limited-domain mechanisms share is in range."""
     check_k(k)
     check_positive("epsilon", epsilon)
     check_probability("delta", delta)
@@ -327,17 +333,19 @@ class LaplaceLimitedDomain:
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of count."""
+        """Return epsilon / max_items_per_unit: a person counted more is so many units of noise."""
         return Fraction(self.epsilon) / self.max_items_per_unit
 
     @property
     def shortfall(self) -> Shortfall:
-        """That of one noise for each item, among the kbar; a stop ends a list before it misses."""
+        """Return the bound of one noise for each of the kbar items; a stop ends a list before it
+        misses.
+        """
         return Shortfall(partial(one_shot, law=LAPLACE), self.rate, self.kbar)
 
     @property
     def threshold(self) -> Fraction:
-        """tau, rounded up, with room for the float error of its equation."""
+        """Return tau in units of noise, rounded up, with room for the error of its equation."""
         spread, epsilon = min(self.kbar, self.max_items_per_unit), float(self.epsilon)
         share = ln(self.delta / spread) - epsilon - log1p(exp(-epsilon))
         low, high = 0.0, 10.0 - 2 * share

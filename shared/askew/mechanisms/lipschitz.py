@@ -87,7 +87,7 @@ class Lipschitz(Scored):
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of score."""
+        """Return the factor of a score before noise of scale 1 is added."""
         return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
@@ -121,7 +121,7 @@ class OneShot(Lipschitz):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """That of one noise for each item; none for other noise than exponential."""
+        """Return the bound of one noise for each item; None for other noise than exponential."""
         if self.noise != "exponential":
             return None
         return Shortfall(partial(one_shot, law=EXPONENTIAL), self.rate)
@@ -153,12 +153,12 @@ class Peeling(Scored):
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of score."""
+        """Return the factor of a score before noise of scale 1 is added."""
         return rate_of(self) / self.k
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """By its noise, Gumbel or exponential; none for others."""
+        """Return the bound of peeling by Gumbel or exponential noise; None for other noise."""
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
@@ -232,12 +232,12 @@ class ConcentratedPeeling:
 
     @property
     def epsilon_per_round(self) -> Fraction:
-        """epsilon', rounded down. See `askew.dp.composition.epsilon_per_round`."""
+        """Return epsilon' of a round, rounded down, by `askew.dp.composition`."""
         return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """That of its peeling."""
+        """Return the bound of the peeling that it runs."""
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
@@ -286,12 +286,12 @@ class LaplaceCounts:
 
     @property
     def rate(self) -> Fraction:
-        """Noise units per unit of count."""
+        """Return epsilon / l1_sensitivity: a person counted more is so many units of noise."""
         return Fraction(self.epsilon) / self.l1_sensitivity
 
     @property
     def shortfall(self) -> Shortfall:
-        """That of one noise for each item."""
+        """Return the bound of one noise for each item."""
         return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
 
     def privacy_loss(self) -> PureDP:

@@ -93,7 +93,10 @@ class NoisyCounts(Parameters):
 
     @property
     def sensitivity(self) -> int:
-        """s: how far the k counts move between neighbors, in l1 and in squared l2 distance."""
+        """Return s, how far the k counts move between neighbors, in l1 and in squared l2 distance:
+        min(k, max_items_per_unit), or min(k, 2 max_items_per_unit) under REPLACE_ONE; k without a
+        bound.
+        """
         units = 1 if one_way(self.neighbors) else 2
         most = self.k if self.max_items_per_unit is None else units * self.max_items_per_unit
         return min(self.k, most)
@@ -170,7 +173,7 @@ def _bound(law: TwoSidedGeometric | DiscreteGaussian, miss: float, draws: int) -
 
 
 def _beyond(law: TwoSidedGeometric | DiscreteGaussian, most: int) -> float:
-    """P(|n| > most), or a bound just above it."""
+    """Return P(|n| > most) of the noise n, or a number just above it."""
     if isinstance(law, TwoSidedGeometric):
         log_r = -log1p(float(1 / Fraction(law.inverse_rate)))
         return 2 * exp((most + 1) * log_r) / (1 + exp(log_r))

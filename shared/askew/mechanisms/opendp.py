@@ -37,7 +37,7 @@ class Selects(Protocol):
         """Return the selected item ids, by the kernel's randomness."""
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what that costs."""
+        """Return the privacy loss of one call of `select`."""
 
 
 def measurement(mechanism: Selects, items: int | None = None) -> Any:

@@ -37,7 +37,7 @@ def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> No
 
 
 def check_positive(name: str, value: object) -> None:
-    """Raises ParameterError unless value is an int or a Fraction above 0, and of a size whose
+    """Raise ParameterError unless value is an int or a Fraction above 0, and of a size whose
     products with counts floats hold: exact laws are looked at through them first.
     """
     if not 1 <= positive_rational(name, value) * _SIZE <= _SIZE**2:
@@ -51,17 +51,17 @@ def check_probability(name: str, value: object) -> None:
 
 
 def ln(x: Fraction | int) -> float:
-    """Return ln x, also where x is beyond float64's range."""
+    """Return ln x as a float for x above 0, also where x is beyond float64's range."""
     return log(x.numerator) - log(x.denominator)
 
 
 def one_way(neighbors: NeighboringRelation) -> bool:
-    """Return True if all counts that change move the same way, so that a shift is free."""
+    """Return True for ADD_OR_REMOVE_ONE: all counts that change move the same way."""
     return neighbors is ADD_OR_REMOVE_ONE
 
 
 def halved(epsilon: Fraction | int, neighbors: NeighboringRelation) -> Fraction:
-    """Return epsilon where counts move one way, half of it where they may move both ways."""
+    """Return epsilon under ADD_OR_REMOVE_ONE, half of epsilon under REPLACE_ONE."""
     return Fraction(epsilon) if one_way(neighbors) else Fraction(epsilon) / 2
 
 
@@ -93,7 +93,9 @@ class Scored:
 
 
 def rate_of(mechanism: Scored) -> Fraction:
-    """Return epsilon per unit of score, halved where scores may move both ways."""
+    """Return epsilon / sensitivity, halved where scores may move both ways: unless they are
+    monotone and under ADD_OR_REMOVE_ONE.
+    """
     counts = mechanism.linf_sensitivity is None
     monotone = counts if mechanism.monotone is None else mechanism.monotone
     sensitivity = Fraction(1 if mechanism.linf_sensitivity is None else mechanism.linf_sensitivity)
@@ -102,6 +104,10 @@ def rate_of(mechanism: Scored) -> Fraction:
 
 
 def tally_for(mechanism: Scored, scores: Scores) -> Tally:
-    """Return a validated view of counts or scores. Raises ParameterError."""
+    """Return scores of a mechanism as a Tally; negative ones are fine.
+
+    Raises ParameterError for fewer than k, for floats and mappings, and for Fractions where the
+    mechanism states no linf_sensitivity.
+    """
     stated = mechanism.linf_sensitivity is not None
     return tally_of_scores(scores, mechanism.k, stated=stated)

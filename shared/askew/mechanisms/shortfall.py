@@ -94,7 +94,9 @@ def log_binomials(n: Floats, r: Floats) -> Floats:
 
 
 def _remainder(x: Floats) -> Floats:
-    """c(x): a table below 16, four terms of Stirling's series above (the fifth is below 2e-14)."""
+    """Return c(x), by a table below 16 and four terms of Stirling's series above: the fifth is
+    below 2e-14.
+    """
     inverse = 1 / np.maximum(x, 16.0)
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
@@ -165,13 +167,13 @@ class Shortfall:
 
 
 def peeled(worst: Worst, gap: int) -> float:
-    """Bound peeling with Gumbel noise: met by the worst vector."""
+    """Return P(miss) of peeling with Gumbel noise: met by the worst vector."""
     others = worst.m * exp(-worst.rate * gap)
     return -expm1(-float(np.log1p(others / np.arange(1, worst.k + 1)).sum()))
 
 
 def flipped(worst: Worst, gap: int) -> float:
-    """Bound permute-and-flip, peeled: proved, and loose where misses are likely."""
+    """Return a bound on P(miss) of permute-and-flip, peeled: loose where misses are likely."""
     others = worst.m * exp(-worst.rate * gap)
     if others >= 2:
         return 1.0
@@ -179,22 +181,22 @@ def flipped(worst: Worst, gap: int) -> float:
 
 
 def joint(worst: Worst, gap: int) -> float:
-    """Bound the exponential mechanism over sequences: proved, and larger than necessary."""
+    """Return a bound on P(miss) of the joint mechanism: proved, and larger than necessary."""
     return _of_odds(_log_sequences(worst, gap))
 
 
 def joint_flipped(worst: Worst, gap: int) -> float:
-    """Bound permute-and-flip over sequences: proved, and larger than necessary."""
+    """Return a bound on P(miss) of permute-and-flip over sequences: larger than necessary."""
     return exp(min(_log_sequences(worst, gap), 1.0)) / 2
 
 
 def _log_sequences(worst: Worst, gap: int) -> float:
-    """ln W of the joint mechanisms."""
+    """Return ln W of the joint mechanisms, for a miss by `gap`."""
     return lgamma(worst.k + 1) + _log_subsets(worst, 1) - worst.rate * gap
 
 
 def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
-    """Bound the canonical mechanism with Gumbel noise, gamma above 0: met by the worst vector."""
+    """Return P(miss) of the canonical mechanism on the worst vector: Gumbel noise, gamma > 0."""
     up, down = worst.rate * (1 - gamma), worst.rate * gamma
     odds = _log_subsets(worst, 1) - down * gap - (0.0 if clipped else up * gap)
     if not clipped and worst.m > 1:
@@ -245,7 +247,7 @@ LAPLACE = NoiseLaw(_laplace_survival, _laplace_quantile)
 
 
 def one_shot(worst: Worst, gap: int, law: NoiseLaw) -> float:
-    """Bound one noise for each item: 1 - E[F(T + a)^m], from above.
+    """Return P(miss) of one noise for each item: 1 - E[F(T + a)^m], from above.
 
     T is in cells of equal probability, each taken at its lower edge. What is averaged rises with T,
     within 0 and 1, so the error is below 1 / _CELLS.
@@ -267,11 +269,11 @@ class Bounded(Protocol):
 
     @property
     def k(self) -> int:
-        """Return how many items it selects."""
+        """Return how many items the mechanism selects."""
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Its bound; None where its noise has none here."""
+        """Return the bound of how far it reaches; None where its noise has none here."""
 
 
 def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
@@ -294,7 +296,8 @@ def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction
 
 
 def chance_of_miss(mechanism: Bounded, gap: int, n_items: int | None = None) -> float:
-    """At least the probability that a selected item is `gap` or more below the k-th highest count.
+    """Return an upper bound, whatever the counts, of the probability that a selected item is `gap`
+    or more below the k-th highest count.
 
     n_items: how many items there are, which is public; None where the domain is unknown, for
     limited domains only. Raises ParameterError for fewer than k of them, and for noise that has no

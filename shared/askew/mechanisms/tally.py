@@ -62,17 +62,17 @@ class Tally:
 
     @property
     def values(self) -> Integers:
-        """Return the distinct values."""
+        """Return the distinct values, descending."""
         return self.down_to(self.lowest).values
 
     @property
     def sizes(self) -> Integers:
-        """Return how many items have each."""
+        """Return how many items have each of `values`."""
         return self.down_to(self.lowest).sizes
 
     @property
     def ends(self) -> Integers:
-        """Return how many items have at least each."""
+        """Return how many items have at least each of `values`."""
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
@@ -141,7 +141,7 @@ def tally(counts: Counts, least: int) -> Tally:
 
 
 def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
-    """Tally ints or Fractions, brought to integers over their common denominator.
+    """Return the tally of ints or Fractions, brought to integers over their common denominator.
 
     stated: whether their sensitivity is. Fractions are no counts, so theirs must be.
     """

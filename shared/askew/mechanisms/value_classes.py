@@ -174,7 +174,7 @@ class ValueClasses:
             contest.enter_groups(self._others(contest, low, cut, left))
 
     def _others(self, contest: Contest, low: int, cut: int, left: int) -> ClassGroups:
-        """All classes from `cut` on as one group; none of its items has a value of `low`."""
+        """Return all classes from `cut` on as one group; none of its items has a value of `low`."""
         score = -self.rate * (int(self.values[self._lead]) - low)
 
         def opened(_: int, link: Link) -> list[Noisy]:
@@ -190,7 +190,9 @@ class ValueClasses:
         return logs
 
     def _cut(self, depth: float) -> tuple[int, int]:
-        """A value, and the first class below it; all such weigh below exp(-depth) of the best."""
+        """Return a value and the first class below it: all classes from there on weigh below
+        exp(-depth) of the best.
+        """
         reach = (depth + self._log_items + 1) / self._step
         if 0 < len(self.values) == self._lead:  # all that were seen are taken out
             self._extend(self._tally.lowest)

@@ -74,7 +74,7 @@ class Classes(Protocol):
         """List all classes but some that weigh below about exp(-depth) of all, together."""
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Enclose weight * 2**shift by integers, at most about 2**-60 of T apart."""
+        """Return integers below and above weight * 2**shift, at most about 2**-60 of T apart."""
 
 
 class Draws:
@@ -122,7 +122,8 @@ class Draws:
 
 
 def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:
-    """Enclose multiplicity * exp(-exponent) * 2**shift by integers, within 2**-60 or 1 unit.
+    """Return integers below and above multiplicity * exp(-exponent) * 2**shift, within 2**-60 of it
+    or 1 apart.
 
     exponent may be negative. exp(-x) = 2**-n exp(-r) with n near x / ln 2 and r in [0, 1).
     """
@@ -199,7 +200,7 @@ def _filtered(table: WeightTable, word: int) -> int | None:
 
 
 def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
-    """The same U as `word` began, with as many more bits as it takes."""
+    """Return the key that the U begun by `word` falls on, with as many more bits as it takes."""
     length, precision = 64, 128
     while True:
         word = (word << (precision - length)) | int.from_bytes(bits.read((precision - length) // 8))

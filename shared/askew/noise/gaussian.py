@@ -60,7 +60,7 @@ class ExpOdds:
     exponent: Fraction = field(repr=False)
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Enclose by integer arithmetic with directed rounding."""
+        """Return (low, high), integers around p * 2**precision, by directed rounding."""
         numerator, denominator = self.exponent.as_integer_ratio()
         scaled = (numerator << precision) // denominator
         return exp_minus(scaled + 1, precision)[0], exp_minus(scaled, precision)[1]
@@ -87,12 +87,14 @@ class DiscreteGaussian(Parameters):
 
     @classmethod
     def of_variance(cls, variance: int) -> DiscreteGaussian:
-        """Take as many low bits as leave 16 to 32 values of h to a standard deviation."""
+        """Return the law of this variance, with as many low bits as leave 16 to 32 values of h to a
+        standard deviation.
+        """
         is_valid = type(variance) is int and variance >= 1
         return cls(variance, max(0, isqrt(variance).bit_length() - 5) if is_valid else 0)
 
     def draw(self, size: int, bits: RandomBits = KERNEL) -> Integers:
-        """Make `size` independent draws, (size,)."""
+        """Draw `size` independent integers of this law, (size,) int64."""
         check_bits(bits)
         drawn = np.empty(size, np.int64)
         done = 0

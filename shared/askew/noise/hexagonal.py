@@ -62,7 +62,7 @@ Plain = tuple[Fraction, Fraction]
 
 
 def steps(i: int, j: int) -> int:
-    """Return n(i, j): how many steps (i, j) is from (0, 0)."""
+    """Return n(i, j): how many steps the lattice point (i, j) is from (0, 0)."""
     return max(abs(i), abs(j), abs(i - j))
 
 
@@ -94,12 +94,12 @@ class HexagonalLattice(Parameters):
 
     @property
     def step(self) -> Fraction:
-        """s, in kilometers."""
+        """Return s, the step of the lattice in kilometers."""
         return Fraction(1, 1 << self.step_exponent)
 
     @property
     def epsilon(self) -> Fraction:
-        """Exact epsilon per straight-line kilometer."""
+        """Return the exact epsilon per straight-line kilometer, at most the one asked for."""
         return GAUGE / (self.inverse_rate * self.step)
 
     @property
@@ -113,8 +113,9 @@ class HexagonalLattice(Parameters):
 
     @property
     def mean_distance(self) -> float:
-        """Mean straight-line distance of the noise, in kilometers: the mean number of steps, exact,
-        times the mean distance of the hexagon's sides. Too low by less than a part 1 / (20 q**2).
+        """Return the mean straight-line distance of the noise in kilometers: the mean number of
+        steps, exact, times the mean distance of the hexagon's sides. Too low by less than a part
+        1 / (20 q**2).
         """
         q, rise = self.inverse_rate, float(RISE)
         steps_away = 6 * q * (q + 1) * (2 * q + 1) / (1 + 6 * q * (q + 1))
@@ -129,7 +130,7 @@ class HexagonalLattice(Parameters):
         return x / self.step + j / 2, j
 
     def point(self, i: int, j: int) -> Plain:
-        """Return where the lattice point (i, j) lies, in kilometers, exact."""
+        """Return (x, y) of the lattice point (i, j), in kilometers, exact."""
         return self.step * (i - Fraction(j, 2)), RISE * self.step * j
 
     def perturb(self, point: Plain, bits: RandomBits = KERNEL) -> tuple[int, int]:

@@ -136,7 +136,9 @@ class TwoSidedGeometric(Parameters):
 
     @classmethod
     def with_constant_work(cls, inverse_rate: int | Fraction) -> TwoSidedGeometric:
-        """Take enough digits that going beyond them has probability at most 2**-128."""
+        """Return the law of this rate, with enough digits that going beyond these has a probability
+        of at most 2**-128.
+        """
         _check_inverse_rate(inverse_rate)
         draws = WORD_BITS * log(2) / log1p(1 / inverse_rate)
         return cls(inverse_rate, ceil(log2(draws)))
@@ -151,12 +153,12 @@ class TwoSidedGeometric(Parameters):
         return Coins([Beyond(self.inverse_rate, self.levels)])
 
     def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
-        """Make `count` independent draws."""
+        """Draw `count` independent integers of this law, of either sign."""
         one_sided = self.one_sided(2 * count, bits)
         return [up - down for up, down in zip(one_sided[::2], one_sided[1::2], strict=True)]
 
     def one_sided(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
-        """Make `count` independent draws of the geometric law G."""
+        """Draw `count` independent integers of the geometric law G, at least 0."""
         check_bits(bits)
         faces = bits.throw(self._coins, count)  # each levels + 1
         worth = [1 << level for level in range(self.levels + 1)]
@@ -214,12 +216,12 @@ class LatticeLaplace(Parameters):
 
     @property
     def epsilon(self) -> Fraction:
-        """Exact epsilon per unit distance."""
+        """Return the exact epsilon per unit distance, at most the one that was asked for."""
         return Fraction(1 << self.step_exponent, self.inverse_rate)
 
     @property
     def step(self) -> float:
-        """Distance between neighboring lattice points; a power of two, so exact."""
+        """Return the distance between neighboring lattice points: 2**-step_exponent, exact."""
         return 2.0**-self.step_exponent
 
     @cached_property
@@ -267,5 +269,5 @@ class LatticeLaplace(Parameters):
 
 
 def clamped(coordinate: int) -> int:
-    """Return the nearest integer that the wire carries: post-processing."""
+    """Return the nearest integer from -COORDINATE_LIMIT to COORDINATE_LIMIT: post-processing."""
     return max(-COORDINATE_LIMIT, min(COORDINATE_LIMIT, coordinate))

@@ -30,7 +30,7 @@ class Odds(Protocol):
     """A probability in [0, 1), known as closely as one asks."""
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Enclose p * 2**precision by integers; high - low must not grow with precision."""
+        """Return integers (low, high) around p * 2**precision, as near at every precision."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RationalOdds:
     probability: Fraction = field(repr=False)
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Return floor and ceiling of p * 2**precision."""
+        """Return (floor, ceiling) of p * 2**precision."""
         numerator, denominator = self.probability.as_integer_ratio()
         scaled = numerator << precision
         return scaled // denominator, -(-scaled // denominator)

@@ -65,7 +65,7 @@ def sample(noise: Laplace, count: int, generator: np.random.Generator) -> Points
 def assign(
     samples: Points, points: Points, norm: Norm
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the nearest point of every sample and the distance to it; both (n,). O(n k d)."""
+    """Return the row of every sample's nearest point, and the distance to it; (n,). O(n k d)."""
     labels = np.empty(len(samples), dtype=np.int64)
     # Buffers are reused: fresh pages for every chunk cost four times the arithmetic.
     total, gap = np.empty((2, _CHUNK, len(points)), dtype=np.float32)
@@ -88,7 +88,8 @@ def fit(  # noqa: PLR0913
     rounds: int = 60,
     progress: Progress | None = None,
 ) -> Points:
-    """Fit from the best of several starts, which are tried on a part of the samples.
+    """Return points (k, d), fitted to samples (n, d) from the best of several starts (k, d), which
+    are tried on a part of the samples. slope: h' of distances; None for h(t) = t.
 
     progress is called with the part of the rounds that is done, from 0 to 1. O(rounds n k d).
     """
@@ -101,8 +102,9 @@ def fit(  # noqa: PLR0913
 def spread_out(
     samples: Points, k: int, norm: Norm, generator: np.random.Generator, first: Points | None = None
 ) -> Points:
-    """k samples far from each other, each drawn with probability proportional to its distance from
-    those before it. `first`: points that are already taken, (n <= k, d).
+    """Return k points (k, d) far from each other: first `first` (n, d), of which the first k count,
+    or the point 0 where it is None; then samples, each drawn with probability proportional to its
+    distance from those before it.
     """
     taken = [np.zeros(samples.shape[1], np.float32)] if first is None else list(first)
     far = assign(samples, np.array(taken), norm)[1].astype(np.float64)
@@ -258,7 +260,7 @@ class Codebook:
 
 
 def shipped(law: Law) -> Codebook | None:
-    """Return the codebook that came with this package, if there is one."""
+    """Return the codebook of a law that came with this package, or None."""
     return _library().get(law)
 
 
@@ -269,7 +271,7 @@ def shipped_sizes(noise: Norm, disutility: Norm, dimension: int) -> tuple[int, .
 
 
 def fitted(law: Law, h: Disutility, progress: Progress | None = None) -> Codebook:
-    """Compute a codebook of any size and disutility at unit epsilon, and keep it.
+    """Return a codebook of law.k points for h at unit epsilon: computed once, then kept.
 
     progress is called with the part that is done, from 0 to 1, and not at all for one that is
     kept. Raises ParameterError for k < 1. O(rounds n k d).
@@ -323,7 +325,9 @@ def expected_cost(
 
 
 def slope_of(h: Disutility) -> Slope:
-    """Return the slope h' of float32 distances, as `fit` takes it."""
+    """Return a function from float32 distances to h' there, at 1e-6 for what is nearer; `fit` takes
+    it.
+    """
 
     def of(far: Points) -> Points:
         # Some h are infinitely steep at 0, where a sample already sits on its point.
@@ -346,7 +350,7 @@ def _library() -> Mapping[Law, Codebook]:
 
 
 def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
-    """Return the codebooks of a file of `data`, by the number of their law, d and k."""
+    """Return the codebooks of a file of `data`, by (the number of their law in it, d, k)."""
     books: dict[tuple[int, int, int], Codebook] = {}
     resource = files("askew.placement") / "data" / name
     with as_file(resource) as path, np.load(path, allow_pickle=False) as data:

@@ -98,26 +98,26 @@ def sample(count: int, generator: np.random.Generator) -> Points:
 
 
 def mean_distance() -> float:
-    """Return E |x| at unit epsilon: what one result at the signal costs."""
+    """Return E |x| at unit epsilon: the mean distance from the signal to the person."""
     corners = _corners()
     edges = zip(corners, np.roll(corners, -1, axis=0), strict=True)
     return 2 * _GAUGE * float(np.mean([_mean_length(a, b) for a, b in edges]))
 
 
 def lower_bound(k: int, h: Disutility) -> float:
-    """Return what no k points cost less than, at unit epsilon."""
+    """Return a cost under h at unit epsilon that no k points go below."""
     return volume_bound(2, math.log(k * math.pi / (_AREA * _GAUGE**2)) / 2, h)
 
 
 def expected_cost(points: Array, h: Disutility, draws: Points) -> tuple[float, float]:
-    """Return the mean of h(min_i |x - a_i|) over draws, and its standard error."""
+    """Return the mean of h(min_i |x - a_i|) over draws x of points a_i, and its standard error."""
     far = assign(draws, points.astype(np.float32), "l2")[1]
     costs = h(far.astype(np.float64))
     return float(costs.mean()), float(costs.std() / math.sqrt(len(costs)))
 
 
 def nearest_first(points: Points | Array) -> Array:
-    """Return the points in order of their distance from the signal."""
+    """Return the points (k, 2) as float64, in rising order of their distance from the signal."""
     return np.asarray(points[np.argsort(np.hypot(*points.T), kind="stable")], np.float64)
 
 
@@ -163,7 +163,7 @@ def _library() -> Mapping[int, Codebook]:
 
 
 def _corners() -> Array:
-    """Return the six neighbors of zero, in units of a step; (6, 2)."""
+    """Return the six neighbors of zero, (6, 2), in steps: (1, 0), (1/2, 13/15) and so on."""
     lattice = np.array(NEIGHBORS, dtype=np.float64)
     return np.column_stack([lattice[:, 0] - lattice[:, 1] / 2, float(RISE) * lattice[:, 1]])
 

@@ -111,11 +111,11 @@ class SaturatingSteps(Recurrence):
 
     @property
     def total(self) -> float:  # type: ignore[override]
-        """1 / (1 + c)."""
+        """Return 1 / (1 + c)."""
         return 1 / (1 + self.scale)
 
     def step(self, cost: float) -> Step:
-        """Return the step to sigma = log(1 + D (c - 1)) c / (c - 1), or D at c = 1."""
+        """Return the step from D = cost: sigma = log(1 + D (c - 1)) c / (c - 1), or D at c = 1."""
         c = self.scale
         sigma = cost if c == 1 else math.log1p(cost * (c - 1)) * c / (c - 1)
         beyond = -math.expm1(-(1 + 1 / c) * sigma) / (1 + c)
@@ -137,11 +137,11 @@ class PowerSteps(Recurrence):
 
     @property
     def total(self) -> float:  # type: ignore[override]
-        """Gamma(p + 1)."""
+        """Return Gamma(p + 1)."""
         return math.gamma(self.exponent + 1)
 
     def step(self, cost: float) -> Step:
-        """Newton in h(sigma)."""
+        """Solve for the next step by Newton's method in h(sigma)."""
         p = self.exponent
         value, residual = _convex_root(
             lambda y: (y * self._growth(y ** (1 / p)), math.exp(y ** (1 / p))), cost
@@ -152,7 +152,7 @@ class PowerSteps(Recurrence):
         return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
 
     def _growth(self, s: float) -> float:
-        """G(s) / s**p."""
+        """Return G(s) / s**p = p times the sum over n of s**n / (n! (p + n))."""
         p, n, power, total = self.exponent, 0, 1.0, 0.0
         while power > 1e-18 * total:
             total += power * p / (p + n)
@@ -172,7 +172,7 @@ class PowerSteps(Recurrence):
 
 @lru_cache(maxsize=8)
 def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes and weights of Gauss-Legendre quadrature on [0, 1]."""
+    """Return nodes, ascending, and weights of Gauss-Legendre quadrature on [0, 1]; (count,)."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
 
@@ -236,7 +236,7 @@ class CallableSteps(Recurrence):
         self._reached = np.maximum.accumulate(reached[kept]).tolist()
 
     def step(self, cost: float) -> Step:
-        """Search the table, then bracket the root within one panel."""
+        """Return the step from D = cost: a search in the table, then a root within one panel."""
         panel = max(bisect_left(self._reached, cost) - 1, 0)
         left = self._edges[panel]
         right = self._edges[min(panel + 1, len(self._edges) - 1)]
@@ -331,7 +331,7 @@ def _refined(h: Increasing) -> Array:
 
 
 def line_offsets(epsilon: float, k: int) -> NDArray[np.float64]:
-    """Return the optimal offsets, ascending, shape (k,), in units of distance."""
+    """Return the optimal offsets for h(t) = t, ascending, shape (k,), in units of distance."""
     check_k(k)
     half = (k + 1) // 2
     i = np.arange(1, k // 2 + 1, dtype=np.float64)
@@ -344,7 +344,7 @@ def line_offsets(epsilon: float, k: int) -> NDArray[np.float64]:
 
 
 def line_cost(epsilon: float, k: int) -> float:
-    """Return the expected distance from the person to the nearest of the k results."""
+    """Return the expected distance from the person to the nearest of the k `line_offsets`."""
     check_k(k)
     if k % 2:
         return 2 / ((k + 1) * epsilon)
@@ -356,7 +356,9 @@ _UNIQUE = "exact: the stationary set of a symmetric log-concave law is unique"
 
 
 def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
-    """Place k optimal offsets. Raises InfiniteCost where E h(|noise|) is, ParameterError."""
+    """Place k optimal offsets, ascending. Raises InfiniteCost for an h of infinite expected cost,
+    ParameterError for a k or an epsilon beyond what floats can tell.
+    """
     check_k(k)
     # The numbers are those of unit epsilon; h reads its distances in units of 1 / epsilon.
     factor, unit = in_units_of_noise(h, epsilon)

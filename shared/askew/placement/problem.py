@@ -75,7 +75,7 @@ class Placement:
 
 
 def frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Copy into an array that nothing can make writable again."""
+    """Return a float64 copy of the same shape that nothing can make writable again."""
     array = np.ascontiguousarray(values, dtype=np.float64)
     return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
 
@@ -98,7 +98,7 @@ def check_count(name: str, value: int, most: int) -> None:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raise ParameterError unless value is a positive number whose scale floats can bear."""
+    """Raise ParameterError unless value is an int or a float from 1e-30 to 1e30."""
     number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not number or not 0 < value < inf:
         raise ParameterError(name, value, "positive and finite")
@@ -118,8 +118,8 @@ class Laplace:
     metric "l1": independent Laplace noise on each axis. metric "l2": a radius of law
     Gamma(dimension, 1 / epsilon) in a uniform direction. Each is metric-private with epsilon
     per unit of its own distance. epsilon: 1 / unit of distance.
-    Raises ParameterError unless epsilon is from 1e-100 to 1e100 and dimension an integer from 1 to
-    100.
+    Raises ParameterError unless epsilon is from 1e-30 to 1e30 and dimension an integer from 1 to
+    64.
     """
 
     epsilon: float
@@ -141,11 +141,11 @@ class Disutility(ABC):
 
     @abstractmethod
     def __call__(self, t: Array) -> Array:
-        """Return h at distances t >= 0."""
+        """Return h at distances t >= 0, of the shape of t."""
 
     @abstractmethod
     def slope(self, t: Array) -> Array:
-        """Return h'(t), taken from the right where h has a corner."""
+        """Return h'(t), of the shape of t."""
 
     @abstractmethod
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
@@ -161,11 +161,11 @@ class Identity(Disutility):
         return t
 
     def slope(self, t: Array) -> Array:
-        """Return One."""
+        """Return ones, of the shape of t."""
         return np.ones_like(t)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Scale by the unit."""
+        """Return (unit, the identity)."""
         return unit, self
 
 
@@ -181,15 +181,17 @@ class Power(Disutility):
             raise ParameterError("exponent", self.exponent, f"at least {LEAST_EXPONENT}")
 
     def __call__(self, t: Array) -> Array:
-        """Return the power of the distance."""
+        """Return t ** exponent."""
         return np.asarray(t**self.exponent)
 
     def slope(self, t: Array) -> Array:
-        """Return infinite at 0 for an exponent below one; callers stay off 0."""
+        """Return exponent * t ** (exponent - 1); infinite at 0 for an exponent below one, where no
+        caller asks.
+        """
         return np.asarray(self.exponent * t ** (self.exponent - 1))
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Scale by its power. Raises InfiniteCost where floats do not hold it."""
+        """Return (unit ** exponent, this power). Raises InfiniteCost for a factor beyond 1e150."""
         if abs(self.exponent * log10(unit)) > _LARGEST_POWER:
             raise InfiniteCost("exponent", self.exponent, "smaller, or epsilon nearer to 1")
         return unit**self.exponent, self
@@ -213,7 +215,7 @@ class Saturating(Disutility):
         return np.asarray(np.exp(-t / self.scale) / self.scale)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Change the scale. Raises ParameterError where distances are lost."""
+        """Return (1, Saturating(scale / unit)). Raises ParameterError where distances are lost."""
         if not _LEAST_RATIO <= self.scale / unit <= MAX_SCALE:
             limit = f"from {_LEAST_RATIO:g} to {MAX_SCALE:g} times 1 / epsilon"
             raise ParameterError("scale", self.scale, limit)
@@ -249,12 +251,12 @@ class Increasing(Disutility):
             return self._evaluate(t) - self.at_zero
 
     def slope(self, t: Array) -> Array:
-        """Return a central difference: good enough to start from, not to end with."""
+        """Return the central difference of h at t * (1 -+ 1e-5): a start, and no result."""
         step = 1e-5 * np.maximum(t, 1e-300)
         return np.asarray((self(t + step) - self(t - step)) / (2 * step))
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Return the same function read in another unit."""
+        """Return (1, the same function read in a unit that is `unit` times as long)."""
         return 1.0, Increasing(self.function, self.unit * unit)
 
     def _evaluate(self, t: Array) -> Array:
@@ -277,8 +279,8 @@ class Increasing(Disutility):
 
 
 def in_units_of_noise(h: Disutility, epsilon: float) -> tuple[float, Disutility]:
-    """(factor, g) with h(t / epsilon) = factor * g(t), with which a law of any scale is one of unit
-    epsilon. Raises ParameterError where no float holds the factor.
+    """Return (factor, g) with h(t / epsilon) = factor * g(t), with which a law of any scale is one
+    of unit epsilon. Raises ParameterError where no float holds the factor.
     """
     try:
         factor, unit = h.in_units_of(1 / epsilon)
@@ -292,7 +294,7 @@ def in_units_of_noise(h: Disutility, epsilon: float) -> tuple[float, Disutility]
 
 
 def disutility_of(h: Disutility | Callable[..., Any]) -> Disutility:
-    """Return a disutility as it is, a callable as Increasing. Raises ParameterError."""
+    """Return a disutility as it is, a callable as Increasing. Raises ParameterError for others."""
     if isinstance(h, Disutility):
         return h
     if callable(h):

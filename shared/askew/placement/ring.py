@@ -53,7 +53,7 @@ def place_on_ring(epsilon: float, circumference: float = 2 * math.pi) -> RingPla
 
 
 def laplace_on_ring(epsilon: float, circumference: float = 2 * math.pi) -> RingPlacement:
-    """Place two results under the baseline, noise of density prop. to exp(-epsilon |t|)."""
+    """Place two results under Laplace noise, of density prop. to exp(-epsilon |t|)."""
     return RingPlacement(*two_peaked(epsilon, 0.0, circumference / 2), 0.0)
 
 

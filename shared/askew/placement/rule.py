@@ -50,17 +50,21 @@ from askew.placement.problem import (
 
 
 def best_factors(k: int, dimension: int) -> tuple[int, ...]:
-    """Return points on each axis, falling, product at most k, of the least expected cost."""
+    """Return how many grid points each axis gets for the least expected l1 distance, in falling
+    order; their product is at most k.
+    """
     return min(_factorizations(k, dimension, k), key=lambda factors: cost(1.0, factors))
 
 
 def cost(epsilon: float, factors: tuple[int, ...]) -> float:
-    """Return the expected l1 distance from the person to the nearest grid point."""
+    """Return the expected l1 distance from the person to the nearest point of the grid that has
+    these numbers of points on its axes.
+    """
     return sum(laplace_line.line_cost(epsilon, count) for count in factors)
 
 
 def offsets(epsilon: float, factors: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the grid's points, shape (prod factors, d)."""
+    """Return the grid's points, shape (prod factors, d); the last coordinate changes fastest."""
     axes = [laplace_line.line_offsets(epsilon, count) for count in factors]
     return np.array(list(itertools.product(*axes)))
 
@@ -79,8 +83,8 @@ def _factorizations(k: int, dimension: int, largest: int) -> Iterator[tuple[int,
 
 
 def arms(dimension: int, k: int) -> NDArray[np.float64]:
-    """Return the first k points of the cross with arms of length one, (k, d): 0 first where k is
-    odd.
+    """Return the first k points of the cross with arms of length one, (k, d): 0 where k is odd,
+    then e_1, -e_1, e_2, -e_2 and so on.
 
     Raises ParameterError for k > 2 d + 1.
     """
@@ -143,7 +147,7 @@ def _refuse_divergence(law: Law, h: Disutility) -> None:
 
 
 def lower_bound(law: Law, h: Disutility) -> float:
-    """Return what no k points cost less than, at unit epsilon."""
+    """Return a cost under h at unit epsilon that no law.k points go below."""
     d = law.dimension
     volumes = _ball(law.disutility, d) - _ball(law.noise, d) + math.log(law.k)
     return volume_bound(d, volumes / d, h)

@@ -59,23 +59,23 @@ class Collection:
         return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
 
     def part(self, rows: NDArray[np.int64]) -> Collection:
-        """Return some of its items, under new ids."""
+        """Return the items of these rows, in their order, under the new ids 0, 1, ..."""
         card = replace(self.card, n_items=len(rows))
         columns = tuple([column.part(rows) for column in self.columns])
         return Collection(card, self.coordinates[rows], self.titles.part(rows), columns)
 
     def spread(self, share: float) -> Collection:
-        """Return a share of its items, one at least, evenly along their order."""
+        """Return a share of the items, rounded down, at least one, evenly along their order."""
         count = min(len(self), max(1, int(share * len(self))))
         return self.part(np.arange(count, dtype=np.int64) * len(self) // count)
 
     @property
     def own_version(self) -> str:
-        """Return the version of what its items are. O(n)."""
+        """Return `version_of` the collection's items, computed anew. O(n)."""
         return version_of(self.card.attributes, self.coordinates, self.titles, self.columns)
 
     def check(self) -> None:
-        """Raises OutOfRange for a title or a value that no reply could carry, and for a version
+        """Raise OutOfRange for a title or a value that no reply could carry, and for a version
         that is not its content's. O(n); whoever made the columns of checked values does without.
         """
         self.check_values()
@@ -83,7 +83,7 @@ class Collection:
             raise OutOfRange("the version of a collection", "its content's")
 
     def check_values(self) -> None:
-        """Check as `check`, without the version, which some items alone do not have."""
+        """Raise OutOfRange as `check` does, but for the version, which no part of a whole has."""
         self.titles.check("the titles")
         for attribute, column in zip(self.card.attributes, self.columns, strict=True):
             column.check(f"the column {attribute.name}")

@@ -71,7 +71,7 @@ class Want:
             raise OutOfRange("a want", f"a word, or a rate of at most {_MAX_RATE:g}, and not 0")
 
     def check(self, attributes: Iterable[Attribute]) -> None:
-        """Raises OutOfRange unless one of these attributes may be wanted so."""
+        """Raise OutOfRange unless one of these attributes may be wanted so."""
         kind = next(
             (attribute.kind for attribute in attributes if attribute.name == self.attribute), None
         )
@@ -133,7 +133,7 @@ class CollectionCard:
 
     @property
     def is_live(self) -> bool:
-        """Return True if some values change: who holds its rows still has to ask for those."""
+        """Return True if an attribute is live: who holds the rows still asks for its values."""
         return any(attribute.live for attribute in self.attributes)
 
     @property
@@ -155,7 +155,7 @@ class CollectionCard:
         )
 
     def check(self, listing: Listing, space: MetricSpace) -> None:
-        """Raises OutOfRange for an item that does not fit this collection over this space."""
+        """Raise OutOfRange for an item that does not fit this collection over this space."""
         if listing.id >= self.n_items:
             raise OutOfRange("an item id", f"below the number of items, {self.n_items}")
         space.check_item(listing.coordinates)
@@ -211,7 +211,7 @@ class MetricCard:
         raise NotFound("collection")
 
     def asked_number(self, name: str) -> int:
-        """Return what a question calls a collection, or ALL. Raises NotFound."""
+        """Return the number of the collection of this name, ALL_NUMBER for ALL. Raises NotFound."""
         return ALL_NUMBER if name == ALL else self.collection(name).number
 
     def asked(self, which: str | int | None) -> tuple[CollectionCard, ...]:
@@ -226,7 +226,7 @@ class MetricCard:
         return min(self.max_slate_size, max(1, REPLY_BYTES // sum(sizes)))
 
     def questions(self, query: Query) -> tuple[Query, ...]:
-        """Split a checked question into one for each collection that it asks, of k items or as many
+        """Return a checked question as one for each collection that it asks, of k items or as many
         as the collection has.
         """
         return tuple(
@@ -235,7 +235,7 @@ class MetricCard:
         )
 
     def check(self, query: Query) -> None:
-        """Raises StaleSpace, OutOfRange or NotFound for a question that this server cannot answer.
+        """Raise StaleSpace, OutOfRange or NotFound for a question that this server cannot answer.
 
         A position asks any map; a point on axes asks the space in which it was made.
         """
@@ -268,5 +268,5 @@ class PlaceSlate:
 
     @property
     def item_ids(self) -> tuple[int, ...]:
-        """Return the ids of its items."""
+        """Return the ids of the listings, in their order."""
         return tuple([listing.id for listing in self.listings])

@@ -50,7 +50,7 @@ class ModelCard:
         return self.n_default if self.n_default < self.n_items else 0
 
     def check(self, query: Query) -> None:
-        """Raises StaleSpace, OutOfRange, DimensionMismatch or NotFound: it cannot answer."""
+        """Raise StaleSpace, OutOfRange, DimensionMismatch or NotFound for an unanswerable query."""
         if query.signal.space_version != self.space.version:
             raise StaleSpace
         if not 1 <= query.k <= self.max_slate_size:

@@ -37,7 +37,7 @@ class Slate:
 
     @classmethod
     def of_catalog(cls, catalog: Catalog, item_ids: Sequence[int]) -> Slate:
-        """Return items of a catalog, whole."""
+        """Return the slate of these items of a catalog, in this order, with vectors and boosts."""
         rows, items = list(item_ids), tuple([catalog.items[item] for item in item_ids])
         vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
         return cls(catalog.version, tuple(item_ids), vectors, boosts, items)
@@ -80,14 +80,14 @@ class Ranking:
 
     @property
     def best(self) -> int:
-        """Return the best item that the person has not seen, or simply the best if they saw all."""
+        """Return the id of the best item that the person has not seen, or of the best one."""
         return self.order[0]
 
 
 def rank(
     slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
 ) -> Ranking:
-    """Rank the slate by the taste of this person.
+    """Return the slate's item ids, ranked by the taste of this person.
 
     Without likes the taste says nothing: then items stand in the order of `shared`, the slate for
     anybody.

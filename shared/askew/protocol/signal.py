@@ -41,7 +41,7 @@ class Signal:
             raise OutOfRange("a signal coordinate", f"at most {COORDINATE_LIMIT} in size")
 
     def check(self, dimension: int) -> None:
-        """Raises DimensionMismatch or OutOfRange unless it fits a space of this dimension."""
+        """Raise DimensionMismatch unless the signal has this dimension, OutOfRange for a map's."""
         if isinstance(self.mechanism, MapNoise):
             raise OutOfRange("the mechanism of this signal", "one of this space: it is a map's")
         if len(self.values) != dimension:
@@ -62,12 +62,12 @@ class Signal:
         return self.mechanism
 
     def position(self) -> Position:
-        """Return where on Earth it points. Raises OutOfRange for another mechanism."""
+        """Return the noisy position that was sent. Raises OutOfRange for another mechanism."""
         self.map_noise  # noqa: B018  # a check
         return Position.of_microdegrees(*self.values)
 
     def point(self) -> NDArray[np.float64]:
-        """Return the coordinates as a point, (d,). Raises OutOfRange for another mechanism."""
+        """Return values * step, the noisy point, (d,). Raises OutOfRange for a map's signal."""
         import numpy as np
 
         return np.array(self.values, dtype=np.float64) * self.lattice.step

@@ -73,7 +73,7 @@ Rows = NDArray[np.int64]
 
 
 def doubles_before(vectors: Vectors, many: int) -> NDArray[np.int32]:
-    """Count for every item (n, D) how many of lower ids have the same vector, bit by bit, (n,).
+    """Return for every item (n, D) how many of lower ids have the same vector, bit by bit; (n,).
 
     The count is 0 for all items of a vector that no more than `many` have. O(n D + n log n) time;
     24 n bytes.
@@ -187,7 +187,7 @@ def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.flo
 
 
 def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
-    """Return V R, rounded up."""
+    """Return V R, the longest item vector times the bound of a taste, rounded up."""
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     shifts = np.abs(encoder.shift_limits).max(axis=0)
     tastes = np.linalg.norm(encoder.origin.astype(np.float64))
@@ -203,7 +203,7 @@ def margin_of(encoder: Encoder, largest: float) -> float:
 
 
 def is_measurable(largest: float) -> bool:
-    """Return True if F tells anything: no number is so large that it could overflow."""
+    """Return True if largest is at most _LARGEST, below which no number of F overflows."""
     return largest <= _LARGEST
 
 

@@ -72,12 +72,12 @@ class TopKPlan:
 
     @property
     def kind(self) -> Kind:
-        """Return what has to be known of the mechanism."""
+        """Return the `Kind` of the mechanism."""
         return _KINDS[self.name]
 
     @property
     def name(self) -> str:
-        """Return the mechanism that was asked for, or that of the table of docs/selection.md."""
+        """Return the name of the mechanism: the one asked for, else that of docs/selection.md."""
         if self.mechanism_name is not None:
             return self.mechanism_name
         if self.n_names is None:
@@ -93,7 +93,7 @@ class TopKPlan:
 
     @cached_property
     def parts(self) -> tuple[Fraction, Fraction, NoisyCounts | None]:
-        """Return epsilon and delta of the names, and the noise of the counts, if any."""
+        """Return epsilon and delta of the names, and the noise of the counts, or None."""
         return self.kind.split(
             k=self.k,
             epsilon=self.epsilon,
@@ -105,13 +105,13 @@ class TopKPlan:
 
     @property
     def counts_loss(self) -> ApproximateDP | None:
-        """Return what the counts cost; of a law that needs no delta, none."""
+        """Return the loss of the noisy counts, or None without them; delta 0 where not needed."""
         noise = self.parts[2]
         return None if noise is None else basic([noise.privacy_loss()])
 
     @property
     def items_loss(self) -> ApproximateDP:
-        """Return what the names cost."""
+        """Return the loss of the names alone."""
         epsilon, delta, _ = self.parts
         return ApproximateDP(epsilon, delta, self.neighbors)
 

@@ -48,12 +48,13 @@ _LIMIT = 1 << 61
 
 
 def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names, Counts]:
-    """Return names in their order, and the count of each.
+    """Return names, sorted by kind and then by value, and the count of each.
 
-    items: all names that may be selected, public; those that `counts` lacks count 0, and names of
-    `counts` that are not among them are ignored, whatever they are: an error would tell that
-    somebody brought one. Their counts are looked at, since whoever counts people gets whole
-    numbers, whoever is there. Raises ParameterError.
+    unknown: names are those of `counts`, and there are no items. items: all names that may be
+    selected, public; those that `counts` lacks count 0, and names of `counts` that are not among
+    them are ignored, whatever they are: an error would tell that somebody brought one. Their
+    counts are looked at, since whoever counts people gets whole numbers, whoever is there.
+    Raises ParameterError.
     """
     if items is not None and (unknown or items is counts):
         got = "the counts themselves" if items is counts else "items= and unknown=True"

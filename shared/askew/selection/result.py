@@ -32,7 +32,7 @@ class TopK:
 
     @property
     def mechanism(self) -> str:
-        """Return the name of the mechanism."""
+        """Return the name of the mechanism that selected, such as "Canonical"."""
         return self.plan.name
 
     @property
@@ -41,18 +41,18 @@ class TopK:
         return self.plan.ordered
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return what all of it costs: the sum of `plan.items_loss` and `plan.counts_loss`."""
+        """Return the loss of the whole result: `plan.items_loss` plus `plan.counts_loss`."""
         counts = self.plan.counts_loss
         return basic([self.plan.items_loss, *([counts] if counts else [])])
 
     @property
     def loss(self) -> str:
-        """Return what all of it costs, and each part, in words."""
+        """Return in words the loss of the whole result and, with counts, of each part."""
         return loss_in_words(self.plan.items_loss, self.plan.counts_loss)
 
     @property
     def error(self) -> str:
-        """Say how far the noisy counts may be from the true ones; empty without them."""
+        """Return in words how far noisy counts may be from the true ones; "" without counts."""
         noise = self.plan.parts[2]
         if noise is None:
             return ""

@@ -57,7 +57,7 @@ class Axis:
 
     @property
     def size(self) -> Fraction:
-        """Return the distance from low to high."""
+        """Return the distance from low to high, (high - low) / scale, exactly."""
         return (Fraction(self.high) - Fraction(self.low)) / Fraction(self.scale)
 
     def clamped(self, value: float) -> Fraction:
@@ -67,7 +67,9 @@ class Axis:
         return min(max(Fraction(value), Fraction(self.low)), Fraction(self.high))
 
     def coordinate(self, value: float | Fraction) -> Fraction:
-        """Return a value in units of distance. Raises PlaceError outside, without naming it."""
+        """Return (value - low) / scale, exactly. Raises PlaceError for a value that is not from low
+        to high, without naming the value.
+        """
         if not (isfinite(value) and self.low <= value <= self.high):
             limit = f"from {self.low:.15g} to {self.high:.15g} {self.unit}"
             raise PlaceError(f"{self.name} must be {limit}")
@@ -95,7 +97,10 @@ class AxisSpace:
 
     @property
     def diameter(self) -> Fraction:
-        """Return the largest distance of two points; epsilon * diameter is the plain local DP."""
+        """Return the largest distance of two points, the sum of the axes' sizes.
+
+        epsilon * diameter is the plain local DP.
+        """
         return sum((axis.size for axis in self.axes), Fraction(0))
 
     def charge(self, lattice: LatticeLaplace) -> SignalCharge:
@@ -119,7 +124,7 @@ class AxisSpace:
         lattice: LatticeLaplace,
         bits: RandomBits = KERNEL,
     ) -> tuple[int, ...]:
-        """Draw the noisy lattice coordinates of a point.
+        """Draw the noisy coordinates of a point, in whole lattice steps, one an axis.
 
         Raises PlaceError for values outside, or another number of them; OutOfRange for a lattice
         that does not fit the axes.
@@ -136,7 +141,7 @@ class AxisSpace:
             raise OutOfRange("an axis's size", f"at most {COORDINATE_LIMIT} lattice steps")
 
     def check_item(self, coordinates: Sequence[float]) -> None:
-        """Raise OutOfRange unless these are one value an axis."""
+        """Raise OutOfRange unless these are one value an axis, each from its low to its high."""
         if len(coordinates) != self.dimension:
             raise OutOfRange("the coordinates of an item", f"{self.dimension}, one an axis")
         for axis, value in zip(self.axes, coordinates, strict=True):

@@ -56,7 +56,7 @@ MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 
 
 def check_directions(matrix: NDArray[np.float32], most_columns: int) -> None:
-    """Raise OutOfRange unless it is (D, columns), within the limits, of small finite numbers."""
+    """Raise OutOfRange unless the matrix is (D, columns), within limits, of small numbers."""
     if matrix.ndim != 2 or not 1 <= matrix.shape[0] <= MAX_RANKING_DIMENSION:
         raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
     if not 1 <= matrix.shape[1] <= most_columns:
@@ -66,7 +66,7 @@ def check_directions(matrix: NDArray[np.float32], most_columns: int) -> None:
 
 
 def is_small(values: NDArray[np.float32]) -> bool:
-    """Return True if all are finite and at most MAX_SIZE in size."""
+    """Return True if all values are finite and at most MAX_SIZE in absolute value."""
     return bool((np.abs(values) <= MAX_SIZE).all())  # NaN is not
 
 
@@ -147,7 +147,7 @@ class Encoder:
 
     @cached_property
     def diameter(self) -> Fraction:
-        """Return how far apart two points can be."""
+        """Return the largest distance of two points, dimension * unit."""
         return self.dimension * Fraction(self.unit)
 
     @cached_property

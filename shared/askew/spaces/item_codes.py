@@ -58,7 +58,7 @@ def scales_of(vectors: Vectors) -> Vectors:
 
 
 def rounded(vectors: Vectors, scales: Vectors) -> Vectors:
-    """Return the nearest vectors that codes can say."""
+    """Return the nearest vectors (n, D) that codes at these scales (D,) can say."""
     return _numbers(_steps(vectors, scales), scales)
 
 
@@ -111,7 +111,7 @@ def rounded_boosts(boosts: Vectors) -> Vectors:
 
 
 def encode_boosts(boosts: Vectors) -> bytes:
-    """Return a byte a boost. Raises OutOfRange unless codes can say them exactly."""
+    """Return one byte for each boost. Raises OutOfRange unless codes can say them exactly."""
     codes = _boost_codes(boosts)
     if not (_BOOSTS[codes] == boosts).all():
         raise OutOfRange("a boost", "an eighth root of a power of two")
@@ -119,7 +119,7 @@ def encode_boosts(boosts: Vectors) -> bytes:
 
 
 def decode_boosts(data: bytes) -> Vectors:
-    """Return the boosts of any bytes."""
+    """Return the boosts (n,) that n bytes stand for; every byte stands for one."""
     boosts: Vectors = _BOOSTS[np.frombuffer(data, dtype=np.uint8)]
     return boosts
 
@@ -166,18 +166,18 @@ class CodedVectors:
         return len(self._codes)
 
     def __getitem__(self, rows: int | slice | Sequence[int] | NDArray[np.integer]) -> Vectors:
-        """Return these rows, as an array."""
+        """Return the vectors of these rows, times their boosts, as a float32 array."""
         numbers = numbers_of(self._codes[rows], self._scales)
         if self._boosts is not None:
             numbers *= self._boosts[rows, None]
         return numbers
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return all of them; no copy is kept."""
+        """Return all vectors (n, D) as an array; no copy is kept."""
         return np.asarray(self[:], dtype)
 
     def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
-        """Multiply by (D,) or (D, d), some rows at a time."""
+        """Return the product with (D,) or (D, d), computed some rows at a time; (n,) or (n, d)."""
         return np.concatenate([part @ other for part in self._parts()])
 
     def __mul__(self, boosts: Vectors) -> CodedVectors:

@@ -75,7 +75,9 @@ class Position:
 
 
 def microdegrees(latitude: Fraction, longitude: Fraction) -> tuple[int, int]:
-    """Return the nearest integers for the wire: clamped at the poles, wrapped at 180 degrees."""
+    """Return latitude and longitude as the nearest integers of 1e-6 degrees: the latitude clamped
+    at the poles, the longitude wrapped to -180000000 or more and below 180000000.
+    """
     north = max(-90 * MICRODEGREES, min(90 * MICRODEGREES, round(latitude * MICRODEGREES)))
     turn = 360 * MICRODEGREES
     return north, (round(longitude * MICRODEGREES) + turn // 2) % turn - turn // 2
@@ -107,24 +109,24 @@ class Area:
 
     @property
     def goes_around(self) -> bool:
-        """Return True if it has every longitude."""
+        """Return True if the area has every longitude: west -180, east 180."""
         return self.east - self.west == 360
 
     @property
     def width(self) -> Fraction:
-        """Return degrees of longitude from the west edge to the east edge."""
+        """Return the degrees of longitude eastward from the west to the east edge, exactly."""
         if self.goes_around:
             return Fraction(360)
         return (Fraction(self.east) - Fraction(self.west)) % 360
 
     @property
     def words(self) -> str:
-        """Return the edges, as a person would type them, to the last digit."""
+        """Return south/west/north/east in degrees, such as 47/5.5/55/15.25, to the last digit."""
         edges = (self.south, self.west, self.north, self.east)
         return "/".join([repr(float(edge)).removesuffix(".0") for edge in edges])
 
     def contains(self, position: Position) -> bool:
-        """Return True if a position lies in it."""
+        """Return True if a position lies in the area or on its edges."""
         return self._has(position.latitude, position.longitude)
 
     def _has(self, latitude: float, longitude: float) -> bool:
@@ -164,7 +166,9 @@ class Region(Area):
 
     @property
     def apex(self) -> float:
-        """Return a latitude, north or south, that no shortest path of two of its points passes."""
+        """Return the degrees of latitude, at least 0, that no shortest path of two points of the
+        region passes, north or south; 90 where the region is too wide for a plane.
+        """
         half = _BULGE * float(self.width) / 2
         if half > _MAX_HALF:
             return 90.0
@@ -173,11 +177,13 @@ class Region(Area):
 
     @cached_property
     def cosine(self) -> int:
-        """Return c in parts of 1/65536."""
+        """Return c, the cosine of the apex, in parts of 1/65536, rounded down."""
         return floor(cos(radians(self.apex)) * (1 - _SLACK) * COSINE_PARTS)
 
     def kilometers(self, position: Position) -> tuple[Fraction, Fraction]:
-        """Project a position, exactly. Raises PlaceError outside, without naming it.
+        """Return the exact kilometers (east of the west edge, north of the south edge) of a point.
+
+        Raises PlaceError for a position outside the region, without naming the position.
 
         Longitudes count from the west edge, so no two near points are torn apart at 180 degrees.
         """
@@ -195,7 +201,10 @@ class Region(Area):
         return KM_OF_LONGITUDE * c * east, KM_OF_LATITUDE * north
 
     def degrees(self, x: Fraction, y: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the latitude and longitude of a point of the plane, which may lie outside."""
+        """Return the exact latitude and longitude in degrees of a point of the plane in km.
+
+        The point may lie outside the region, and a longitude east of 180 is not wrapped.
+        """
         c = Fraction(self.cosine, COSINE_PARTS)
         return Fraction(self.south) + y / KM_OF_LATITUDE, Fraction(self.west) + x / (
             KM_OF_LONGITUDE * c
@@ -219,12 +228,12 @@ class MapNoise:
 
     @classmethod
     def in_region(cls, epsilon: Fraction, region: Region) -> MapNoise:
-        """Choose noise of at most this epsilon per straight-line kilometer in a region's plane."""
+        """Return noise of at most this epsilon per straight-line kilometer in a region's plane."""
         return cls(HexagonalLattice.for_epsilon(epsilon), region.cosine)
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the exact epsilon per straight-line kilometer."""
+        """Return the lattice's exact epsilon per straight-line kilometer."""
         return self.lattice.epsilon
 
     def perturb(
@@ -262,7 +271,7 @@ class MapSpace:
         return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[: 2 * VERSION_BYTES]
 
     def check_item(self, coordinates: Sequence[float]) -> None:
-        """Raise OutOfRange unless these are a latitude and a longitude."""
+        """Raise OutOfRange unless these are a latitude and a longitude, in degrees."""
         match coordinates:
             case (latitude, longitude) if abs(latitude) <= 90 and abs(longitude) <= 180:
                 return

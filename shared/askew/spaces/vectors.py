@@ -154,7 +154,7 @@ def fold_in(
     *,
     contributions: NDArray[np.float64] | None = None,
 ) -> Profile:
-    """Fold a person in, from their own ratings {item: rating} and public vectors (n, D).
+    """Return the profile of a person, from own ratings {item: rating} and public vectors (n, D).
 
         taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 

@@ -30,7 +30,7 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def parse(message: _Message, data: bytes) -> _Message:
-    """Parse bytes into this message and return it. Raises Malformed."""
+    """Parse bytes into this message and return it. Raises Malformed for other bytes."""
     try:
         message.ParseFromString(data)
     except DecodeError:
@@ -39,7 +39,7 @@ def parse(message: _Message, data: bytes) -> _Message:
 
 
 def parse_few(message: _Message, data: bytes, most: int) -> _Message:
-    """Parse a message of at most `most` fields, counted first. Raises Malformed."""
+    """Parse and return a message of at most `most` fields, counted first. Raises Malformed."""
     check_count(type(message), data, most)
     return parse(message, data)
 
@@ -58,7 +58,7 @@ def opening(message: type[Message], field: str, size: int) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """Return seven bits a byte, the lowest first; all but the last have the eighth set."""
+    """Return a number >= 0 as seven bits a byte, lowest first; all but the last have bit 8 set."""
     low = number & 127
     return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
 
@@ -87,12 +87,12 @@ def fields_within(data: memoryview) -> Iterator[Field]:
 
 
 def most_unpacked(packed: int) -> int:
-    """Return how many bytes so many packed ones may unpack to."""
+    """Return the most bytes that so many packed bytes may unpack to."""
     return (1 << 16) + _LARGEST_FACTOR * packed
 
 
 def unpack(packed: bytes, what: str) -> bytes:
-    """Decompress by zlib. Raises Malformed for what unpacks to far more than honest data does.
+    """Return what zlib unpacks. Raises Malformed for what unpacks to far more than honest data.
 
     what: names it in the error.
     """
@@ -107,7 +107,7 @@ def unpack(packed: bytes, what: str) -> bytes:
 
 
 def check_count(message: type[Message], data: bytes | memoryview, most: int) -> None:
-    """Raises Malformed for a message of more than so many fields, those of its messages included.
+    """Raise Malformed for a message of more than so many fields, those of its messages included.
     O(most), however long the message is.
     """
     _left(message.DESCRIPTOR, memoryview(data), most)

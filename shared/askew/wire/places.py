@@ -64,7 +64,9 @@ def places_to_bytes(slate: PlaceSlate, asked: CollectionCard, *, held: bool = Fa
 
 
 def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
-    """Return the reply to a question for ALL. replies: of each, in the card's order."""
+    """Return the reply to a question for ALL: a RetrieveResponse whose `collections` are these
+    replies, encoded already, one a collection in the card's order.
+    """
     kind = pb.RetrieveResponse
     return b"".join([opening(kind, "collections", len(reply)) + reply for reply in replies])
 
@@ -72,7 +74,7 @@ def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
 def places_from_bytes(
     data: bytes, card: MetricCard, query: Query, rows: Mapping[str, Collection] | None = None
 ) -> tuple[PlaceSlate, ...]:
-    """Read the answers to a question: of the collection that it names, or of each for ALL, of
+    """Return the answers to a question: of the collection that it names, or of each for ALL, of
     exactly k whole items, or all of a smaller collection's.
 
     rows: what the question said is held. Raises Malformed for an answer of another collection, and
@@ -126,7 +128,7 @@ def metric_card_to_bytes(card: MetricCard) -> bytes:
 
 
 def metric_card_from_bytes(data: bytes) -> MetricCard:
-    """Read a card of a metric space; every number is checked, and none sets what a device promises.
+    """Return a card of a metric space: its numbers are checked, none sets what a device promises.
 
     Raises a WireError.
     """

@@ -39,15 +39,18 @@ def query_to_bytes(query: Query) -> bytes:
 
 
 def query_from_bytes(data: bytes, card: Card) -> Query:
-    """Read a request, checked against the model that is to answer it. Raises a WireError."""
+    """Return the query of a request, checked against the card that is to answer.
+
+    Raises a WireError.
+    """
     return query_from_message(parse(pb.RetrieveRequest(), data), card)
 
 
 def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
-    """Read a parsed request, whose Monday says which model is to answer. Raises a WireError.
+    """Return the query of a parsed request, whose Monday says which model answers.
 
     A question of the other kind is of a device that knew this address by another server: StaleSpace
-    makes it look anew, as after any other model.
+    makes it look anew, as after any other model. Raises a WireError.
     """
     mechanism, date = _read_mechanism(message), message.catalog_date
     on_axes = isinstance(card, MetricCard) and isinstance(card.space, AxisSpace)

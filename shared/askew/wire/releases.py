@@ -20,7 +20,7 @@ PAGE = 100
 
 
 def charge_from_bytes(data: bytes) -> int:
-    """Return the charge of the release that is asked for. Raises a WireError."""
+    """Return the charge, from 1, of the release that is asked for. Raises a WireError."""
     charge = parse(pb.GetReleaseRequest(), data).charge
     check_charge(charge)
     return charge

@@ -166,7 +166,7 @@ def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
 
 
 def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
-    """Raises Malformed for a position beyond the Earth, or beyond the ends of an axis."""
+    """Raise Malformed for a position beyond the Earth, or beyond the ends of an axis."""
     if isinstance(card.space, MapSpace):
         low, high = np.array([[-90.0, -180.0], [90.0, 180.0]])[:, :, np.newaxis]
     else:

@@ -94,12 +94,12 @@ def why_unreachable(details: str) -> str | None:
 
 
 def nobody_there(details: str) -> bool:
-    """Return True if no connection came about, from what gRPC says."""
+    """Return True if gRPC's words say that no connection came about, or no host has the name."""
     return details.startswith((_NO_CONNECTION, _NO_ADDRESS))
 
 
 def cannot_pass(details: str) -> bool:
-    """Return True if a retry cannot help while the server stays as it is."""
+    """Return True if gRPC's words name a failure that no retry mends while the server stays so."""
     is_handshake = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
     return is_handshake and _CLOSED not in details
 

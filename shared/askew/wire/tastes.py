@@ -60,7 +60,7 @@ def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
 
 
 def card_to_bytes(card: ModelCard) -> bytes:
-    """Return the card on the wire."""
+    """Return the bytes of a card of tastes."""
     return card_to_message(card).SerializeToString()
 
 

@@ -88,8 +88,9 @@ class CodebookRule:
         return self._index.frame.offsets(law, self._disutility, k)
 
     def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
-        """Return the k ids, each once, of the items that probes, tree points (k', e), take, in the
-        order in which they take them. nearest: of each probe, (k', 1).
+        """Return k ids, each once: first the items nearest to the probes, tree points (k', e), in
+        their order; then each probe whose item was taken already takes its nearest free one, in
+        turns where there are fewer probes than k. nearest: of each probe, (k', 1).
         """
         taken = dict.fromkeys(nearest[:, 0].tolist())
         if len(taken) == k:

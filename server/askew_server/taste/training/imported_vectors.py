@@ -50,8 +50,8 @@ from askew_server.ratings.vectors import Vectors
 
 
 def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the vectors w of v, both (n, D), which devices fold likes in with; no coordinate is
-    above 1 in size.
+    """Return vectors (n, D) scaled by their largest coordinate, then whitened, with the mean
+    eigenvalue as a ridge; devices fold likes in with them.
     """
     scaled = vectors / np.abs(vectors).max()
     values, axes = np.linalg.eigh(scaled.T @ scaled)
