@@ -117,24 +117,24 @@ class Account:
         return sums_of(drawn_in(self.entries, month))[2]
 
 
-def sums_of(known: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
+def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
     """Return what these entries add to the three accounts: of ratings, of values on axes, of
     places.
     """
     ratings, axes, places = _NOTHING, _NOTHING, _NOTHING
-    for rating, value, per_km in (each.adds for each in known):
+    for rating, value, per_km in (each.adds for each in entries):
         ratings, axes, places = ratings + rating, axes + value, places + per_km
     return ratings, axes, places
 
 
-def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
+def drawn_in(entries: Sequence[Entry], month: str) -> list[Entry]:
     """Return the entries of the signals that were drawn in this month, latest first.
 
     Where the person accepted an earlier clock, all that was drawn by the later one counts in the
     accepted month, too, as nobody knows which of the two clocks was wrong.
     """
     found, latest = [], "9999-12"
-    for entry in reversed(known):
+    for entry in reversed(entries):
         if entry.kind == "accept":
             latest = min(latest, entry.month)
         elif entry.kind == "signal" and month in (entry.month, min(latest, entry.month)):
@@ -143,7 +143,7 @@ def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
 
 
 def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
-    known: Sequence[Entry],
+    entries: Sequence[Entry],
     space_version: str,
     month: str,
     charge: SignalCharge,
@@ -162,7 +162,7 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
         limits = caps.places_lifetime, caps.places_monthly, caps.places_draw
     elif account == "axes":
         limits = caps.axes_lifetime, caps.axes_monthly, None
-    at, drawn = tuple(_MEASURES).index(account), drawn_in(known, month)
+    at, drawn = tuple(_MEASURES).index(account), drawn_in(entries, month)
     sent, noise = kept or (charge, None)
     cost = Cost(
         Leaves.FRESH if kept is None else Leaves.KEPT,
@@ -171,7 +171,7 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
         handle=handle,
         month=month,
         account=account,
-        spent=sums_of(known)[at],
+        spent=sums_of(entries)[at],
         spent_this_month=sums_of(drawn)[at],
         cap=limits[0],
         monthly_cap=limits[1],
@@ -212,9 +212,9 @@ def check_month(month: str) -> None:
         raise ParameterError("month", month, 'a month, such as "2026-11"')
 
 
-def clock(known: Sequence[Entry]) -> str:
+def clock(entries: Sequence[Entry]) -> str:
     """Return the month of the last entry, "2026-11"; "" where there is none."""
-    return known[-1].month if known else ""
+    return entries[-1].month if entries else ""
 
 
 def months_between(earlier: str, later: str) -> int:

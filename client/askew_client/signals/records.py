@@ -168,25 +168,25 @@ def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
 
 
 def find(
-    known: Sequence[Entry], space_version: str, month: str, handle: str
+    entries: Sequence[Entry], space_version: str, month: str, handle: str
 ) -> tuple[str, Entry | None]:
     """Return the month that counts, and the entry whose signal is sent again in it, or None.
 
     The told month comes first, though the clock be past it: what was sent then is free. Where it
     has no signal, the later of it and of the clock counts: the clock never runs back.
     """
-    entry = stored(known, space_version, handle, month)
+    entry = stored(entries, space_version, handle, month)
     if entry is None:
-        month = max(month, clock(known))
-        entry = stored(known, space_version, handle, month)
+        month = max(month, clock(entries))
+        entry = stored(entries, space_version, handle, month)
     return month, entry
 
 
-def stored(known: Sequence[Entry], space_version: str, handle: str, month: str) -> Entry | None:
+def stored(entries: Sequence[Entry], space_version: str, handle: str, month: str) -> Entry | None:
     """Return the first entry with a signal of this space, handle and month, a place's of any month;
     None where there is none.
     """
-    for entry in known:
+    for entry in entries:
         key, is_of_month = (entry.space_version, entry.handle), entry.lasts or entry.month == month
         if key == (space_version, handle) and is_of_month and entry.signal is not None:
             return entry
