@@ -67,7 +67,7 @@ class Moody(Retriever):
 
     loop: asyncio.AbstractEventLoop
 
-    def cost(self, _: Query) -> int:
+    def slots(self, _: Query) -> int:
         """What dawdles must not hold up other calls."""
         return 1
 

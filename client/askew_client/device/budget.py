@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from askew_client.profile.document import NamedPlace
 from askew_client.settings.settings import month_of
-from askew_client.signals.account import Account, Entry, clock, day_after
+from askew_client.signals.account import Account, Entry, clock, first_day_after
 from askew_client.views.cost import at_most, times
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def budget_of(
     names = {place.handle: name for name, place in places.items()}
     return Budget(
         account,
-        next_month=day_after(month_of(today)),
+        next_month=first_day_after(month_of(today)),
         lines=tuple((entry, _meaning(entry, names)) for entry in account.entries),
         words=(
             *_words(account, month),

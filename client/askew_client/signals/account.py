@@ -23,6 +23,7 @@ from askew_client.views.cost import AccountName, Cost, Leaves
 if TYPE_CHECKING:
     from askew.protocol.signal import Mechanism
 
+# In the order of what `Entry.adds` and `sums_of` return: `cost_of` finds an account by its place.
 _MEASURES: Mapping[AccountName, str] = {
     "ratings": "epsilon of one rating",
     "axes": "epsilon of one value on axes",
@@ -48,8 +49,9 @@ def rational_of(text: str) -> Fraction:
 class Entry:
     """One line of the ledger. kind: "signal", or "accept" for the person's act.
 
-    epsilon_per_rating and epsilon_per_km are what it cost (`SignalCharge`). handle: of the place or
-    value whose signal it is, or "" for tastes. signal is the stored signal.
+    epsilon_per_rating and epsilon_per_km are what it cost (`SignalCharge`); epsilon_per_rating: of
+    one rating; with a handle and a space, of one value on axes. handle: of the place or value whose
+    signal it is, or "" for tastes. signal is the stored signal.
     """
 
     kind: str
@@ -67,6 +69,7 @@ class Entry:
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
         What was booked for losses counts in full for ratings and for values.
         """
+        # In the order of `_MEASURES`.
         cost, none = self.epsilon_per_rating, Fraction(0)
         of_axes = bool(self.space_version and self.handle)
         booked = self.kind == "accept"
@@ -82,8 +85,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Account:
-    """All that the ledger says at one moment. spent, spent_on_axes, spent_per_km: the sums of the
-    three accounts. refused: why nothing is spent, or None.
+    """All that the whole ledger says at one moment, of its three accounts (`AccountName`) together.
+
+    spent, spent_on_axes, spent_per_km: the sums of the three. refused: why nothing is spent, or
+    None.
     """
 
     entries: tuple[Entry, ...]
@@ -112,24 +117,24 @@ class Account:
         return sums_of(drawn_in(self.entries, month))[2]
 
 
-def sums_of(known: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
+def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
     """Return what these entries add to the three accounts: of ratings, of values on axes, of
     places.
     """
     ratings, axes, places = _NOTHING, _NOTHING, _NOTHING
-    for rating, value, per_km in (each.adds for each in known):
+    for rating, value, per_km in (each.adds for each in entries):
         ratings, axes, places = ratings + rating, axes + value, places + per_km
     return ratings, axes, places
 
 
-def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
+def drawn_in(entries: Sequence[Entry], month: str) -> list[Entry]:
     """Return the entries of the signals that were drawn in this month, latest first.
 
     Where the person accepted an earlier clock, all that was drawn by the later one counts in the
     accepted month, too, as nobody knows which of the two clocks was wrong.
     """
     found, latest = [], "9999-12"
-    for entry in reversed(known):
+    for entry in reversed(entries):
         if entry.kind == "accept":
             latest = min(latest, entry.month)
         elif entry.kind == "signal" and month in (entry.month, min(latest, entry.month)):
@@ -138,7 +143,7 @@ def drawn_in(known: Sequence[Entry], month: str) -> list[Entry]:
 
 
 def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
-    known: Sequence[Entry],
+    entries: Sequence[Entry],
     space_version: str,
     month: str,
     charge: SignalCharge,
@@ -157,7 +162,7 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
         limits = caps.places_lifetime, caps.places_monthly, caps.places_draw
     elif account == "axes":
         limits = caps.axes_lifetime, caps.axes_monthly, None
-    at, drawn = tuple(_MEASURES).index(account), drawn_in(known, month)
+    at, drawn = tuple(_MEASURES).index(account), drawn_in(entries, month)
     sent, noise = kept or (charge, None)
     cost = Cost(
         Leaves.FRESH if kept is None else Leaves.KEPT,
@@ -166,7 +171,7 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
         handle=handle,
         month=month,
         account=account,
-        spent=sums_of(known)[at],
+        spent=sums_of(entries)[at],
         spent_this_month=sums_of(drawn)[at],
         cap=limits[0],
         monthly_cap=limits[1],
@@ -186,19 +191,19 @@ def check_caps(cost: Cost) -> None:
     """Raise BudgetExceeded if what a fresh signal is charged would pass a cap of its account: of
     one draw, for life, or of the month; to reach a cap is allowed. Else return None.
     """
-    charged, check = cost.charged, partial(BudgetExceeded, measure=_MEASURES[cost.account])
-    following = day_after(cost.month).isoformat()
+    charged, exceeded = cost.charged, partial(BudgetExceeded, measure=_MEASURES[cost.account])
+    following = first_day_after(cost.month).isoformat()
     of = "" if cost.account == "ratings" else f" of {cost.account}"
     if cost.draw_cap is not None and charged > cost.draw_cap:
-        raise check(charged, _NOTHING, cost.draw_cap, whose="cap of one position")
+        raise exceeded(charged, _NOTHING, cost.draw_cap, whose="cap of one position")
     if cost.spent + charged > cost.cap:
         whose = f"lifetime cap{of}"
-        raise check(charged, cost.spent, cost.cap, whose=whose, next_month=following)
+        raise exceeded(charged, cost.spent, cost.cap, whose=whose, next_month=following)
     monthly = cost.monthly_cap
     if monthly is not None and cost.spent_this_month + charged > monthly:
         spent, renewed = cost.spent_this_month, charged <= monthly
         whose = f"monthly cap{of}"
-        raise check(charged, spent, monthly, whose=whose, next_month=following, renewed=renewed)
+        raise exceeded(charged, spent, monthly, whose=whose, next_month=following, renewed=renewed)
 
 
 def check_month(month: str) -> None:
@@ -207,9 +212,9 @@ def check_month(month: str) -> None:
         raise ParameterError("month", month, 'a month, such as "2026-11"')
 
 
-def clock(known: Sequence[Entry]) -> str:
+def clock(entries: Sequence[Entry]) -> str:
     """Return the month of the last entry, "2026-11"; "" where there is none."""
-    return known[-1].month if known else ""
+    return entries[-1].month if entries else ""
 
 
 def months_between(earlier: str, later: str) -> int:
@@ -217,7 +222,7 @@ def months_between(earlier: str, later: str) -> int:
     return _months(later) - _months(earlier)
 
 
-def day_after(month: str) -> datetime.date:
+def first_day_after(month: str) -> datetime.date:
     """Return the first day of the month after this one: 2027-01-01 of "2026-12"."""
     year, number = divmod(_months(month) + 1, 12)
     return datetime.date(year, number + 1, 1)

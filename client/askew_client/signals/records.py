@@ -56,9 +56,7 @@ def decode_signal(space_version: str, record: bytes) -> Signal:
         raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
 
 
-def entry_of(  # one argument a column
-    kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str
-) -> Entry:
+def entry_of(kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str) -> Entry:
     """Return the ledger's entry of a signal, with its charge, before it is written."""
     return Entry(
         kind,
@@ -81,11 +79,11 @@ def _parts(record: bytes) -> tuple[Mechanism, bytes]:
             lattice = HexagonalLattice(step_exponent, inverse_rate)
             return MapNoise(lattice, cosine), record[_MAP.size :]
         case _:
-            raise LedgerError("unknown kind of signal")
+            raise struct.error  # as for bytes that are too few
 
 
 VERSION = 6
-# Each statement ends its line.
+# `PrivateDatabase` splits at ";\n": a ";" elsewhere, as a trigger's, must not end a line.
 SCHEMA = """
 CREATE TABLE charges (
     sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
@@ -137,6 +135,7 @@ def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | Non
     `askew.dp.mark.compare` takes them: START where there is no entry, None before START.
     """
     newest = "SELECT sequence, id FROM charges ORDER BY sequence DESC LIMIT 2"
+    # No entry: START, None; one: it, START; more: the last two.
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before
 
@@ -169,24 +168,25 @@ def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
 
 
 def find(
-    known: Sequence[Entry], space_version: str, month: str, handle: str
+    entries: Sequence[Entry], space_version: str, month: str, handle: str
 ) -> tuple[str, Entry | None]:
-    """Return the month that counts, and the entry whose signal is sent again in it, or None. Where
-    this month has no signal, that of the last entry counts if it is later: the clock never runs
-    back.
+    """Return the month that counts, and the entry whose signal is sent again in it, or None.
+
+    The told month comes first, though the clock be past it: what was sent then is free. Where it
+    has no signal, the later of it and of the clock counts: the clock never runs back.
     """
-    entry = stored(known, space_version, handle, month)
+    entry = stored(entries, space_version, handle, month)
     if entry is None:
-        month = max(month, clock(known))
-        entry = stored(known, space_version, handle, month)
+        month = max(month, clock(entries))
+        entry = stored(entries, space_version, handle, month)
     return month, entry
 
 
-def stored(known: Sequence[Entry], space_version: str, handle: str, month: str) -> Entry | None:
+def stored(entries: Sequence[Entry], space_version: str, handle: str, month: str) -> Entry | None:
     """Return the first entry with a signal of this space, handle and month, a place's of any month;
     None where there is none.
     """
-    for entry in known:
+    for entry in entries:
         key, is_of_month = (entry.space_version, entry.handle), entry.lasts or entry.month == month
         if key == (space_version, handle) and is_of_month and entry.signal is not None:
             return entry

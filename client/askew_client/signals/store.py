@@ -43,8 +43,9 @@ from askew_client.signals.records import (
 from askew_client.storage.private_files import PrivateDatabase, check_own, replace_file
 from askew_client.views.cost import Cost
 
+_APPLICATION = 0x41736B77  # "Askw"
 _FORMAT = (VERSION, SCHEMA)
-_ACCOUNT = "device"  # the one account of its mark, with a sum for each account of the ledger
+_MARK_KEY = "device"  # the one name in the mark; its sums are of the three accounts
 _SUMS = 3
 MAX_JUMP = 12  # months; a clock that jumps further is not believed
 
@@ -63,18 +64,18 @@ class SignalStore:
         # A link may lead to another disk: what it names is replaced, not the link.
         self._mark = Path(os.path.realpath(mark or path.parent / "mark" / f"{path.stem}.json"))
         self._caps = caps
-        self._file = PrivateDatabase(path, "ledger", 0x41736B77, *_FORMAT, LedgerError)
+        self._file = PrivateDatabase(path, "ledger", _APPLICATION, *_FORMAT, LedgerError)
 
     def account(self) -> Account:
         """Return all entries of the ledger, oldest first, their sums, the caps, and why nothing
         more is spent, or None.
         """
         with self._file.transaction() as database:
-            known = read_entries(database)
+            entries = read_entries(database)
             standing, _ = self._compare(database)
-        spent, on_axes, per_km = sums_of(known)
+        spent, on_axes, per_km = sums_of(entries)
         refused = _refusal(standing)
-        return Account(tuple(known), spent, self._caps, refused, on_axes, per_km)
+        return Account(tuple(entries), spent, self._caps, refused, on_axes, per_km)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry of the ledger, oldest first."""
@@ -86,33 +87,33 @@ class SignalStore:
         return what that booked as epsilon of one rating, 0 where nothing was lost.
 
         What the mark knows beyond the ledger is booked in all accounts: the larger loss of ratings
-        and of values on axes in both. What was drawn elsewhere is not counted. The month becomes
-        the ledger's clock.
+        and of values on axes in both. It counts for life, and in no month. What was drawn elsewhere
+        is not counted. The month becomes the ledger's clock.
         """
         check_month(month)
         with self._file.transaction() as database:
-            known = read_entries(database)
+            entries = read_entries(database)
             _, mark = self._compare(database)
-            here = sums_of(known)
-            all_of_it = larger({_ACCOUNT: here}, mark.spent)[_ACCOUNT]
+            here = sums_of(entries)
+            all_of_it = larger({_MARK_KEY: here}, mark.spent)[_MARK_KEY]
             *plain, per_km = (most - had for most, had in zip(all_of_it, here, strict=True))
-            lost = max(plain)
+            lost = max(plain)  # such an entry has one column for both, so both book the larger
             entry = Entry("accept", "", month, lost, epsilon_per_km=per_km)
             # After the last that either knows: the mark's sequence only rises.
             last = max(last_entries(database)[0][0], mark.position[0])
-            made = self._append(database, known, last, entry)
+            made = self._append(database, entries, last, entry)
         self._write_mark(made)
         return lost
 
     def _append(
-        self, database: sqlite3.Connection, known: Sequence[Entry], last: int, entry: Entry
+        self, database: sqlite3.Connection, entries: Sequence[Entry], last: int, entry: Entry
     ) -> Mark:
-        """Write an entry behind `known`, and return the mark that is written once the entry is
+        """Write an entry behind `entries`, and return the mark that is written once the entry is
         committed.
         """
         position = last + 1, SystemBits().read(ID_BYTES).hex()
         append_entry(database, position, entry)
-        return Mark(position, {_ACCOUNT: sums_of([*known, entry])})
+        return Mark(position, {_MARK_KEY: sums_of([*entries, entry])})
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
         check_own(self._mark, "ledger's mark", LedgerError)
@@ -124,11 +125,11 @@ class SignalStore:
             content = b""  # what cannot be read is damaged
         return compare(content, _SUMS, *last_entries(database))
 
-    def _catch_up(self, database: sqlite3.Connection, known: Sequence[Entry]) -> str | None:
+    def _catch_up(self, database: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
         """Write the mark where it is one entry behind; return why nothing is spent, or None."""
         standing, _ = self._compare(database)
         if standing in {Standing.NEW, Standing.BEHIND}:
-            self._replace(Mark(last_entries(database)[0], {_ACCOUNT: sums_of(known)}))
+            self._replace(Mark(last_entries(database)[0], {_MARK_KEY: sums_of(entries)}))
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
@@ -172,19 +173,19 @@ class SignalStore:
 
     def _cost(
         self,
-        known: Sequence[Entry],
+        entries: Sequence[Entry],
         space_version: str,
         month: str,
         charge: SignalCharge,
         handle: str,
     ) -> tuple[Cost, Signal | None]:
-        month, entry = find(known, space_version, month, handle)
+        month, entry = find(entries, space_version, month, handle)
         signal, kept = None, None
         if entry is not None:
             signal = signal_of(entry)
             drawn = SignalCharge(entry.epsilon_per_rating, entry.epsilon_per_km)
             kept = drawn, signal.mechanism
-        return cost_of(known, space_version, month, charge, self._caps, kept, handle), signal
+        return cost_of(entries, space_version, month, charge, self._caps, kept, handle), signal
 
     def remember(  # noqa: PLR0913  # what is drawn, what it costs, and what finds it again
         self,
@@ -216,26 +217,26 @@ class SignalStore:
             raise ParameterError("charge", charge, "positive, in the account it is of")
         check_month(month)
         with self._file.transaction() as database:
-            known = read_entries(database)
-            refused = self._catch_up(database, known)
-            cost, signal = self._cost(known, space_version, month, charge, handle)
+            entries = read_entries(database)
+            refused = self._catch_up(database, entries)
+            cost, signal = self._cost(entries, space_version, month, charge, handle)
             if check is not None:
                 check(cost)
             if signal is not None:
                 return signal, cost
-            self._check(refused, known, cost.month)
+            self._check(refused, entries, cost.month)
             check_caps(cost)
             signal = draw()
             entry = entry_of("signal", signal, cost.month, charge, handle)
-            mark = self._append(database, known, last_entries(database)[0][0], entry)
+            mark = self._append(database, entries, last_entries(database)[0][0], entry)
         self._write_mark(mark)
         return signal, cost
 
-    def _check(self, refused: str | None, known: Sequence[Entry], month: str) -> None:
+    def _check(self, refused: str | None, entries: Sequence[Entry], month: str) -> None:
         """Raise LedgerRefused where `refused` says why, or the month is more than MAX_JUMP after
         the last entry's.
         """
-        last = clock(known)
+        last = clock(entries)
         if refused is None and last and months_between(last, month) > MAX_JUMP:
             jump = f"the clock says {month}, and the last entry is of {last}"
             refused = f"{jump}: more than {MAX_JUMP} months later. Set it right, or continue here"

@@ -29,7 +29,7 @@ class Answers(Protocol):
     def answer(self, query: Query) -> Slate | PlaceSlate:
         """Return the k items of a query, with all that a reply shows of them."""
 
-    def cost(self, query: Query) -> int:
+    def slots(self, query: Query) -> int:
         """Return what an answer takes now, in slots of a queue; 0 where no queue is needed."""
 
 
@@ -49,8 +49,8 @@ class Snapshot:
 
 
 class SnapshotHolder:
-    """The snapshots of all models that are answered, by their Mondays. Reading and swapping are one
-    step each, so any thread may. today: in days since 1970-01-01, UTC.
+    """The snapshots of all models that are answered, by their Mondays. Any thread may read; one
+    swaps. today: in days since 1970-01-01, UTC.
     """
 
     def __init__(self, *snapshots: Snapshot, today: Callable[[], int] = today) -> None:
@@ -67,10 +67,12 @@ class SnapshotHolder:
 
     @property
     def current(self) -> Snapshot:
-        """Return the newest snapshot whose Monday has come; the oldest of all where none has."""
-        today, snapshots = self._today(), self._all
+        """Return the newest snapshot whose Monday has come; where none has, the oldest. At least
+        one must be left.
+        """
+        day, snapshots = self._today(), self._all
         return next(
-            (snapshot for snapshot in reversed(snapshots) if snapshot.since <= today), snapshots[0]
+            (snapshot for snapshot in reversed(snapshots) if snapshot.since <= day), snapshots[0]
         )
 
     def at(self, catalog_date: int) -> Snapshot:
@@ -133,10 +135,10 @@ class Retriever:
         """Return the k items of a query, in order of id, with all that a reply shows of them."""
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
-    def cost(self, query: Query) -> int:
+    def slots(self, query: Query) -> int:
         """Return 0 for at most 16 results among few items, which take less than a hand-over to a
-        thread, else 1 slot of a queue, and one more for every 16 results.
+        thread, else 1 + k // 16.
         """
         if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
             return 0
-        return 1 + query.k // 16
+        return 1 + query.k // _FEW

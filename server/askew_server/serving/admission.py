@@ -53,10 +53,10 @@ class Admission:
         ends = self._clock() + seconds
         with self._lock:
             room = self._limits.threads + self._limits.waiting
-            if self.taken and self.taken + job.cost > room:  # one that finds nobody may be large
+            if self.taken and self.taken + job.slots > room:  # one that finds nobody may be large
                 self._refusals.inc()
                 raise Overloaded("too many calls are under way")
-            self.taken += job.cost
+            self.taken += job.slots
         try:
             future = self._threads.submit(self._work, job, ends)
         except RuntimeError:  # it stops
@@ -75,7 +75,7 @@ class Admission:
 
     def _free(self, job: Job) -> None:
         with self._lock:
-            self.taken -= job.cost
+            self.taken -= job.slots
 
     def _work(self, job: Job, ends: float) -> bytes:
         if self._clock() >= ends:

@@ -21,11 +21,11 @@ class QueueName(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """Work that makes a reply. cost: what it takes, in slots of its queue."""
+    """Work that makes a reply. slots: how many of its queue it takes."""
 
     run: Callable[[], bytes] = field(repr=False)
     queue: QueueName = QueueName.ANSWERS
-    cost: int = 1
+    slots: int = 1
 
 
 Caller = Callable[[], Sequence[str]]

@@ -81,8 +81,8 @@ class RetrievalService:
         def made() -> bytes:
             return self._reply(snapshot, query)
 
-        cost = sum(map(snapshot.answers.cost, _questions(snapshot, query)))
-        return Job(made, cost=cost) if cost else made()
+        slots = sum(map(snapshot.answers.slots, _questions(snapshot, query)))
+        return Job(made, slots=slots) if slots else made()
 
     def _model_card(self, request: bytes, _: Caller) -> bytes:
         date, snapshot = parse(pb.GetModelCardRequest(), request).catalog_date, self._holder.current

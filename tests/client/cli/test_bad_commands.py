@@ -24,7 +24,7 @@ from askew.protocol.signal import Signal
 from askew_client.device.asker import Asker
 from askew_client.device.device import Device
 from askew_client.settings.settings import Caps, month_of
-from askew_client.signals.account import Entry, day_after
+from askew_client.signals.account import Entry, first_day_after
 from askew_client.signals.store import SignalStore
 from askew_client.views.cost import Cost
 
@@ -163,7 +163,7 @@ def test_in_a_terminal_a_second_signal_is_asked_about_and_no_sends_nothing(
 
 
 def next_month(device: Device) -> None:
-    device.asker._today = lambda: day_after(month_of(datetime.date.today()))
+    device.asker._today = lambda: first_day_after(month_of(datetime.date.today()))
 
 
 def more_is_told(device: Device) -> None:

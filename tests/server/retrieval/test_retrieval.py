@@ -102,5 +102,5 @@ def test_an_answer_takes_the_places_that_it_is_worth() -> None:
     """Planted bugs: a place, whatever is asked; none, however many items are looked at."""
     few, many = retriever_of(MANY), retriever_of(ALIKE)  # none is left out
     sizes = (1, 4, 5, 15, 16, 64)
-    assert [few.cost(query_at(few, (0, 0), k)) for k in sizes] == [0, 0, 0, 0, 0, 5]
-    assert [many.cost(query_at(many, (0, 0), k)) for k in sizes] == [0, 0, 1, 1, 2, 5]
+    assert [few.slots(query_at(few, (0, 0), k)) for k in sizes] == [0, 0, 0, 0, 0, 5]
+    assert [many.slots(query_at(many, (0, 0), k)) for k in sizes] == [0, 0, 1, 1, 2, 5]

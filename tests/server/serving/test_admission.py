@@ -71,9 +71,9 @@ async def settled(queue: Admission, taken: int) -> None:
             await asyncio.sleep(0)
 
 
-async def started(queue: Admission, gate: Gate, cost: int = 1) -> asyncio.Task[bytes]:
+async def started(queue: Admission, gate: Gate, slots: int = 1) -> asyncio.Task[bytes]:
     """A caller who was admitted."""
-    task = asyncio.create_task(queue.run(Job(gate.run, cost=cost), None))
+    task = asyncio.create_task(queue.run(Job(gate.run, slots=slots), None))
     await asyncio.sleep(0)
     return task
 
@@ -154,13 +154,13 @@ async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(
 
 async def test_a_dear_job_takes_its_cost_and_is_let_in_alone(queue_of: MakeQueue) -> None:
     queue, gate = queue_of(waiting=3), Gate()
-    dear = await started(queue, gate, cost=3)
+    dear = await started(queue, gate, slots=3)
     with pytest.raises(Overloaded):
-        await queue.run(Job(lambda: b"", cost=2), 9.0)
+        await queue.run(Job(lambda: b"", slots=2), 9.0)
     gate.ended.set()
     await dear
     await settled(queue, 0)
-    assert await queue.run(Job(lambda: b"made", cost=99), 9.0) == b"made"
+    assert await queue.run(Job(lambda: b"made", slots=99), 9.0) == b"made"
 
 
 async def test_a_queue_that_stops_ends_what_waits_and_takes_nothing(queue_of: MakeQueue) -> None:

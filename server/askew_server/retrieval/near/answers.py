@@ -131,11 +131,11 @@ class MetricAnswers:
         rows = self._rules[asked.card.name].choose(query.signal, query.k)
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
-    def cost(self, query: Query) -> int:
+    def slots(self, query: Query) -> int:
         """Return what an answer takes, in slots of a queue, by the rule of the query's
         collection.
         """
-        return self._rules[self._model.asked(query).card.name].cost(query.signal, query.k)
+        return self._rules[self._model.asked(query).card.name].slots(query.signal, query.k)
 
 
 def _columns_of(collection: Collection) -> Mapping[str, Column]:

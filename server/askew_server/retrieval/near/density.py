@@ -61,22 +61,23 @@ from askew_server.collections.model import Towns
 from askew_server.retrieval.near.index import Points, SpaceFrame
 
 CACHED_LAWS = 256
-_Made = TypeVar("_Made")
+_Value = TypeVar("_Value")
 
 
-class Laws(Generic[_Made]):
-    """make: from a signal of the law at zero and k to what is kept, in noise offsets. On a map that
-    signal lies in one plane, whoever asked. For any number of threads: two that come first make the
-    same twice.
+class Laws(Generic[_Value]):
+    """A cache of what depends on a signal's law and k alone.
+
+    make(law, k): law is the signal at zero, on a map with LEAST_COSINE, whoever asked: nothing that
+    is kept depends on it. For any number of threads: two that come first make the same twice.
     """
 
-    def __init__(self, make: Callable[[Signal, int], _Made]) -> None:
+    def __init__(self, make: Callable[[Signal, int], _Value]) -> None:
         self._make, self._lock = make, Lock()
-        self._kept: OrderedDict[tuple[LatticeLaplace | HexagonalLattice, int], _Made] = (
+        self._kept: OrderedDict[tuple[LatticeLaplace | HexagonalLattice, int], _Value] = (
             OrderedDict()
         )
 
-    def of(self, signal: Signal, k: int = 0) -> _Made:
+    def get(self, signal: Signal, k: int = 0) -> _Value:
         """Return what `make` made for the signal's law and k: kept from before, or made now."""
         noise = signal.mechanism
         law = noise.lattice if isinstance(noise, MapNoise) else signal.lattice, k
@@ -103,7 +104,9 @@ _LOG2_AXIS = 12  # a blur along one axis takes its cells times the width of a to
 _WINDOW = 2304
 Mode = Literal["wrap", "reflect"]  # at the ends of an axis
 WIDE = 32.0  # cells; a normal law beyond it is approximated
-_FINEST = -24  # the level at which a cell of the grid was cut in two this often
+# Level 0 is the grid, and those above it are coarser; level -j cuts a cell of the grid in 2**j on
+# each axis, every part with all of its people: only ratios matter.
+_FINEST = -24
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +119,7 @@ class DensityWindow:
 
 
 class Density:
-    """ExpectedPeople on a grid over the box of a frame, and on coarser ones."""
+    """People per cell, on a grid over the box of a frame and on coarser ones."""
 
     def __init__(self, frame: SpaceFrame, people: NDArray[np.float32]) -> None:
         self._extent, self._levels = frame.extent, [people]
@@ -253,7 +256,7 @@ class ExpectedPeople(Protocol):
 
 
 class ByNoise:
-    """ExpectedPeople are anywhere alike. count: how many of them to look at."""
+    """ExpectedPeople by the noise alone: anywhere alike. count: positions in a sample."""
 
     def __init__(self, frame: SpaceFrame, count: int = SAMPLES) -> None:
         self._frame, self._count = frame, count
@@ -264,7 +267,7 @@ class ByNoise:
         space, (m, d) grid coordinates, and their shares, 1 / m each.
         """
         frame = self._frame
-        moves = frame.spread(signal, self._kept.of(signal))
+        moves = frame.spread(signal, self._kept.get(signal))
         points = frame.inside(frame.inside(frame.aim(signal)) + moves)
         return points, np.full(self._count, 1 / self._count)
 
@@ -278,7 +281,7 @@ class ByNoise:
 
 
 class ByDensity:
-    """ExpectedPeople are where a density has them. count: how many of them to look at."""
+    """ExpectedPeople by a density. count: positions in a sample."""
 
     def __init__(self, frame: SpaceFrame, density: Density, count: int = SAMPLES) -> None:
         self._frame, self._density = frame, density

@@ -330,23 +330,18 @@ class MetricIndex(_Tree):
         """The items as tree points, (n, e)."""
         super().__init__(frame, self.points)
 
-    def part(self, rows: Rows) -> IndexPart:
-        """Return an index of the items of these ids alone, which keep their ids."""
-        return IndexPart(self.frame, self.points[rows], rows)
-
     def distances(self, points: Points, rows: Rows) -> NDArray[np.float32]:
         """Return the distances from tree points (m, e) to the items of these ids (c,): (m, c), on a
         map chords in kilometers.
         """
-        return self.measured(self._between(points, self.points[rows], points[0]))
+        return self.to_distances(self._between(points, self.points[rows], points[0]))
 
     def nearest_and_radius(self, points: Points, count: int) -> tuple[Points, Rows, float]:
         """Return the distance and the id of the item nearest to each tree point (m, e), (m, 1)
-        each, and a radius around the first point.
+        each, and an upper bound of the distance within which the first point has `count` items.
 
-        Within the radius the first point has `count` items at least. It is hardly more than the
-        least such, for a third of the time, from items that stand beside the point's nearest in the
-        tree.
+        The bound is not the least, but hardly more, for a third of the time: it is taken among the
+        items that stand beside the point's nearest in the tree's order.
         """
         away, places = self._found(points, 1)
         first = max(0, min(int(places[0, 0]), len(self) - _BESIDE * count) - _BESIDE * count)
@@ -364,7 +359,7 @@ class MetricIndex(_Tree):
             return np.asarray(np.sqrt(np.vecdot(away, away)))
         return np.asarray(np.abs(away).sum(axis=-1))
 
-    def compared(self, rows: Rows, points: Points) -> NDArray[np.float32]:
+    def squares_or_distances(self, rows: Rows, points: Points) -> NDArray[np.float32]:
         """Return numbers that order the items of these ids (c,) by distance to tree points (m, e):
         (c, m); on a map squares of chords, on axes distances.
 
@@ -389,8 +384,8 @@ class MetricIndex(_Tree):
             total += away
         return total
 
-    def measured(self, compared: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the distances of the numbers that `compared` returned, of the same shape; may
-        overwrite them.
+    def to_distances(self, found: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the distances of the numbers that `squares_or_distances` returned, of the same
+        shape; may overwrite them.
         """
-        return np.sqrt(compared, out=compared) if self.frame.norm == 2 else compared
+        return np.sqrt(found, out=found) if self.frame.norm == 2 else found

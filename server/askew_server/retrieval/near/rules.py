@@ -14,8 +14,10 @@ from askew.protocol.signal import Signal
 from askew_server.retrieval.near.density import Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
 
-AT_ONCE = 32
-"""Results from which on even a codebook's answer takes a millisecond with its reply."""
+RESULTS_PER_SLOT = 32
+"""k below it is answered on the event loop, without a thread; each 32 more take one slot of a
+queue, 2 to 3 ms.
+"""
 
 
 class NearRule(Protocol):
@@ -27,9 +29,9 @@ class NearRule(Protocol):
         Raises ParameterError unless 1 <= k <= the number of items.
         """
 
-    def cost(self, signal: Signal, k: int) -> int:
-        """Return what `choose` takes, in answers of 2 to 3 ms, rounded down; 0 for less than half a
-        ms.
+    def slots(self, signal: Signal, k: int) -> int:
+        """Return what `choose` takes, in slots of a queue, 2 to 3 ms each; 0 where it needs no
+        queue.
         """
 
 
@@ -47,9 +49,9 @@ class Nearest:
         center = frame.inside(frame.aim(signal))[None]
         return np.sort(self._index.nearest(center, checked(k, self._index))[0])
 
-    def cost(self, _: Signal, k: int) -> int:
-        """Return one for every 32 results, rounded down."""
-        return k // AT_ONCE
+    def slots(self, _: Signal, k: int) -> int:
+        """Return k // 32: none below 32."""
+        return k // RESULTS_PER_SLOT
 
 
 class CodebookRule:
@@ -69,9 +71,9 @@ class CodebookRule:
         probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
         return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
 
-    def cost(self, _: Signal, k: int) -> int:
-        """Return one for every 32 results, rounded down."""
-        return k // AT_ONCE
+    def slots(self, _: Signal, k: int) -> int:
+        """Return k // 32: none below 32."""
+        return k // RESULTS_PER_SLOT
 
     def probes(self, signal: Signal, k: int) -> Points:
         """Return where the rule looks for items: grid coordinates (k', d) inside the space, k' <=
@@ -79,7 +81,7 @@ class CodebookRule:
         """
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
-        return frame.inside(center + frame.spread(signal, self._placed.of(signal, k)))
+        return frame.inside(center + frame.spread(signal, self._placed.get(signal, k)))
 
     def offsets(self, law: Signal, k: int) -> Points:
         """Return the way from the signal to each probe, as noise offsets (k', d), k' <= k."""

@@ -48,7 +48,7 @@ from askew.catalog.attributes import Column
 from askew.protocol.signal import Signal
 from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
 from askew_server.retrieval.near.index import MetricIndex, Points, Rows
-from askew_server.retrieval.near.rules import AT_ONCE, CodebookRule, NearRule, checked
+from askew_server.retrieval.near.rules import RESULTS_PER_SLOT, CodebookRule, NearRule, checked
 from askew_server.retrieval.near.wants import LOST, Costs, Wants
 
 Items = NDArray[np.int64]
@@ -67,13 +67,13 @@ def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
     return np.rint(costs, out=costs)
 
 
-def cost(costs: Costs, items: Items) -> float:
+def total(costs: Costs, items: Items) -> float:
     """Return the sum over rows of costs (r, c) of the least cost among these items."""
     return float(costs[:, items].min(axis=1).sum())
 
 
-def choose(costs: Costs, k: int) -> Items:
-    """Return k distinct columns of costs (r, c), (k,), 1 <= k <= c, whose `cost` is small:
+def k_median(costs: Costs, k: int) -> Items:
+    """Return k distinct columns of costs (r, c), (k,), 1 <= k <= c, whose `total` is small:
     greedily, then by swaps, in no order.
     """
     items = _greedy(costs, k)
@@ -162,10 +162,10 @@ class Sampled:
         most = LOST / self._index.frame.epsilon(signal)
         costs = self._wants.costs(distances, items, most)
         costs = whole(costs, self._wants.weights(shares))
-        rows = [choose(costs, k)]
+        rows = [k_median(costs, k)]
         if self._served:
             rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
-        return np.sort(items[min(rows, key=lambda row: cost(costs, row))])
+        return np.sort(items[min(rows, key=lambda row: total(costs, row))])
 
     def with_columns(self, columns: Mapping[str, Column]) -> Sampled:
         """Return the rule over other values of live attributes; signals and people are looked at as
@@ -174,17 +174,15 @@ class Sampled:
         wants = self._wants.with_columns(self._index, columns)
         return Sampled(self._index, self._people, wants, self._others, served=self._served)
 
-    def cost(self, signal: Signal, k: int) -> int:
-        """Return what an answer takes, in answers of 2 to 3 ms: 1, and the largest cost of the
-        others.
-        """
-        return 1 + max(rule.cost(signal, k) for rule in self._others)
+    def slots(self, signal: Signal, k: int) -> int:
+        """Return what an answer takes, in slots: 1, and the most that one of the others takes."""
+        # Not their sum: `codebook` takes the time, and `nearest` beside it hardly any.
+        return 1 + max(rule.slots(signal, k) for rule in self._others)
 
 
-FEW = 128  # people tell two sets apart; more are needed only to make one
-
-
-LEVELS = MOST // FEW  # at least, from nothing to the largest cost of FEW
+COMPARED = 128  # people: enough to tell two sets apart, too few to make one
+# `whole` scales the largest of each row to add to MOST, so the largest is at least this many units.
+LEAST_LEVELS = MOST // COMPARED
 
 
 class Around(NamedTuple):
@@ -202,19 +200,19 @@ class ServedCodebook:
 
     def __init__(self, index: MetricIndex) -> None:
         self._index, self._codebook = index, CodebookRule(index)
-        self._people = ByNoise(index.frame, FEW)
-        self._around = Laws(self._made)
+        self._people = ByNoise(index.frame, COMPARED)
+        self._around = Laws(self._around_of)
 
     def choose(self, signal: Signal, k: int) -> Rows:
         """Return the k ids, ascending, of `codebook`'s set or of `nearest`'s, whichever has the
         lower objective; ties to `codebook`.
         """
         index, frame = self._index, self._index.frame
-        around = self._around.of(signal, checked(k, index))
+        around = self._around.get(signal, checked(k, index))
         center = frame.inside(frame.aim(signal))
         points = frame.tree(frame.inside(center + frame.spread(signal, around.moves)))
-        probes, people = points[1:-FEW], points[-FEW:]
-        away, found, radius = index.nearest_and_radius(points[:-FEW], k)
+        probes, people = points[1:-COMPARED], points[-COMPARED:]
+        away, found, radius = index.nearest_and_radius(points[:-COMPARED], k)
         placed = self._codebook.distinct(probes, found[1:], k)
         placed.sort()
         by_probe, from_signal = index.apart(people, points[around.beside])
@@ -226,28 +224,29 @@ class ServedCodebook:
             return placed
         return self._cheaper(placed, np.sort(near[0]), people)
 
-    def cost(self, _: Signal, k: int) -> int:
-        """Return one for every 32 results, rounded down."""
-        return k // AT_ONCE
+    def slots(self, _: Signal, k: int) -> int:
+        """Return k // 32: none below 32."""
+        return k // RESULTS_PER_SLOT
 
     def _is_better(self, by_probe: Points, from_signal: Points, radius: float) -> bool:
         # By bounds alone, whatever rounding does.
         least = np.maximum(from_signal - radius, 0.0)
         top = max(by_probe.max(), from_signal.max() + radius)
         # Half a level for each cost of both sets, and as much again for what float32 rounds.
-        return bool(by_probe.sum() + 2 * FEW * top / LEVELS < least.sum())
+        return bool(by_probe.sum() + 2 * COMPARED * top / LEAST_LEVELS < least.sum())
 
     def _cheaper(self, placed: Rows, near: Rows, people: Points) -> Rows:
         # By each person's own item.
         index = self._index
-        every = index.compared(np.concatenate((placed, near)), people)
-        least = index.measured(every.reshape(2, len(placed), FEW).min(axis=1))
+        every = index.squares_or_distances(np.concatenate((placed, near)), people)
+        least = index.to_distances(every.reshape(2, len(placed), COMPARED).min(axis=1))
         costs = whole(least.T)
         by_codebook, by_nearest = costs.sum(axis=0).tolist()
         return placed if by_codebook <= by_nearest else near
 
-    def _made(self, law: Signal, k: int) -> Around:
+    def _around_of(self, law: Signal, k: int) -> Around:
         offsets, people = self._codebook.offsets(law, k), self._people.moves(law)
+        # By l1, on a map too: the bound holds for any probe, this one is only likely to decide.
         away = np.abs(people[:, None] - offsets).sum(axis=2)
         moves = np.concatenate((np.zeros((1, people.shape[1])), offsets, people))
         probe = away.argmin(axis=1)

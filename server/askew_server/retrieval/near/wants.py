@@ -70,9 +70,9 @@ class Wants:
         signed = sorted({(rate.attribute, rate.rate > 0) for rate in rates})
         self._has = np.zeros(len(index), np.uint64)  # bit i of an item stands for the i-th word
         for bit, want in enumerate(words):
-            accepts = _is_it(columns[want.attribute], want.word)
+            accepts = _has_word(columns[want.attribute], want.word)
             self._has |= accepts.astype(np.uint64) << np.uint64(bit)
-        numbers = [_costly(columns[name], low=low) for name, low in signed]
+        numbers = [_price(columns[name], low_is_good=low) for name, low in signed]
         self._numbers = np.array(numbers, np.float32).reshape(-1, len(index))
 
         of_rate, of_word = _rows_of(_OF_RATES, rates), _rows_of(_OF_WORDS, words)
@@ -80,8 +80,8 @@ class Wants:
         shares = [1 - sum(want.weight for want in wants)]
         shares += [each.weight for each in (*rates, *words)]
         self._shares, self._counts = np.array(shares), counts
-        parts = [_even(count, size, number) for number, count in enumerate(counts)]
-        self._people = np.concatenate(parts)
+        parts = [_spread_evenly(count, size, shift) for shift, count in enumerate(counts)]
+        self._position_of_row = np.concatenate(parts)
         self._rate = np.repeat([abs(rate.rate) for rate in rates], of_rate).astype(np.float32)
         columns_of = [signed.index((rate.attribute, rate.rate > 0)) for rate in rates]
         self._column = np.repeat(np.array(columns_of, np.int64), of_rate)
@@ -89,8 +89,8 @@ class Wants:
 
         groups = _groups(self._has, len(words), self._numbers)
         beside = [parts[1 + len(rates) + word] for word in range(len(words))]
-        beside += [_even(_ASKED, size, number) for number in range(len(groups) - len(words))]
-        self._asked, self._group, self._pairs = _looked_up(index, groups, beside)
+        beside += [_spread_evenly(_ASKED, size, shift) for shift in range(len(groups) - len(words))]
+        self._position_of_question, self._group, self._pairs = _looked_up(index, groups, beside)
 
     def with_columns(self, index: MetricIndex, columns: Columns) -> Wants:
         """Return the same wants over other values of the columns."""
@@ -100,7 +100,7 @@ class Wants:
         """Return the weights of rows of costs, (r,), which add to 1. shares: of the people, at each
         position, (m,).
         """
-        of_rows = shares[self._people]
+        of_rows = shares[self._position_of_row]
         together = np.add.reduceat(of_rows, np.cumsum([0, *self._counts[:-1]]))
         return np.asarray(of_rows * np.repeat(self._shares / together, self._counts))
 
@@ -110,13 +110,14 @@ class Wants:
         """
         if self._pairs is None:
             return np.empty(0, np.int64)
-        return self._pairs.reach(np.column_stack((points[self._asked], self._group)))[1][:, 0]
+        asked = np.column_stack((points[self._position_of_question], self._group))
+        return self._pairs.reach(asked)[1][:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
         """Return regrets (r, c) of items (c,): 0 for the best item of a row, unless none has its
         word, and at most `most` in rows with a want. distances: of positions from items, (m, c).
         """
-        costs = distances[self._people]
+        costs = distances[self._position_of_row]
         rated = slice(len(distances), len(distances) + len(self._rate))
         costs[rated] += self._rate[:, None] * self._numbers[:, items][self._column]
         has = self._has[items] >> self._bit[:, None] & np.uint64(1)
@@ -133,13 +134,13 @@ def _rows_of(budget: tuple[int, int], wants: Sequence[Want]) -> int:
     return max(_LEAST, min(most, together // max(1, len(wants))))
 
 
-def _even(count: int, size: int, number: int) -> Rows:
-    # Positions stand evenly in a sample of this size, and begin elsewhere by number.
-    places = (np.arange(count) + number * _GOLDEN % 1) * size / count
+def _spread_evenly(count: int, size: int, shift: int) -> Rows:
+    # Positions stand evenly in a sample of this size, and begin elsewhere by shift.
+    places = (np.arange(count) + shift * _GOLDEN % 1) * size / count
     return places.astype(np.int64)
 
 
-def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
+def _has_word(column: Column, word: str) -> NDArray[np.bool_]:
     # Items that a person who accepts this word alone accepts.
     match column:
         case Flags():
@@ -151,11 +152,11 @@ def _is_it(column: Column, word: str) -> NDArray[np.bool_]:
             raise OutOfRange("a want of a number", "a rate")
 
 
-def _costly(column: Column, *, low: bool) -> NDArray[np.float32]:
+def _price(column: Column, *, low_is_good: bool) -> NDArray[np.float32]:
     # Below zero where high ones are wanted; an unknown number is the worst.
     if not isinstance(column, Numbers):
         raise OutOfRange("a rate", "of a number")
-    values = np.clip(column.values if low else -column.values, -_HUGE, _HUGE)
+    values = np.clip(column.values if low_is_good else -column.values, -_HUGE, _HUGE)
     return np.where(np.isnan(values), np.float32(np.inf), values)
 
 

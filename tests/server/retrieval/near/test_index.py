@@ -9,7 +9,7 @@ from near_world import AREAS, BOTH, INLAND, ISLANDS, LINE, along_axes, great_cir
 from askew.errors import DimensionMismatch, OutOfRange
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace
-from askew_server.retrieval.near.index import MetricIndex
+from askew_server.retrieval.near.index import IndexPart, MetricIndex
 
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.words)
@@ -67,7 +67,7 @@ def test_a_part_of_an_index_keeps_the_items_ids() -> None:
     items = places(ISLANDS, 100)
     index = MetricIndex(MapSpace(ISLANDS), items)
     rows = np.arange(1, 100, 2)
-    found = index.part(rows).nearest(index.frame.grid(items), 2)
+    found = IndexPart(index.frame, index.points[rows], rows).nearest(index.frame.grid(items), 2)
     distances = great_circle(items[:, None], items[rows])
     assert (rows[distances.argmin(axis=1)] == found[:, 0]).all()
 

@@ -46,15 +46,15 @@ def on_axes(space: AxisSpace, epsilon: Fraction = Fraction(1, 4)) -> Signal:
 def test_where_offsets_are_at_hand_no_law_is_dear(space: AxisSpace) -> None:
     values = np.random.default_rng(1).random((90, space.dimension)) * 20
     rule = served_rule_of(Kind.CODEBOOK, MetricIndex(space, values))
-    assert [rule.cost(on_axes(space), k) for k in (1, 20, 31, 32, 64)] == [0, 0, 0, 1, 2]
+    assert [rule.slots(on_axes(space), k) for k in (1, 20, 31, 32, 64)] == [0, 0, 0, 1, 2]
 
 
 def test_who_looks_at_people_takes_a_place_and_more_for_many_results() -> None:
     index = MetricIndex(MapSpace(INLAND), places(INLAND, 90))
     signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
-    costs = [served_rule_of(kind, index).cost(signal, 20) for kind in (Kind.CODEBOOK, Kind.ITEMS)]
+    costs = [served_rule_of(kind, index).slots(signal, 20) for kind in (Kind.CODEBOOK, Kind.ITEMS)]
     assert costs == [0, 1]
-    assert served_rule_of(Kind.ITEMS, index).cost(signal, 64) == 3
+    assert served_rule_of(Kind.ITEMS, index).slots(signal, 64) == 3
 
 
 @pytest.mark.parametrize("kind", [Kind.CODEBOOK, Kind.ITEMS])
@@ -97,12 +97,12 @@ def test_only_the_last_laws_are_kept_and_a_law_in_use_stays() -> None:
 
     laws, signal = Laws(make), on_axes(BOTH)
     for k in range(CACHED_LAWS):
-        laws.of(signal, k)
-    assert laws.of(signal, 0).tolist() == [0, 0]
-    laws.of(signal, CACHED_LAWS)
-    laws.of(signal, 0)
+        laws.get(signal, k)
+    assert laws.get(signal, 0).tolist() == [0, 0]
+    laws.get(signal, CACHED_LAWS)
+    laws.get(signal, 0)
     assert len(made) == CACHED_LAWS + 1
-    laws.of(signal, 1)
+    laws.get(signal, 1)
     assert len(made) == CACHED_LAWS + 2
     assert made[5] == (replace(signal, values=(0, 0)), 5), "of the law alone, not of the signal"
 
@@ -112,11 +112,11 @@ def test_a_service_answers_a_cheap_question_at_once_and_gives_a_dear_one_as_a_jo
     answers = MetricAnswers(model)
     service = RetrievalService(SnapshotHolder(Snapshot(model.card, answers)))
     signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
-    for k, cost in ((8, 0), (64, 2)):
+    for k, slots in ((8, 0), (64, 2)):
         query = Query(signal, k, POSTS)
         reply = service.methods["Retrieve"](query_to_bytes(query), tuple)
-        if cost:
+        if slots:
             assert isinstance(reply, Job)
-            assert reply.cost == cost
+            assert reply.slots == slots
             reply = reply.run()
         assert reply == places_to_bytes(answers.answer(query), model.card.collection(POSTS))

@@ -204,7 +204,7 @@ class Fixed:
     def choose(self, _: Signal, __: int) -> np.ndarray:
         return self._items
 
-    def cost(self, _: Signal, __: int) -> int:
+    def slots(self, _: Signal, __: int) -> int:
         return 0
 
 
@@ -214,7 +214,7 @@ def test_a_poor_set_of_its_own_is_not_served(monkeypatch: pytest.MonkeyPatch) ->
     signal = point_of(LINE, 200.0)
     made = partial(Sampled, index, ByNoise(index.frame), Wants(index))
     costliest = lambda costs, k: np.argsort(-costs.sum(axis=0))[:k]  # noqa: E731
-    monkeypatch.setattr(sampled, "choose", costliest)
+    monkeypatch.setattr(sampled, "k_median", costliest)
     others = (Fixed(1, 2), Fixed(39, 40))
     assert made(others).choose(signal, 2).tolist() == [39, 40]
     assert made(others, served=False).choose(signal, 2).tolist() == [1, 2]
@@ -270,7 +270,7 @@ def made_costs(items: int, people: int, seed: int) -> Costs:
 def least(costs: Costs, k: int) -> float:
     """The cost of the best of all choices."""
     sets = combinations(range(costs.shape[1]), k)
-    return min(sampled.cost(costs, np.array(each)) for each in sets)
+    return min(sampled.total(costs, np.array(each)) for each in sets)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
@@ -279,9 +279,9 @@ def test_a_choice_is_nearly_always_the_best_of_all(k: int) -> None:
     worst, best = [], 0
     for seed in range(60):
         costs = made_costs(11, 40, seed)
-        rows = sampled.choose(costs, k)
+        rows = sampled.k_median(costs, k)
         assert len(set(rows.tolist())) == k
-        ratio = sampled.cost(costs, rows) / least(costs, k)
+        ratio = sampled.total(costs, rows) / least(costs, k)
         worst.append(ratio)
         best += ratio == 1
     assert max(worst) < 1.11
@@ -297,7 +297,7 @@ def test_items_that_cost_the_same_in_another_order_are_a_tie() -> None:
     costs = rng.random(500).astype(np.float32)
     dealt = np.column_stack([rng.permutation(costs) for _ in range(200)])
     dealt[:, -1] = 1.0  # the largest of every row, so that all are rounded alike
-    assert sampled.choose(sampled.whole(dealt), 1).tolist() == [0]
+    assert sampled.k_median(sampled.whole(dealt), 1).tolist() == [0]
 
 
 @pytest.mark.parametrize("rows", [1, 3, 600])

@@ -17,7 +17,7 @@ from askew.spaces.map import Area, MapSpace, MetricSpace, Region
 from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
 from askew_server.retrieval.near.density import low_discrepancy
 from askew_server.retrieval.near.index import MetricIndex, SpaceFrame, frame_of
-from askew_server.retrieval.near.sampled import FEW, LEVELS, ServedCodebook
+from askew_server.retrieval.near.sampled import COMPARED, LEAST_LEVELS, ServedCodebook
 
 TOWN = Fraction(277, 1000)
 
@@ -25,9 +25,9 @@ TOWN = Fraction(277, 1000)
 def test_bounds_nearer_than_costs_are_rounded_tell_nothing() -> None:
     """Planted bug: what rounding does left out."""
     rule = ServedCodebook(MetricIndex(LINE, np.arange(90.0)[:, None]))
-    by_probe, from_signal = np.full(FEW, 1.0), np.full(FEW, 2.0)
-    assert rule._is_better(by_probe, from_signal, 1 - 3 * 2 / LEVELS)
-    assert not rule._is_better(by_probe, from_signal, 1 - 1 / LEVELS)
+    by_probe, from_signal = np.full(COMPARED, 1.0), np.full(COMPARED, 2.0)
+    assert rule._is_better(by_probe, from_signal, 1 - 3 * 2 / LEAST_LEVELS)
+    assert not rule._is_better(by_probe, from_signal, 1 - 1 / LEAST_LEVELS)
 
 
 # The same, computed the slow way for many signals.

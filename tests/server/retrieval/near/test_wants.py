@@ -55,7 +55,7 @@ def test_a_row_costs_what_its_people_regret() -> None:
     shares = 1.0 + np.arange(WANTS.size)
     weights = WANTS.weights(shares / shares.sum())
     assert len(costs) == len(weights)
-    people = WANTS._people
+    people = WANTS._position_of_row
     row = WANTS.size
     np.testing.assert_array_equal(people[:row], np.arange(row))
     least = distances.min(axis=1, keepdims=True)
@@ -101,7 +101,7 @@ def test_beside_each_position_stands_the_nearest_item_of_its_word(space: MetricS
     asked = np.array([0, *np.flatnonzero(np.diff(wants._group)) + 1, len(found)])
     for flag, start, end in zip(flags, asked, asked[1:], strict=False):
         some = np.flatnonzero(flag)
-        away = index.apart(points[wants._asked[start:end], None], index.points[some])
+        away = index.apart(points[wants._position_of_question[start:end], None], index.points[some])
         np.testing.assert_array_equal(found[start:end], some[away.argmin(axis=1)])
 
 
