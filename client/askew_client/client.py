@@ -172,7 +172,10 @@ class AskewClient(_Client):
     # `self` is either client: BlockingClient runs these very functions to their end.
 
     async def cost(self: _Client) -> Cost:
-        """Return what `ask` would cost now. Connects if need be; nothing is drawn or charged."""
+        """Return what `ask` would cost now: nothing where the held titles answer it, as by default.
+
+        Fetches what is not held; nothing is drawn or charged.
+        """
         return await self._device.asker.show(self._device.titles)
 
     async def ask(self: _Client, *, shown: Cost | None = None) -> Answer:

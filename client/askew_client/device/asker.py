@@ -76,7 +76,7 @@ class Subject(Protocol[_Answer_co]):
 
     @property
     def source(self) -> Source:
-        """Return the private point, and how it makes a signal."""
+        """Return the private point, and the law by which a signal is drawn from it."""
 
     @property
     def sends(self) -> bool:

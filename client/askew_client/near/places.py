@@ -184,8 +184,8 @@ class PlaceService:
         return named, signal
 
     def _place_at(self, spot: Spot, take: bool | None) -> NamedPlace:
-        """Return a new place at this spot, or (take) the one that is at this very position
-        already.
+        """Return a new place at this spot, or with take=True the one that is at this very position
+        already. Raises PlaceError where none is.
         """
         if not take:
             return NamedPlace(new_handle(self._bits), spot)

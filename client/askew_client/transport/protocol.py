@@ -145,6 +145,6 @@ class Network(Protocol):
     def decoded_places(
         self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the slates of a reply from a server of places, one for each collection asked.
-        rows: what is held. Raises a WireError for any other reply.
+        """Return the slates of a reply from a server of places: one, or for ALL one for each
+        collection in the card's order. rows: what is held. Raises a WireError for any other reply.
         """

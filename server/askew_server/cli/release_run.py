@@ -188,7 +188,7 @@ def today() -> str:
 
 def repeat_in_words(stored: StoredRelease) -> str:
     """Return a phrase that says on which day a release was stored, that nothing was counted, and
-    how another is asked for.
+    that --as-of or --again asks for another.
     """
     return (
         f"stored on {stored.request.day}, nothing counted or spent; --as-of or --again for another"

@@ -119,8 +119,8 @@ def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
 
 
 def mark_of(database: sqlite3.Connection) -> Mark:
-    """Return the mark of the ledger as it is now: its last act, and what is spent of each data
-    set.
+    """Return the mark of the ledger as it is now: number and id of its last act, and by data set
+    the five sums that are spent (`sums_of`).
     """
     # A ledger that lost a data set has accepted what the mark knew of it. CROSS: or SQLite would
     # go through all totals, of which there is one for each charge.

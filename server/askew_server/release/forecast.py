@@ -185,8 +185,9 @@ def forecast(
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Return the forecast of a mechanism on a request; n_items: of a public domain, or None. Raises
-    ParameterError where mechanism, domain and request do not fit together.
+    """Return the forecast of a mechanism on a request, whose hits are None without an expectation.
+    n_items: of a public domain, or None. Raises ParameterError where mechanism, domain and request
+    do not fit together.
 
     needs: whether the users needed are looked for, which takes as long as the hits; else they are
     None.

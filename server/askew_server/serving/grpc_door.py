@@ -104,8 +104,8 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
         await context.abort(grpc.StatusCode.UNIMPLEMENTED)
 
     async def look(self) -> None:
-        """Look at what each service needs, keep whether it can answer for whoever asks, and log
-        what has changed.
+        """Look at what each service needs, keep as good or not whether it can answer, and log what
+        has changed.
         """
         for service in self._services:
             good = True

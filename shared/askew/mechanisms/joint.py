@@ -82,7 +82,7 @@ class Joint:
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound `joint` of `askew.mechanisms.shortfall`; None for a truncated loss."""
+        """Return the bound on a miss, `joint` of `shortfall`; None for a truncated loss."""
         return Shortfall(joint, self.rate) if self.truncation is None else None
 
     def privacy_loss(self) -> PureDP:
@@ -149,7 +149,7 @@ class PNFJoint:
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the bound `joint_flipped` of `askew.mechanisms.shortfall`."""
+        """Return the bound on the chance of a miss, `joint_flipped` of `shortfall`."""
         return Shortfall(joint_flipped, self.rate)
 
     def privacy_loss(self) -> PureDP:

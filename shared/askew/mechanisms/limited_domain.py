@@ -193,8 +193,8 @@ class LimitedDomain:
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the bound of peeling among the kbar items: the stop only ends a list before it
-        misses.
+        """Return a bound on the chance of a miss by a gap, `peeled`, among at most kbar items: the
+        stop ends a list before it misses.
         """
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
@@ -338,8 +338,8 @@ class LaplaceLimitedDomain:
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the bound of one noise for each of the kbar items; a stop ends a list before it
-        misses.
+        """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise, among at
+        most kbar items: a stop ends a list before it misses.
         """
         return Shortfall(partial(one_shot, law=LAPLACE), self.rate, self.kbar)
 

@@ -87,7 +87,7 @@ class Lipschitz(Scored):
 
     @property
     def rate(self) -> Fraction:
-        """Return the factor of a score before noise of scale 1 is added."""
+        """Return `rate_of(self)` / kappa, the factor of a score before unit noise is added."""
         return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
@@ -121,7 +121,7 @@ class OneShot(Lipschitz):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound of one noise for each item; None for other noise than exponential."""
+        """Return a bound on the chance of a miss by a gap; None unless noise is exponential."""
         if self.noise != "exponential":
             return None
         return Shortfall(partial(one_shot, law=EXPONENTIAL), self.rate)
@@ -153,12 +153,12 @@ class Peeling(Scored):
 
     @property
     def rate(self) -> Fraction:
-        """Return the factor of a score before noise of scale 1 is added."""
+        """Return `rate_of(self)` / k, the factor of a score before unit noise is added."""
         return rate_of(self) / self.k
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound of peeling by Gumbel or exponential noise; None for other noise."""
+        """Return a bound on the chance of a miss by a gap; None but for Gumbel and exponential."""
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
@@ -237,7 +237,7 @@ class ConcentratedPeeling:
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound of the peeling that it runs."""
+        """Return the bound on the chance of a miss by a gap of the peeling that it runs."""
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
@@ -291,7 +291,7 @@ class LaplaceCounts:
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the bound of one noise for each item."""
+        """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise."""
         return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
 
     def privacy_loss(self) -> PureDP:

@@ -273,7 +273,7 @@ class Bounded(Protocol):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound of how far it reaches; None where its noise has none here."""
+        """Return a bound on the chance of a miss by a gap; None where its noise has none."""
 
 
 def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:

@@ -151,7 +151,9 @@ class ValueClasses:
         return WeightTable(blocks_of(np.arange(lead, cut), logs), log_error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integer bounds of one class's weight."""
+        """Return integers below and above a class's weight times 2**shift: its size times exp(its
+        score, relative to the best).
+        """
         return enclose(int(self.sizes[key]), -self._score(key), shift)
 
     def _score(self, key: int) -> Fraction:

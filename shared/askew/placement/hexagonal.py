@@ -174,7 +174,7 @@ def _corner() -> float:
 
 
 def _mean_length(a: Array, b: Array) -> float:
-    """Return the mean of |w| along the segment from a to b, which does not run through zero."""
+    """Return the mean of |w| along the segment from a to b, on a line that misses zero."""
     along = (b - a) / np.hypot(*(b - a))
     off = abs(float(a[0] * along[1] - a[1] * along[0]))
     ends = np.array([a @ along, b @ along])

@@ -147,8 +147,8 @@ class LinearScores:
         return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
-        """Return the k items of the best exact scores at these shifts (n, d), and all that may be
-        as good.
+        """Return items among which are, for each of these shifts (n, d), the k of the best exact
+        scores and all that may be as good; all items where they are few.
 
         O(m n d) time, O(n m / 256) memory. The k-th largest of the maxima of blocks is reached by k
         items.

@@ -166,7 +166,9 @@ def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
 
 
 def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
-    """Raise Malformed for a position beyond the Earth, or beyond the ends of an axis."""
+    """Raise Malformed for a position beyond the Earth, or beyond the ends of an axis. coordinates:
+    (d, n).
+    """
     if isinstance(card.space, MapSpace):
         low, high = np.array([[-90.0, -180.0], [90.0, 180.0]])[:, :, np.newaxis]
     else:

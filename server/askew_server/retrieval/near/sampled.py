@@ -175,7 +175,7 @@ class Sampled:
         return Sampled(self._index, self._people, wants, self._others, served=self._served)
 
     def slots(self, signal: Signal, k: int) -> int:
-        """Return what an answer takes, in slots: 1, and the most that one of the others takes."""
+        """Return the slots that an answer takes: 1 + the most that one of the others takes."""
         # Not their sum: `codebook` takes the time, and `nearest` beside it hardly any.
         return 1 + max(rule.slots(signal, k) for rule in self._others)
 
