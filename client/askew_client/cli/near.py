@@ -140,7 +140,9 @@ async def _asked(  # what is asked, and from where
     *,
     again: bool,
 ) -> tuple[NearAnswer, ...]:
-    """Return the answers, one for each collection, after saying what a fresh signal costs."""
+    """Ask, and return one answer, or for ALL one a collection. What a fresh signal costs is printed
+    before; of a kept one, as of a named place, nothing.
+    """
     from askew_client.opening import open_device
 
     opened = open_device(

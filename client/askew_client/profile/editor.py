@@ -84,7 +84,7 @@ class ProfileService:
         self.edit({label: (rating,)})
 
     def like(self, label: str) -> None:
-        """Like a title, without a number, in place of a rating before."""
+        """Like a title, known or not, without a number, in place of a rating before."""
         self.edit({label: (None,)})
 
     def unrate(self, label: str) -> None:

@@ -12,7 +12,7 @@ _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
 def switch_off() -> None:
-    """Ask the system for no core dump of this process, nor of the processes that it starts.
+    """Set the soft limit of core dumps of this process, and of those that it starts, to 0.
 
     Linux gives a dump to a program (systemd-coredump, say) whatever the limit; a process that is
     not dumpable is given to nobody, and other programs of the person cannot attach to it either.

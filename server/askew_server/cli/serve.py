@@ -174,7 +174,9 @@ class ModelReader:
     kinds: set[type] = field(default_factory=set)
 
     def in_words(self) -> str:
-        """Return what was read in words, the oldest Monday first, with "and" between."""
+        """Return the words of the models that were read, such as "3706 items, MovieLens", that of
+        the oldest Monday first, with "and" between; "" for none.
+        """
         return " and ".join(words for _, words in sorted(self.words.items()))
 
     def directory(self, directory: Path, since: int) -> Serving:

@@ -181,7 +181,9 @@ def tell(line: str) -> None:
 
 
 async def _stop_when_input_closes(stop: asyncio.Event) -> None:
-    """Set `stop` when a pipe from the parent closes, as it does however the parent ends."""
+    """Start to watch standard input, and return; `stop` is set when the parent's end of the pipe
+    closes, as it does however the parent ends. Raises ParameterError for what is no pipe.
+    """
 
     class Watch(asyncio.Protocol):
         def connection_lost(self, _: Exception | None) -> None:

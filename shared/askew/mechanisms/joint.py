@@ -105,7 +105,7 @@ class Joint:
         return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first."""
+        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
@@ -157,7 +157,7 @@ class PNFJoint:
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first."""
+        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

@@ -174,7 +174,7 @@ class Peeling(Scored):
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
 
     def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first."""
+        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
         return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
@@ -249,7 +249,7 @@ class ConcentratedPeeling:
         return self._peeling().ranged_loss()
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first."""
+        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
         return self._peeling().select(counts, bits=bits)
 
     def _peeling(self) -> Peeling:
@@ -299,7 +299,7 @@ class LaplaceCounts:
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first."""
+        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
         return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

@@ -48,8 +48,8 @@ def _is_folder(name: str) -> bool:
 
 
 def is_pattern(name: str) -> bool:
-    """Return True for a source of files that are looked for, such as log/*.parquet or a folder;
-    False for a table, and a file that is there.
+    """Return True for a name of files that is no file there: a pattern such as log/*.parquet, a
+    folder written with a slash, or a file that is missing; False for a table.
     """
     return is_file(name) and not Path(name).is_file()
 

@@ -157,9 +157,9 @@ class FixedVectors(VectorSource):
     space: FeatureSpace
 
     def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Return all items of that model, rated or not, as they were there, and what these people
-        like of them. Raises ParameterError for another rating scale, or counts, and DataError where
-        they like none.
+        """Return all items of the model before, rated or not, as they were there, and the likes and
+        ratings of these people, (n_people, n_items). Raises ParameterError for another rating
+        scale, or counts, and DataError where they like none.
         """
         scale, scales = self.space.scale, self.space.scales
         if options.like_from not in {None, scale.like_from}:
