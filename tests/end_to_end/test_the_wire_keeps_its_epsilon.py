@@ -35,7 +35,10 @@ LOSS = 1.8  # that is claimed of two neighbors
 FEW = 450  # draws of a planted bug
 LEARNED = 10_000  # draws of each that a rule is made from, and as many that it is tried on
 HOME = Position(52.52, 13.405)
-TASTES = ClientSettings(mode="ask", k=4)
+# An epsilon at which two tastes of so narrow a space lose about as much as two places do.
+TASTES = ClientSettings(
+    mode="ask", k=4, epsilon_per_rating=Fraction(4), rating_monthly_cap=Fraction(4)
+)
 PLACES = ClientSettings(
     region="DE",
     place_monthly_cap=Fraction(10**6),
