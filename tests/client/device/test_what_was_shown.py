@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -347,6 +348,7 @@ class Changes(RuleBasedStateMachine):
         self.program = self.place.program
         self.costs: dict[Any, Cost] = {}
         self.silent = False  # the last question about titles
+        self.drawn = count(2)  # by other programs: no two signals are alike, so each is known
 
     def started(self, before: DeviceWorld | None = None) -> DeviceWorld:
         device = DeviceWorld(Path(self.directory.name), self.mode, own=self.own)
@@ -402,6 +404,7 @@ class Changes(RuleBasedStateMachine):
             place_monthly_cap=cap,
         )
         self.place.settings = own
+        self.place.signals = self.place.signals.with_caps(own.caps)  # of the next start, too
         self.program.configure(own)
 
     @rule(days=integers(-40, 40))
@@ -432,7 +435,7 @@ class Changes(RuleBasedStateMachine):
                 card.space.version,
                 month_of(self.day),
                 SignalCharge(law.epsilon),
-                lambda: Signal(card.space.version, law, (1, 2)),
+                lambda: Signal(card.space.version, law, (1, next(self.drawn))),
             )
 
     @rule(spot=sampled_from([BERLIN, MUNICH]), changes=booleans())
