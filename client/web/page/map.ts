@@ -74,7 +74,8 @@ export class MapView {
     found("nearer").addEventListener("click", () => this.zoom(0.5));
     found("farther").addEventListener("click", () => this.zoom(2));
     found("whole").addEventListener("click", () => this.fit());
-    new ResizeObserver(() => this.draw()).observe(this.svg);
+    // Painted before the frame that has the new size is shown: a frame later, names would lie under what moved.
+    new ResizeObserver(() => this.paint()).observe(this.svg);
   }
 
   // Another region: land is laid out anew around it.
