@@ -6,7 +6,6 @@ from askew_server.ledger.records import (
     Charge,
     ChargeRequest,
     Dataset,
-    Rule,
     StoredRelease,
 )
 
@@ -16,6 +15,5 @@ __all__ = [
     "ChargeRequest",
     "Dataset",
     "Ledger",
-    "Rule",
     "StoredRelease",
 ]

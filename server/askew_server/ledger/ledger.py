@@ -31,11 +31,11 @@ from askew_server.ledger.records import (
     check_name,
     text_of,
 )
-from askew_server.ledger.storage import storage_errors
-from askew_server.ledger.store import Store
+from askew_server.ledger.store import Store, storage_errors
 
 _LOOK_AGAIN = 0.05  # seconds between two looks at whether a key's turn is over
 _PATIENCE = 10.0  # seconds to wait for another process
+_BEYOND = 1 << 63  # of what SQLite can count
 
 
 class Ledger:
@@ -43,7 +43,8 @@ class Ledger:
 
     Safe for several processes and threads; not to be carried over a fork. Every method raises
     LedgerError when the file cannot be read, trusted or written; whatever fails, nothing is spent
-    or the spend stays.
+    or the spend stays. A call of `open_dataset`, `grant` or `revoke` that is repeated changes
+    nothing.
     """
 
     def __init__(self, path: Path, mark_path: Path, *, patience: float = _PATIENCE) -> None:
@@ -79,9 +80,8 @@ class Ledger:
         neighbors: NeighboringRelation,
     ) -> Dataset:
         """Open a data set, or a new version of one, which inherits all that was spent; return it.
-
-        The same call again changes nothing. Unit, neighboring relation and slack are those of the
-        first version; an old version takes no new charges. Raises LedgerError, ParameterError.
+        Unit, neighboring relation and slack are those of the first version; an old version takes no
+        new charges. Raises LedgerError, ParameterError.
         """
         for kind, text in (("name", name), ("version", version), ("unit", unit)):
             check_name(kind, text)
@@ -90,13 +90,12 @@ class Ledger:
             versions = reading.versions_of(act.database, name)
             if version in [opened.version for opened in versions]:
                 newest = versions[0]
-                terms = replace(newest.cap, order=cap.order)
-                if replace(newest, cap=terms, running=wanted.running) != wanted:
+                if replace(newest, cap=replace(newest.cap, order=cap.order)) != wanted:
                     raise LedgerError(
                         f"version {version!r} of {name!r} was opened with other terms, or is"
                         " no longer the newest: open a new version"
                     )
-                return newest
+                return reading.newest_version(act.database, name)
             act.begin()
             order = cap.order
             if versions:
@@ -113,11 +112,9 @@ class Ledger:
             return reading.newest_version(act.database, name)
 
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
-        """Give an analyst a budget and charge its whole loss to the data set, at once; return the
-        budget.
-
-        The same call again changes nothing; other terms are refused while the first are open.
-        Raises BudgetExceeded, LedgerError, ParameterError.
+        """Give an analyst a budget, charge its whole loss to the data set at once, and return the
+        budget. Other terms are refused while the first are open. Raises BudgetExceeded,
+        LedgerError, ParameterError.
         """
         check_name("principal", principal)
         with self._store.appending() as act:
@@ -131,13 +128,13 @@ class Ledger:
                     )
                 return budget
             act.begin()
-            newest = reading.newest_terms(act.database, dataset)
+            newest = reading.newest_version(act.database, dataset)
             if terms.neighbors is not newest.neighbors:
                 raise LedgerError(
                     f"the budget of {dataset!r} is for {newest.neighbors.name}, and analysts are"
                     f" answered for {terms.neighbors.name} alone: open a data set of that relation"
                 )
-            after = newest.cap.after(reading.spent_on(act.database, dataset), terms.grant())
+            after = newest.cap.after(newest.running, terms.grant())
             rationals = map(text_of, (terms.epsilon, terms.delta, terms.slack))
             act.insert("grants", dataset, principal, terms.k_star, terms.l_star, *rationals)
             act.add_total(dataset, after)
@@ -145,9 +142,7 @@ class Ledger:
 
     def revoke(self, dataset: str, principal: str) -> AnalystBudget:
         """Close an analyst's budget and return it: no question more is answered, and its loss stays
-        charged.
-
-        The same call again changes nothing. Raises LedgerError, also where nothing was granted.
+        charged. Raises LedgerError where nothing was granted.
         """
         with self._store.appending() as act:
             budget = reading.newest_budget(act.database, dataset, principal)
@@ -178,7 +173,7 @@ class Ledger:
             act.insert(
                 "charges",
                 *(request.dataset, request.version, request.principal or "", request.key),
-                *(request.digest, request.rule.value, text_of(loss.epsilon)),
+                *(request.digest, text_of(loss.epsilon)),
                 None if isinstance(loss, PureDP) else text_of(loss.delta),
                 loss.rounds if isinstance(loss, BoundedRange) else None,
                 *(request.place, request.day),
@@ -186,12 +181,14 @@ class Ledger:
             return Charge(number, request)
 
     def asked(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
-        """Return a public request under the key of its newest charge, or under a new one where the
+        """Return a public request under the key of its newest charge, or under a new key where the
         operator asks `again`: nothing else makes another release of a request. Without a charge it
         comes back as it is.
         """
+        query = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
         with self._store.transaction() as database:
-            number = reading.count_charges(database, request) + again
+            [charged] = database.execute(query, (request.dataset, request.digest)).fetchone()
+        number = charged + again
         return request if number < 2 else replace(request, key=f"{request.key} {number}")
 
     def stored(self, request: ChargeRequest) -> StoredRelease | None:
@@ -216,7 +213,7 @@ class Ledger:
         folder = self._path.with_name(f"{self._path.name}.asked-{mark}")
         with storage_errors(self._path):
             folder.mkdir(mode=0o700, exist_ok=True)
-            while (held := locked(folder)) is None:
+            while (lock := locked(folder)) is None:
                 if wait(_LOOK_AGAIN):
                     raise LedgerError("the program is stopping")
                 folder.mkdir(mode=0o700, exist_ok=True)
@@ -225,13 +222,11 @@ class Ledger:
         finally:
             with suppress(OSError):
                 folder.rmdir()
-            os.close(held)
+            os.close(lock)
 
     def foresee(self, request: ChargeRequest) -> StoredRelease | None:
-        """Return the release that `charge` would find for a request, or None where `charge` would
-        spend.
-
-        Changes nothing, and raises what `charge` would raise now.
+        """Return the stored release that `charge` would return for a request, or None where it
+        would spend. Changes nothing, and raises what `charge` would raise now.
         """
         stored = self.stored(request)
         if stored is not None:
@@ -247,21 +242,24 @@ class Ledger:
         """Return the names, sorted, of the other data sets that were charged for events of the same
         place, as far as charges say where theirs are. Their budgets do not know of each other.
         """
+        query = "SELECT DISTINCT dataset FROM charges WHERE dataset != ? AND place = ? ORDER BY 1"
         with self._store.transaction() as database:
-            return reading.sharers_of(database, dataset, place)
+            return tuple(name for (name,) in database.execute(query, (dataset, place)))
 
     def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
         """Store the release of a charge, once, and return it; with a principal, settle to `outputs`
-        symbols.
-
-        Only when this returns may the payload be shown to anybody. Raises LedgerError (no such
-        charge, fulfilled already, storage), ParameterError.
+        symbols. Only then may the payload be shown to anybody. Raises LedgerError (no such charge,
+        fulfilled already, storage), ParameterError.
         """
         if not isinstance(payload, bytes):
             raise ParameterError("payload", type(payload).__name__, "bytes")
         with self._store.appending() as act:
             act.begin()
-            paid = reading.paid_by_id(act.database, charge_id)
+            paid: Charge | StoredRelease | None = None
+            if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
+                [paid] = reading.charges_where(act.database, "c.sequence = ?", charge_id) or [None]
+            if paid is None:
+                raise LedgerError(f"there is no charge {charge_id}")
             if isinstance(paid, StoredRelease):
                 raise LedgerError(f"charge {charge_id} has its release already")
             request = paid.request
@@ -302,7 +300,8 @@ class Ledger:
         there is a release, else a Charge. Grants are in `budgets`.
         """
         with self._store.transaction() as database:
-            return tuple(reading.all_paid(database, dataset))
+            condition = "?1 IS NULL OR c.dataset = ?1"
+            return tuple(reading.charges_where(database, condition, dataset))
 
     def accept(self) -> None:
         """Let a ledger that differs from its mark spend again: the operator's act, recorded.
@@ -314,7 +313,9 @@ class Ledger:
 
 
 def _stored(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelease | None:
-    paid = reading.find_paid(database, request)
+    names = (request.dataset, request.principal or "", request.key)
+    condition = "(c.dataset, c.principal, c.key) = (?, ?, ?)"
+    [paid] = reading.charges_where(database, condition, *names) or [None]
     if paid is None:
         return None
     if paid.request != request:
@@ -329,11 +330,9 @@ def _stored(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelea
 
 
 def _total_after(database: sqlite3.Connection, request: ChargeRequest) -> RunningLoss | None:
-    """Return what a data set has spent in all once a request is charged, or None for an analyst's
-    question, which its grant has paid. Raises BudgetExceeded, LedgerError, ParameterError.
-    """
+    # None is for an analyst's question, which its grant has paid.
     name, loss = request.dataset, request.loss
-    newest = reading.newest_terms(database, name)
+    newest = reading.newest_version(database, name)
     if request.version != newest.version:
         raise LedgerError(
             f"{name!r} is at version {newest.version!r}; {request.version!r} takes no new charges"
@@ -344,7 +343,7 @@ def _total_after(database: sqlite3.Connection, request: ChargeRequest) -> Runnin
             f" {loss.neighbors.name}"
         )
     if request.principal is None:
-        return newest.cap.after(reading.spent_on(database, name), loss)
+        return newest.cap.after(newest.running, loss)
     budget = reading.newest_budget(database, name, request.principal)
     if budget is None or budget.closed:
         raise LedgerError(f"{request.principal!r} has no budget for {name!r}")

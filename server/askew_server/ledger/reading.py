@@ -46,60 +46,16 @@ LEFT JOIN fulfilments f ON f.charge = c.sequence
 WHERE (?1 IS NULL OR g.dataset = ?1) AND (?2 IS NULL OR g.principal = ?2)
 GROUP BY g.sequence ORDER BY g.sequence
 """
-_VERSIONS = (
-    "SELECT version, unit, neighbors, epsilon, delta, slack, conversion_order FROM datasets"
-    " WHERE name = ? ORDER BY sequence DESC"
-)
-_BEYOND = 1 << 63  # of what SQLite can count
 
 
-def find_paid(
-    database: sqlite3.Connection, request: ChargeRequest
-) -> Charge | StoredRelease | None:
-    """Return the charge that has this request's key, with its release if there is one; None where
-    there is no such charge.
-    """
-    where = "WHERE (c.dataset, c.principal, c.key) = (?, ?, ?)"
-    names = (request.dataset, request.principal or "", request.key)
-    row = database.execute(_CHARGES + where, names).fetchone()
-    return _paid(row) if row else None
-
-
-def paid_by_id(database: sqlite3.Connection, charge_id: int) -> Charge | StoredRelease:
-    """Return the charge of this number, with its release if there is one. Raises LedgerError where
-    there is none.
-    """
-    row = None
-    if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
-        row = database.execute(_CHARGES + "WHERE c.sequence = ?", (charge_id,)).fetchone()
-    if row is None:
-        raise LedgerError(f"there is no charge {charge_id}")
-    return _paid(row)
-
-
-def all_paid(
-    database: sqlite3.Connection, dataset: str | None = None
+def charges_where(
+    database: sqlite3.Connection, condition: str, *parameters: object
 ) -> list[Charge | StoredRelease]:
-    """Return every charge of a data set, or of all, the oldest first, with its release if there is
-    one.
+    """Return the charges, c in an SQL condition, for which the condition holds, the oldest first:
+    a StoredRelease where there is a release, else a Charge.
     """
-    where = "WHERE (?1 IS NULL OR c.dataset = ?1) ORDER BY c.sequence"
-    return [_paid(row) for row in database.execute(_CHARGES + where, (dataset,))]
-
-
-def count_charges(database: sqlite3.Connection, request: ChargeRequest) -> int:
-    """Return how many charges of no analyst have the data set and the digest of a request."""
-    query = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
-    [number] = database.execute(query, (request.dataset, request.digest)).fetchone()
-    return int(number)
-
-
-def sharers_of(database: sqlite3.Connection, dataset: str, place: bytes) -> tuple[str, ...]:
-    """Return the names, sorted, of the other data sets that were charged for events of this
-    place.
-    """
-    query = "SELECT DISTINCT dataset FROM charges WHERE dataset != ? AND place = ? ORDER BY 1"
-    return tuple(str(name) for (name,) in database.execute(query, (dataset, place)))
+    rows = database.execute(f"{_CHARGES} WHERE {condition} ORDER BY c.sequence", parameters)
+    return [_paid(row) for row in rows]
 
 
 def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
@@ -110,18 +66,14 @@ def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
 
 
 def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return the number and id of the last act and of the one before it, as `askew.dp.mark.compare`
-    takes them: START for none, and None before that.
-    """
+    """Return number and id of the last act and of the one before it: START and None for none."""
     newest = "SELECT sequence, id FROM acts ORDER BY sequence DESC LIMIT 2"
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before
 
 
 def mark_of(database: sqlite3.Connection) -> Mark:
-    """Return the mark of the ledger as it is now: number and id of its last act, and by data set
-    the five sums that are spent (`sums_of`).
-    """
+    """Return the mark of the ledger as it is now: its last act, and the sums spent by data set."""
     # A ledger that lost a data set has accepted what the mark knew of it. CROSS: or SQLite would
     # go through all totals, of which there is one for each charge.
     names = database.execute(
@@ -133,42 +85,35 @@ def mark_of(database: sqlite3.Connection) -> Mark:
 
 
 def versions_of(database: sqlite3.Connection, name: str) -> list[Dataset]:
-    """Return every version of a data set, newest first, each with what all have spent together;
-    none where the data set is unknown.
+    """Return every version of a data set, newest first, as if nothing were spent; none where there
+    is no such data set.
     """
-    spent = spent_on(database, name)
-    rows = database.execute(_VERSIONS, (name,))
-    return [replace(_opened(name, *row), running=spent) for row in rows]
-
-
-def newest_terms(database: sqlite3.Connection, name: str) -> Dataset:
-    """Return the newest version of a data set, with the terms that a new charge must keep to, and
-    not what was spent. Raises LedgerError where there is none.
-    """
-    row = database.execute(_VERSIONS + " LIMIT 1", (name,)).fetchone()
-    if row is None:
-        raise LedgerError(f"there is no data set {name!r} in the ledger: see ledger open --help")
-    return _opened(name, *row)
+    query = (
+        "SELECT version, unit, neighbors, epsilon, delta, slack, conversion_order FROM datasets"
+        " WHERE name = ? ORDER BY sequence DESC"
+    )
+    return [_opened(name, *row) for row in database.execute(query, (name,))]
 
 
 def newest_version(database: sqlite3.Connection, name: str) -> Dataset:
-    """Return the newest version of a data set, which takes new charges, with what all have spent.
-    Raises LedgerError where there is none.
+    """Return the newest version of a data set, with what all versions have spent. Raises
+    LedgerError where there is none.
     """
-    return replace(newest_terms(database, name), running=spent_on(database, name))
+    versions = versions_of(database, name)
+    if not versions:
+        raise LedgerError(f"there is no data set {name!r} in the ledger: see ledger open --help")
+    return replace(versions[0], running=spent_on(database, name))
 
 
 def analyst_budgets(
     database: sqlite3.Connection, dataset: str | None = None, principal: str | None = None
 ) -> list[AnalystBudget]:
-    """Return every grant, the oldest first, of a data set or of all, to a principal or to all; the
-    newest of a data set and a principal counts.
-    """
+    """Return every grant, the oldest first, of a data set or of all, to a principal or to all."""
     budgets = []
     for row in database.execute(_GRANTS, (dataset, principal)):
-        name, who, k_star, l_star, epsilon, delta, slack, outputs, calls, closed = row
-        terms = _granted(k_star, l_star, epsilon, delta, slack)
-        budgets.append(AnalystBudget(name, who, terms, AnalystUsage(outputs, calls), bool(closed)))
+        name, who, *terms, outputs, calls, closed = row
+        usage = AnalystUsage(outputs, calls)
+        budgets.append(AnalystBudget(name, who, _granted(*terms), usage, bool(closed)))
     return budgets
 
 

@@ -8,39 +8,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
 from askew.dp.composition import Loss, PrivacyFilter, RunningLoss
-from askew.dp.privacy import ApproximateDP, BoundedRange, NeighboringRelation
+from askew.dp.privacy import ApproximateDP, NeighboringRelation
 from askew.errors import LedgerError, ParameterError
-
-
-class Rule(Enum):
-    """How a charge composes with the others. Recorded with it."""
-
-    BASIC = "basic"
-    ZCDP = "zcdp"
-    GRANTED = "granted"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChargeRequest:
     """One spend, named before the data are touched.
 
-    key: the idempotency key, any non-empty text; one request for ever, within (dataset, principal).
-    digest: 32 bytes, SHA-256 of everything that determines the answer (query, mechanism,
-    parameters). The ledger binds the key to the whole request, so to more than this digest.
+    key: any non-empty text; one request for ever, within (dataset, principal). digest: 32 bytes,
+    SHA-256 of everything that determines the answer (query, mechanism, parameters).
 
-    place: 32 bytes, SHA-256 of where the events are, if the request says so: no part of what is
-    asked, but what tells that two data sets have the same events. day: of the request, such as
-    2026-11-29, as whoever asks knows it: the ledger has no clock.
+    place: 32 bytes, SHA-256 of where the events are, which tells that two data sets have the same
+    events. day: of the request, such as 2026-11-29: the ledger has no clock. Requests that differ
+    in place or day alone are equal.
 
-    The rule follows from the loss: BoundedRange is composed by zCDP, anything else is added.
-    With a principal, the loss must be a BoundedRange with the epsilon and delta of that analyst's
-    `PayWhatYouGet`; its rounds, k_i, are reserved and later settled to what was released.
+    A BoundedRange loss is composed with others by zCDP, any other is added. With a principal, the
+    loss must be a BoundedRange with the epsilon and delta of that analyst's `PayWhatYouGet`; its
+    rounds, k_i, are reserved and later settled to what was released.
     """
 
     dataset: str
@@ -63,15 +53,6 @@ class ChargeRequest:
         for name, value in (("digest", self.digest), ("place", place)):
             if not isinstance(value, bytes) or len(value) != 32:
                 raise ParameterError(name, value, "32 bytes")
-
-    @property
-    def rule(self) -> Rule:
-        """Return how the charge composes with the others: GRANTED with a principal, ZCDP for a
-        BoundedRange loss, else BASIC.
-        """
-        if self.principal is not None:
-            return Rule.GRANTED
-        return Rule.ZCDP if isinstance(self.loss, BoundedRange) else Rule.BASIC
 
 
 @dataclass(frozen=True)
@@ -143,7 +124,6 @@ def check_name(name: str, value: object) -> None:
 
 SUMS = ("epsilon", "delta", "range_epsilon", "range_delta", "rho")
 """The sums of a `RunningLoss` that are stored."""
-NOTIONS = len(SUMS)
 _STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is stored is negative
 
 

@@ -1,37 +1,121 @@
-"""The ledger's file and its mark, and the one way to add to both.
+"""The ledger's SQLite file and its mark: how they are opened, and the one way to add to both.
 
-    open -> look -> (stored already: roll on)   nothing is written
-                 -> begin -> insert ... -> commit -> mark -> return
-                             any error: rollback, and nothing was spent
+An append passes these states; an error or a crash before COMMITTED undoes it, and nothing was
+spent.
 
-A crash between commit and mark leaves a mark that is one act behind; whoever writes next catches it
-up before anything else.
+    OPEN ---begin, insert ...---> BEGUN ---end of the body---> COMMITTED ---mark---> MARKED
+      |                                                            |
+      +---end of the body---> nothing was written                  +---crash---> BEHIND
+
+BEHIND is a mark that names the act before the last: whoever writes next renews it before anything
+else. What is appended may be used when it is MARKED.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Lock
 
 from askew.dp.composition import RunningLoss
 from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
-from askew.errors import LedgerError, LedgerRefused
+from askew.errors import LedgerError, LedgerRefused, storage_reason
 from askew.noise.randomness import SystemBits
 from askew_server.folders import replace_file
 from askew_server.ledger import reading
-from askew_server.ledger.records import NOTIONS, loss_of, sums_of, text_of
-from askew_server.ledger.storage import check_own, connect, storage_errors
+from askew_server.ledger.records import SUMS, loss_of, sums_of, text_of
+
+VERSION = 1
+APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
+
+# Rationals are "numerator/denominator" in hexadecimal: exact, and free of the limit that Python
+# sets to the decimal digits of an int. Every row belongs to one act, by `sequence`. How a charge
+# composes follows from it: granted with a principal, zCDP with rounds, else added.
+_RATIONAL = "TEXT NOT NULL CHECK ({0} GLOB '[0-9a-f]*/[1-9a-f]*')"
+_SPENT_COLUMNS = ", ".join(f"{name} {_RATIONAL.format(name)}" for name in SUMS)
+_SEQUENCE = "sequence INTEGER PRIMARY KEY REFERENCES acts (sequence)"
+_NAME = "TEXT NOT NULL CHECK (length({0}) BETWEEN 1 AND 200)"
+
+TABLES = {
+    "acts": """
+        sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
+        id TEXT NOT NULL CHECK (length(id) = 32)
+    """,
+    "datasets": f"""
+        {_SEQUENCE},
+        name {_NAME.format("name")},
+        version {_NAME.format("version")},
+        unit {_NAME.format("unit")},
+        neighbors TEXT NOT NULL CHECK (neighbors IN ('ADD_OR_REMOVE_ONE', 'REPLACE_ONE')),
+        epsilon {_RATIONAL.format("epsilon")},
+        delta {_RATIONAL.format("delta")},
+        slack {_RATIONAL.format("slack")},
+        conversion_order TEXT,
+        UNIQUE (name, version)
+    """,
+    "grants": f"""
+        {_SEQUENCE},
+        dataset {_NAME.format("dataset")},
+        principal {_NAME.format("principal")},
+        k_star INTEGER NOT NULL CHECK (k_star > 0),
+        l_star INTEGER NOT NULL CHECK (l_star > 0),
+        epsilon {_RATIONAL.format("epsilon")},
+        delta {_RATIONAL.format("delta")},
+        slack {_RATIONAL.format("slack")}
+    """,
+    "revocations": f"""
+        {_SEQUENCE},
+        dataset {_NAME.format("dataset")},
+        principal {_NAME.format("principal")}
+    """,
+    "charges": f"""
+        {_SEQUENCE},
+        dataset TEXT NOT NULL,
+        version TEXT NOT NULL,
+        principal TEXT NOT NULL CHECK (length(principal) <= 200),
+        key {_NAME.format("key")},
+        digest BLOB NOT NULL CHECK (length(digest) = 32),
+        epsilon {_RATIONAL.format("epsilon")},
+        delta TEXT CHECK (delta GLOB '[0-9a-f]*/[1-9a-f]*'),
+        rounds INTEGER CHECK (rounds > 0),
+        place BLOB CHECK (length(place) = 32),
+        day TEXT CHECK (length(day) = 10),
+        UNIQUE (dataset, principal, key),
+        FOREIGN KEY (dataset, version) REFERENCES datasets (name, version),
+        CHECK (principal = '' OR rounds IS NOT NULL),
+        CHECK (delta IS NOT NULL OR rounds IS NULL)
+    """,
+    "fulfilments": f"""
+        {_SEQUENCE},
+        charge INTEGER NOT NULL UNIQUE REFERENCES charges (sequence),
+        payload BLOB NOT NULL,
+        outputs INTEGER CHECK (outputs > 0)
+    """,
+    "acceptances": f"""
+        {_SEQUENCE},
+        standing TEXT NOT NULL
+    """,
+    "totals": f"""
+        sequence INTEGER NOT NULL REFERENCES acts (sequence),
+        dataset TEXT NOT NULL,
+        {_SPENT_COLUMNS},
+        PRIMARY KEY (sequence, dataset)
+    """,
+}
+_INDEXES = (
+    "CREATE INDEX newest_total ON totals (dataset, sequence)",
+    "CREATE INDEX by_principal ON charges (dataset, principal, sequence) WHERE principal != ''",
+)
+_TRIES = 100  # of rivals that make the file at the same moment
 
 
 class Act:
-    """The rows of one act, under one number and one random id.
-
-    refused: why nothing can be spent, or None. sequence: the number of the act, once it has begun.
-    """
+    """The rows of one act, under one number, which is None before `begin`, and one random id."""
 
     def __init__(self, database: sqlite3.Connection, refused: str | None = None) -> None:
         self.database, self.refused = database, refused
@@ -39,7 +123,6 @@ class Act:
 
     def begin(self, after: int | None = None) -> int:
         """Number the act one above the last one of the ledger, or above `after`; return its number.
-
         Raises LedgerRefused where nothing can be spent.
         """
         if self.refused is not None:
@@ -61,9 +144,7 @@ class Act:
 
 
 class Store:
-    """The database and its mark. SQLite's write lock is the lock of both: whoever has it finds the
-    mark at the last act, or one behind after a crash.
-    """
+    """The database and its mark. SQLite's write lock is the lock of both."""
 
     def __init__(self, path: Path, mark_path: Path, patience: float) -> None:
         # A link leads to another disk: what it names is replaced, not the link.
@@ -85,8 +166,8 @@ class Store:
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        """Run the body of a `with` in one transaction of this process and, if IMMEDIATE, the only
-        writing one of all; it is undone where the body raises.
+        """Run the body of a `with` in a transaction, which is undone where the body raises; with
+        "BEGIN IMMEDIATE", in the only one of all processes that writes.
         """
         with self._lock, storage_errors(self._path):
             self._database.execute(begin)
@@ -99,10 +180,8 @@ class Store:
 
     @contextmanager
     def appending(self) -> Iterator[Act]:
-        """Yield an act that the caller may begin; at the end of the body it is committed and
-        marked.
-
-        Raises LedgerRefused where ledger and mark differ by then, LedgerError.
+        """Yield an act, and commit and mark it at the end of the body if the caller began it.
+        Raises LedgerRefused where ledger and mark differ by then.
         """
         with self.transaction("BEGIN IMMEDIATE") as database:
             act = Act(database, self._catch_up(database))
@@ -120,10 +199,8 @@ class Store:
             raise LedgerRefused(refused)
 
     def refused(self) -> str | None:
-        """Return why nothing can be spent, in words, or None where ledger and mark agree. Takes the
-        write lock: the two are one state.
-        """
-        with self.transaction("BEGIN IMMEDIATE") as database:
+        """Return why nothing can be spent, in words, or None where ledger and mark agree."""
+        with self.transaction("BEGIN IMMEDIATE") as database:  # file and mark at one moment
             standing, _ = self._compare(database)
         return None if standing.may_spend else _refusal(standing)
 
@@ -147,14 +224,14 @@ class Store:
             replace_file(self._mark, encode(reading.mark_of(database)))
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
-        check_own(self._mark, "mark")
+        _require_own(self._mark, "mark")
         try:
             content = self._mark.read_bytes()
         except FileNotFoundError:
             content = None
         except OSError:
             content = b""  # what cannot be read is damaged
-        return compare(content, NOTIONS, *reading.last_acts(database))
+        return compare(content, len(SUMS), *reading.last_acts(database))
 
     def _catch_up(self, database: sqlite3.Connection) -> str | None:
         # Returns why nothing can be spent.
@@ -171,3 +248,124 @@ def _refusal(standing: Standing) -> str:
         f"{MESSAGES[standing]}. Nothing is spent until the newest copies of both are back, or an "
         "operator runs `askew-server ledger accept`, which books the larger losses"
     )
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Raise what the disk or SQLite reports in the body of a `with` as a LedgerError that says what
+    that means.
+    """
+    try:
+        yield
+    except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
+        raise LedgerError(f"the ledger {path} cannot be used: {storage_reason(error)}") from None
+
+
+def connect(path: Path, patience: float) -> sqlite3.Connection:
+    """Return a connection to a ledger's file, which is made, for this account alone, if it is not
+    there. patience: seconds to wait for another process.
+
+    Raises LedgerError, and leaves the file as it is, where it is no ledger, is damaged, has other
+    tables, checks or triggers, or can be written by others, as its journal must not be.
+    """
+    if path.exists() and not path.is_file():
+        raise LedgerError(f"the ledger {path} is no regular file")
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    real = path.resolve()  # SQLite keeps its journal beside the file that a link names
+    for journal in ("", "-wal", "-shm"):
+        _require_own(real.with_name(real.name + journal), "ledger")
+    database = sqlite3.connect(
+        path, isolation_level=None, timeout=patience, check_same_thread=False
+    )
+    try:
+        database.execute("PRAGMA foreign_keys = ON")
+        database.execute("PRAGMA recursive_triggers = ON")  # REPLACE is a deletion, too
+        database.execute("PRAGMA trusted_schema = OFF")
+        _create_if_new(database, path)
+        report = _pragma(database, "quick_check")
+        if report != "ok":
+            raise LedgerError(f"the ledger {path} is damaged: {report}. Restore a backup")
+        foreign = _objects(database) ^ _own_objects()  # without a trigger, rows could be rewritten
+        if foreign:
+            names = ", ".join(sorted({f"{name}" for _, name, _, _ in foreign}))  # bytes, if damaged
+            text = f"the ledger {path} has a schema that this program does not make: {names}"
+            raise LedgerError(f"{text}. Restore a backup")
+        write_ahead(database)
+        database.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _create_if_new(database: sqlite3.Connection, path: Path) -> None:
+    database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, the others wait
+    version = _pragma(database, "user_version")
+    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        for statement in _schema():
+            database.execute(statement)
+        version = VERSION
+    elif _pragma(database, "application_id") != APPLICATION:
+        raise LedgerError(f"{path} is not a ledger of this program")
+    if version != VERSION:
+        raise LedgerError(f"the ledger {path} has version {version}, this program reads {VERSION}")
+    database.execute("COMMIT")
+
+
+def _schema() -> Iterator[str]:
+    yield f"PRAGMA application_id = {APPLICATION}"
+    for table, columns in TABLES.items():
+        options = "STRICT, WITHOUT ROWID" if table == "totals" else "STRICT"
+        yield f"CREATE TABLE {table} ({columns}) {options}"
+    for table in TABLES:
+        for verb in ("UPDATE", "DELETE"):
+            yield (
+                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+            )
+    yield from _INDEXES
+    yield f"PRAGMA user_version = {VERSION}"
+
+
+def _objects(database: sqlite3.Connection) -> frozenset[tuple[object, ...]]:
+    return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+@cache
+def _own_objects() -> frozenset[tuple[object, ...]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        for statement in _schema():
+            database.execute(statement)
+        return _objects(database)
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> object:
+    value: object = database.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def write_ahead(database: sqlite3.Connection) -> None:
+    """Turn write-ahead logging on, unless it is on; wait where another process has the file, since
+    SQLite does not.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            if _pragma(database, "journal_mode") != "wal":
+                database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not tries_left or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("ROLLBACK")
+
+
+def _require_own(path: Path, name: str) -> None:
+    # Others may read it. Who can write the directory can still replace it.
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        text = f"the {name} {path} cannot be used: others may write it. It must be yours, and"
+        raise LedgerError(f"{text} writable by you alone (chmod go-w)")

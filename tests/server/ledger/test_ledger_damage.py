@@ -99,7 +99,7 @@ def test_a_truncated_file_is_not_believed(folder: Path, left: float) -> None:
 
 def test_no_row_is_replaced_by_a_program_of_ours(folder: Path) -> None:
     """REPLACE is a deletion that fires no trigger by itself. Planted bug: no recursive_triggers."""
-    from askew_server.ledger.storage import connect
+    from askew_server.ledger.store import connect
 
     path, _ = files(folder)
     before = path.read_bytes()

@@ -30,7 +30,7 @@ from server.ledger.scenes import (
 from askew.dp.analyst import AnalystUsage
 from askew.errors import AskewError, LedgerError
 from askew_server.ledger import Ledger
-from askew_server.ledger.storage import write_ahead
+from askew_server.ledger.store import write_ahead
 
 # Waits until it is told to go, so that all of them go at once.
 RIVAL = """

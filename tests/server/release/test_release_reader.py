@@ -23,7 +23,7 @@ from askew.dp.release import Release
 from askew.errors import LedgerError, NotFound
 from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, TopCounts
-from askew_server.ledger import Ledger, storage
+from askew_server.ledger import Ledger, store
 from askew_server.published import reader as release_reader
 from askew_server.published.popularity import with_popularity
 from askew_server.published.reader import ReleaseReader
@@ -52,8 +52,8 @@ def published(ledger: Ledger, count: Count, plan_of: MakePlan) -> list[bytes]:
 
 def test_the_reader_knows_the_file_by_the_marks_that_the_ledger_makes() -> None:
     assert (release_reader.APPLICATION, release_reader.VERSION) == (
-        storage.APPLICATION,
-        storage.VERSION,
+        store.APPLICATION,
+        store.VERSION,
     )
 
 
