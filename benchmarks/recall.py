@@ -28,7 +28,7 @@ from benchmarks.selection import Counts, films
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms.kinds import KINDS
 from askew_server.release.forecast import Expectation, SimulatedBits, best_of, forecasts
-from askew_server.release.selectors import MechanismRequest
+from askew_server.release.plan import MechanismRequest
 
 EPSILONS = [Fraction(n, 1000) for n in (10, 20, 30, 50, 70, 100, 140, 200, 300, 500, 700, 1000)]
 K, DRAWS = 20, 24

@@ -42,8 +42,7 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analysts import AnalystDesk
-from askew_server.release.job import ReleaseJob
+from askew_server.release.job import AnalystDesk, ReleaseJob
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
 from askew_server.serving import grpc_door
 from askew_server.serving.analyst import AnalystService

@@ -88,7 +88,7 @@ def explain(
         one_of_many,
         with_default_bound,
     )
-    from askew_server.release.selectors import MechanismRequest, default_mechanism
+    from askew_server.release.plan import MechanismRequest, default_mechanism
 
     asked = MechanismRequest(
         k=k,

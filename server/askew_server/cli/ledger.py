@@ -297,6 +297,5 @@ def _charge_row(charge: Charge | StoredRelease) -> Row:
         "epsilon": str(request.loss.epsilon),
         "delta": str(getattr(request.loss, "delta", 0)),
         "rounds": getattr(request.loss, "rounds", 1),
-        "rule": request.rule.value,
         "released": released,
     }

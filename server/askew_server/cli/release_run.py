@@ -25,8 +25,8 @@ from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in_words
 from askew_server.counting import Engine, EventCounter, EventSource
 from askew_server.counting.bounding import catalog_remarks, catalog_size, require_events
+from askew_server.counting.contract import place_of
 from askew_server.counting.engines import open_engine, public_address
-from askew_server.counting.identity import place_of
 from askew_server.interruptible import Progress
 from askew_server.ledger import Dataset, Ledger, StoredRelease
 from askew_server.ledger.records import check_name
@@ -41,8 +41,7 @@ from askew_server.release.forecast import (
     with_default_bound,
 )
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import MechanismRequest, default_mechanism
+from askew_server.release.plan import MechanismRequest, ReleasePlan, default_mechanism
 from askew_server.release.tables import headed, losses
 
 DEMO_EPSILON = Fraction(1)

@@ -24,7 +24,7 @@ from askew_server.serving.settings import Analysts, Configuration
 
 if TYPE_CHECKING:
     from askew_server.counting import CountingTask, Engine
-    from askew_server.release.analysts import AnalystDesk
+    from askew_server.release.job import AnalystDesk
     from askew_server.serving.call import Service
 
 
@@ -116,11 +116,9 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
     from askew_server.counting import EventCounter
     from askew_server.counting.bounding import catalog_remarks, require_countable
-    from askew_server.counting.engines.driver import is_pattern, is_text_file
-    from askew_server.counting.identity import place_of
+    from askew_server.counting.contract import is_pattern, is_text_file, place_of
     from askew_server.ledger import Ledger
-    from askew_server.release.analysts import AnalystDesk
-    from askew_server.release.job import Beat, ReleaseJob
+    from askew_server.release.job import AnalystDesk, ReleaseJob, until_public_moment
 
     stopping, answering = Event(), Lock()
     ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
@@ -136,7 +134,7 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
         # It may be written to: each question looks again, and counts what it looked through.
         look = partial(_look, engine)
         look(offered)
-    beat = Beat(time.monotonic, stopping.wait)
+    beat = partial(until_public_moment, time.monotonic, stopping.wait)
     job = ReleaseJob(
         ledger, EventCounter(engine), SystemBits(), beat=beat, wait=stopping.wait, look=look
     )
@@ -148,7 +146,7 @@ def _look(engine: Engine, task: CountingTask) -> None:
     for text with a line that hides others; of text, count from now on what was looked through.
     """
     from askew_server.counting.bounding import require_events
-    from askew_server.counting.engines.driver import is_text_file
+    from askew_server.counting.contract import is_text_file
 
     require_events(engine, task)
     if is_text_file(task.events):
@@ -164,7 +162,7 @@ def _over(answering: Lock) -> None:
 def _offered(place: Workplace, analysts: Analysts) -> CountingTask:
     from askew_server.counting import CountingTask
     from askew_server.counting.engines import public_address
-    from askew_server.release.selectors import MIN_KBAR
+    from askew_server.release.plan import MIN_KBAR
 
     return CountingTask(
         engine=public_address(place.engine),

@@ -34,10 +34,8 @@ from askew_server.cli.release_run import (
     warn_of_sharers,
 )
 from askew_server.cli.training_data import report, save, show_omissions
-from askew_server.counting.contract import KEY_BYTES, LikesTask
+from askew_server.counting.contract import KEY_BYTES, LikesTask, is_file, place_of
 from askew_server.counting.engines import public_address
-from askew_server.counting.engines.driver import is_file
-from askew_server.counting.identity import place_of
 from askew_server.counting.likes import COLUMNS, columns_of_ratings, count_likes, require_likes
 from askew_server.ledger import Dataset, Ledger
 from askew_server.ledger.records import check_name

@@ -23,10 +23,18 @@ from pathlib import Path
 from askew.errors import DataError, ParameterError
 from askew.noise.randomness import RandomBits, SystemBits
 from askew_server.counting import statements
-from askew_server.counting.contract import KEY_BYTES, CountingTask, Engine, EventSource, TopCounts
-from askew_server.counting.dialects import DIALECTS
-from askew_server.counting.engines.driver import is_file, is_pattern, is_text_file, table_parts
-from askew_server.counting.statements import Names, carried
+from askew_server.counting.contract import (
+    KEY_BYTES,
+    CountingTask,
+    Engine,
+    EventSource,
+    TopCounts,
+    is_file,
+    is_pattern,
+    is_text_file,
+    table_parts,
+)
+from askew_server.counting.statements import DIALECTS, Names, carried
 
 # Two columns that are called so, beside "id", make a header of a first line beyond doubt.
 _USUAL = {

@@ -6,12 +6,15 @@ it is an argument of `count_top`. Counts are private; an object that holds them 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 from typing import Protocol
 
-from askew.errors import ParameterError
+from askew.errors import DataError, ParameterError
 
 KEY_BYTES = 32
 """The length of the secret key of contribution bounding."""
@@ -25,6 +28,12 @@ _UNREAD = (
     *(".json.zst", ".jsonl.zst", ".ndjson.zst", ".parquet.gz", ".parquet.zst"),
     *(".bz2", ".xz", ".zip", ".xlsx", ".orc", ".avro"),
 )
+
+_TEXT_FILES = tuple(
+    f".{kind}{packed}" for kind in ("csv", "tsv", "txt") for packed in ("", ".gz", ".zst")
+)
+_BARE_FILES = (".dat", ".data")
+_FILES = (".parquet", *_TEXT_FILES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,3 +193,76 @@ class Engine(Protocol):
 def _require_count(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ParameterError(name, value, "an integer of at least 1")
+
+
+def is_file(name: str) -> bool:
+    """Return True for what is read from files: a name that ends as theirs do, a folder that is
+    there and is written with a slash, or a file of MovieLens that is there. Every other name is a
+    table's.
+    """
+    return is_text_file(name) or name.lower().endswith(".parquet") or _is_folder(name)
+
+
+def is_text_file(name: str) -> bool:
+    """Return True for a name of files of text, whose column names are but their first line, if they
+    have any; for a folder where any file in it is one.
+    """
+    if _is_folder(name):
+        from askew_server.tables.files import files_of  # pyarrow takes a while
+
+        return any(is_text_file(file) for file in files_of(name))
+    lower = name.lower()
+    return lower.endswith(_TEXT_FILES) or (lower.endswith(_BARE_FILES) and Path(name).is_file())
+
+
+def _is_folder(name: str) -> bool:
+    return "/" in name and Path(name).is_dir()
+
+
+def is_pattern(name: str) -> bool:
+    """Return True for a name of files that is no file there: a pattern such as log/*.parquet, a
+    folder written with a slash, or a file that is missing; False for a table.
+    """
+    return is_file(name) and not Path(name).is_file()
+
+
+def table_parts(name: str) -> tuple[str, ...]:
+    """Return the identifiers in "table", "schema.table" or "catalog.schema.table", as written.
+    Raises DataError for an empty part, or more than three.
+    """
+    parts = tuple(name.split("."))
+    if not all(parts) or len(parts) > 3:
+        raise DataError(
+            f"{name!r} names neither a file ({', '.join(_FILES)}) nor a table (schema.table)"
+        )
+    return parts
+
+
+def digest_of(**public: object) -> bytes:
+    """Return the SHA-256, 32 bytes, of public values and their names, in whatever order they are
+    given.
+    """
+    return hashlib.sha256(json.dumps(public, sort_keys=True, default=str).encode()).digest()
+
+
+def named_in_full(source: EventSource) -> dict[str, object]:
+    """Return every field of a source by its name, files by their absolute paths. Links are not
+    followed: where they lead may depend on how a log grows.
+    """
+    named = {"events": source.events, "catalog": source.catalog}
+    files = {name: file for name, file in named.items() if file and _is_file(source, file)}
+    return {**vars(source), **{name: str(Path(file).absolute()) for name, file in files.items()}}
+
+
+def _is_file(source: EventSource, name: str) -> bool:
+    # Also where the file is gone: DuckDB without a database has no tables.
+    return source.engine == "duckdb:" or is_file(name)
+
+
+def place_of(source: EventSource) -> bytes:
+    """Return the SHA-256, 32 bytes, of where the events are: the same for a file by any name, link
+    or engine, and for a table of an engine in large or small letters.
+    """
+    if _is_file(source, source.events):
+        return digest_of(file=str(Path(source.events).resolve()))
+    return digest_of(engine=source.engine, table=source.events.casefold())

@@ -25,8 +25,7 @@ from askew.mechanisms.covariance import UNIT, Matrix
 from askew_server.counting import statements
 from askew_server.counting.bounding import bounding_secret, event_names, remarks
 from askew_server.counting.contract import KEY_BYTES, Engine, LikesTask
-from askew_server.counting.dialects import DIALECTS
-from askew_server.counting.statements import Names, carried
+from askew_server.counting.statements import DIALECTS, Names, carried
 
 COLUMNS = (("user", "item", "rating"), ("userId", "movieId", "rating"))
 _ROWS = 512  # of G that are made at once, each as long as the catalog

@@ -255,11 +255,12 @@ class Ledger:
             raise ParameterError("payload", type(payload).__name__, "bytes")
         with self._store.appending() as act:
             act.begin()
-            paid: Charge | StoredRelease | None = None
+            charges: list[Charge | StoredRelease] = []
             if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
-                [paid] = reading.charges_where(act.database, "c.sequence = ?", charge_id) or [None]
-            if paid is None:
+                charges = reading.charges_where(act.database, "c.sequence = ?", charge_id)
+            if not charges:
                 raise LedgerError(f"there is no charge {charge_id}")
+            [paid] = charges
             if isinstance(paid, StoredRelease):
                 raise LedgerError(f"charge {charge_id} has its release already")
             request = paid.request
@@ -315,9 +316,10 @@ class Ledger:
 def _stored(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelease | None:
     names = (request.dataset, request.principal or "", request.key)
     condition = "(c.dataset, c.principal, c.key) = (?, ?, ?)"
-    [paid] = reading.charges_where(database, condition, *names) or [None]
-    if paid is None:
+    charges = reading.charges_where(database, condition, *names)
+    if not charges:
         return None
+    [paid] = charges
     if paid.request != request:
         raise KeyReused(f"the key {request.key!r} stands for another request")
     if isinstance(paid, Charge):

@@ -30,9 +30,9 @@ from askew.mechanisms.tally import Integers
 from askew.noise.randomness import RandomBits
 from askew_server.counting import EventSource
 from askew_server.ledger import Dataset
-from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import (
+from askew_server.release.plan import (
     MechanismRequest,
+    ReleasePlan,
     default_bound,
     kind_of,
     noise_in_words,
@@ -552,7 +552,8 @@ def counts_in_words(foreseen: Forecast) -> str:
     """
     asked = foreseen.asked
     spent = f"for epsilon {number(asked.epsilon * asked.share)} of the total"
-    return f"noisy counts beside the items, {spent}: {within_in_words(foreseen)}"
+    within = within_in_words(foreseen.each_within, foreseen.all_within)
+    return f"noisy counts beside the items, {spent}: {within}"
 
 
 def needs_in_words(foreseen: Forecast) -> str:

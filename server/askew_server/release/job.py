@@ -1,4 +1,4 @@
-"""The release job, without I/O of its own: charge, count, select, store.
+"""How a release is paid and made, without I/O of its own: charge, count, select, store.
 
     plan                     public parameters; what it will spend is printed before this
     look(plan.task)          what is wrong with a log that is a file, where nobody looked before
@@ -18,70 +18,61 @@ be a second answer to one payment. Raw counts die with the job.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from threading import Lock
 
-from askew.dp.release import Release
-from askew.errors import Refused
+from askew.dp.analyst import BudgetStatus, TopKQuestion
+from askew.errors import (
+    AskewError,
+    BudgetExceeded,
+    ChargePending,
+    KeyReused,
+    LedgerRefused,
+    NotFound,
+    Refused,
+)
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import ChargeRequest, Ledger, StoredRelease
+from askew_server.release.plan import AnalystPlan, ReleasePlan
 
 Count = Callable[[CountingTask], TopCounts]
 Report = Callable[[str], None]
-
+Plan = ReleasePlan | AnalystPlan
 
 FIRST_MOMENT = 1.0
 """Seconds after which the quickest answers are stored."""
 
 
-@dataclass(frozen=True)
-class Beat:
-    """Public moments: 1, 2, 4, 8 ... seconds after something began, however long it takes.
+@contextmanager
+def until_public_moment(
+    clock: Callable[[], float], wait: Callable[[float], object]
+) -> Iterator[None]:
+    """Run the body of a `with`, and wait until 1, 2, 4, 8 ... seconds after its beginning, the next
+    of these that comes, also where it raises.
 
-    How long a count takes depends on the log. What is told at the first of these moments after it
-    tells which of them it was, and no more. clock: seconds. wait: until that many have passed, or
-    the program stops.
+    How long a count takes depends on the log. What is shown at such a moment tells which of them it
+    was, and no more. clock: seconds. wait: for so many, or until the program stops.
     """
-
-    clock: Callable[[], float]
-    wait: Callable[[float], object]
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """Run the body of a `with` statement, and wait until the next public moment after it, 1, 2,
-        4, 8 ... seconds after its beginning, also where it raises.
-        """
-        began = self.clock()
-        try:
-            yield
-        finally:
-            moment, passed = FIRST_MOMENT, self.clock() - began
-            while moment < passed:
-                moment *= 2
-            self.wait(moment - passed)
-
-
-class JobPlan(Protocol):
-    """What is counted and how it is selected, in public parameters."""
-
-    @property
-    def task(self) -> CountingTask:
-        """Return the task: which events are counted, and how many items come back."""
-
-    def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Return the release that the mechanism draws from private counts; it is public."""
+    began = clock()
+    try:
+        yield
+    finally:
+        moment, passed = FIRST_MOMENT, clock() - began
+        while moment < passed:
+            moment *= 2
+        wait(moment - passed)
 
 
 @dataclass(frozen=True)
 class ReleaseJob:
     """Where a release is paid, counted and drawn.
 
-    report is told each step as it begins. beat is around what takes as long as the log has it: only
-    after it is anything stored that others can look at. wait: `Ledger.turn`'s. look: raises what
-    can be known to be wrong with a log before it is paid for.
+    report: called with the name of a step as it begins. beat: around what takes as long as the log
+    has it; only after it is anything stored that others can look at. wait: `Ledger.turn`'s. look:
+    raises what can be known to be wrong with a log before it is paid for.
     """
 
     ledger: Ledger
@@ -92,16 +83,16 @@ class ReleaseJob:
     wait: Callable[[float], object] = time.sleep
     look: Callable[[CountingTask], object] | None = None
 
-    def publish(self, plan: JobPlan, request: ChargeRequest) -> StoredRelease:
-        """Return the stored release of this request: paid and made now, or found from earlier.
+    def publish(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
+        """Return the stored release of this request, paid and made now, or earlier.
 
-        Raises what the ledger and the engine raise. Whoever asks for the same at the same time, in
-        whatever program, waits and gets the same bytes.
+        Whoever asks for the same at the same time, in whatever program, waits and gets the same
+        bytes. Raises what the ledger and the engine raise.
         """
         with self.ledger.turn(request, self.wait):
             return self._published(plan, request)
 
-    def _published(self, plan: JobPlan, request: ChargeRequest) -> StoredRelease:
+    def _published(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
         if self.look is not None:
             stored = self.ledger.foresee(request)
             if stored is not None:
@@ -123,3 +114,66 @@ class ReleaseJob:
         outputs = len(release.items) + release.stopped  # the stop was drawn like an item
         paid = None if request.principal is None else outputs
         return self.ledger.fulfill(charge.id, release.to_bytes(), paid)
+
+
+_REASONS: dict[type[AskewError], str] = {
+    KeyReused: "the key stands for another question",
+    ChargePending: "this question is being answered, or its answer was lost; it stays spent",
+    LedgerRefused: "nothing can be spent until the operator acts",
+}
+
+
+class AnalystDesk:
+    """What analysts may ask of the data sets that are offered. Safe for several threads."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        offered: Mapping[str, CountingTask],
+        job: ReleaseJob,
+        one_at_a_time: Lock | None = None,
+    ) -> None:
+        """Take what is counted by data set, and a job, with a beat where the time of an answer is
+        seen. one_at_a_time: held until the moment of an answer: were the next question begun when a
+        count ends, its own moment would tell when that was.
+        """
+        self._ledger, self._offered, self._job = ledger, dict(offered), job
+        # An engine is one connection, and a count is heavy.
+        self._one_at_a_time = one_at_a_time or Lock()
+
+    def check(self) -> None:
+        """Raise LedgerError where the budgets that are offered cannot be read."""
+        for dataset in self._offered:
+            self._ledger.dataset(dataset)
+
+    def budget(self, principal: str, dataset: str) -> BudgetStatus:
+        """Return the terms of an analyst's newest grant for a data set, what was spent of it, and
+        whether it is closed. Raises NotFound where nothing was granted: denied by default.
+        """
+        granted = self._ledger.budgets(dataset) if dataset in self._offered else ()
+        own = [grant for grant in granted if grant.principal == principal]
+        if not own:
+            raise NotFound("budget")
+        newest = own[-1]
+        spent = newest.answered
+        return BudgetStatus(newest.terms, spent.outputs, spent.calls, newest.closed)
+
+    def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
+        """Return the stored answer to a question, as bytes, and the analyst's budget after it.
+        Raises NotFound where nothing was granted, and Refused where it is not answered.
+        """
+        budget = self.budget(principal, question.dataset)
+        if budget.closed:
+            raise Refused("the operator closed this budget")
+        version = self._ledger.dataset(question.dataset).version
+        plan = AnalystPlan(question, version, budget.terms, self._offered[question.dataset])
+        try:
+            with self._one_at_a_time:
+                if self._job.wait(0):
+                    raise Refused("the server is stopping")
+                stored = self._job.publish(plan, plan.charge_request(principal))
+                return stored.payload, self.budget(principal, question.dataset)
+        except BudgetExceeded as error:  # of the analyst's own grant, which GetBudget shows too
+            raise Refused(str(error)) from None
+        except tuple(_REASONS) as error:
+            raise Refused(_REASONS[type(error)]) from None

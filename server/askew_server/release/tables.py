@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
 
 from askew.dp.release import plain_name
 
@@ -23,26 +22,12 @@ def losses(epsilon: Fraction, delta: Fraction) -> str:
     return f"epsilon {number(epsilon)}, delta {number(delta)}"
 
 
-class Within(Protocol):
-    """What has noisy counts, and says how far off they may be."""
-
-    @property
-    def each_within(self) -> int | None:
-        """Return how far each count may be from the true one, with the chance of `within_in_words`;
-        None without counts.
-        """
-
-    @property
-    def all_within(self) -> int | None:
-        """Return how far any of the counts may be from the true one; None without counts."""
-
-
-def within_in_words(counts: Within) -> str:
-    """Return a phrase that says how far noisy counts may be from the true ones: each of them, and
-    all at once.
+def within_in_words(each_within: int | None, all_within: int | None) -> str:
+    """Return a phrase that says how far each noisy count may be from the true one, and any of them:
+    "each within 9, all within 12, at least 95 % sure".
     """
     sure = "at least 95 % sure"  # `askew.mechanisms.shortfall.CHANCE`, which would bring numpy
-    return f"each within {counts.each_within:,}, all within {counts.all_within:,}, {sure}"
+    return f"each within {each_within:,}, all within {all_within:,}, {sure}"
 
 
 def headed(lines: Sequence[tuple[str, str]]) -> str:

@@ -12,7 +12,7 @@ from askew.wire.releases import (
     question_from_bytes,
 )
 from askew.wire.v1 import popularity_pb2 as pb
-from askew_server.release.analysts import AnalystDesk
+from askew_server.release.job import AnalystDesk
 from askew_server.serving.call import Answer, Caller, Job, QueueName
 from askew_server.serving.tokens import Tokens
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from askew_server.counting.dialects import DIALECTS
+from askew_server.counting.statements import DIALECTS
 
 Columns = Mapping[str, Sequence[object]]
 

@@ -16,8 +16,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew_server.counting import CountingTask, EventSource, TopCounts
 from askew_server.ledger import Ledger
-from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import MechanismRequest
+from askew_server.release.plan import MechanismRequest, ReleasePlan
 
 CAP = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
 

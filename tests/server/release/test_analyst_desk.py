@@ -20,10 +20,9 @@ from askew.dp.release import release_from_bytes
 from askew.errors import DataError, NotFound, Refused
 from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
-from askew_server.counting.identity import place_of
+from askew_server.counting.contract import place_of
 from askew_server.ledger import Ledger
-from askew_server.release.analysts import AnalystDesk
-from askew_server.release.job import Beat, ReleaseJob
+from askew_server.release.job import AnalystDesk, ReleaseJob, until_public_moment
 
 # At epsilon 1/2 an output, the items at 3,000 and more are far above the threshold, which is at
 # 1 + ln(10 / delta) / epsilon = 48, and the items at 20 and 10 are below it.
@@ -195,7 +194,8 @@ def test_an_answer_leaves_at_a_public_moment_and_so_does_a_failure(
         seen.append((budget.outputs, len(releases_of(ledger, "ada"))))
 
     ledger.grant("films", "ada", TERMS)
-    job = ReleaseJob(ledger, count, SystemBits(), beat=Beat(clock, wait), wait=clock.wait)
+    beat = partial(until_public_moment, clock, wait)
+    job = ReleaseJob(ledger, count, SystemBits(), beat=beat, wait=clock.wait)
     answering = AnalystDesk(ledger, {"films": OFFERED}, job, lock)
     with pytest.raises(OSError, match="went away") if broken else nullcontext():
         answering.top_k("ada", ask(5, "a"))
@@ -237,7 +237,7 @@ def test_selections_over_extreme_counts_leave_at_one_moment(ledger: Ledger) -> N
     ledger.grant("films", "ada", replace(TERMS, k_star=60, l_star=5))
     for key, counts in EXTREMES.items():
         clock = Clock()
-        bits, beat = SlowBits(clock), Beat(clock, clock.wait)
+        bits, beat = SlowBits(clock), partial(until_public_moment, clock, clock.wait)
         job = ReleaseJob(ledger, partial(given, counts), bits, beat=beat, wait=clock.wait)
         AnalystDesk(ledger, {"films": OFFERED}, job).top_k("ada", ask(12, key.replace(" ", "-")))
         drawn.add(round(1 - sum(clock.waited), 6))
@@ -267,7 +267,7 @@ def test_what_is_wrong_with_a_log_is_found_before_the_charge(
         seen.append((round(clock.now - began, 6), desk.budget("ada", "films").calls))
 
     ledger.grant("films", "ada", TERMS)
-    beat = Beat(clock, wait)
+    beat = partial(until_public_moment, clock, wait)
     job = ReleaseJob(ledger, counting, SystemBits(), beat=beat, wait=clock.wait, look=look)
     desk = AnalystDesk(ledger, {"films": OFFERED}, job)
     broken, began = True, clock.now

@@ -33,8 +33,7 @@ from askew_server.release.forecast import (
     forecast,
     forecasts,
 )
-from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import MechanismRequest, default_bound, noise_in_words
+from askew_server.release.plan import MechanismRequest, ReleasePlan, default_bound, noise_in_words
 
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)

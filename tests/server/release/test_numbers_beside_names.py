@@ -17,8 +17,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, BoundedRange
 from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import SystemBits
-from askew_server.release.plan import ReleasePlan
-from askew_server.release.selectors import parts_of
+from askew_server.release.plan import ReleasePlan, parts_of
 
 MakePlan = Callable[..., ReleasePlan]
 HALF, MILLIONTH = Fraction(1, 2), Fraction(1, 10**6)

@@ -24,8 +24,7 @@ from askew.wire.releases import answer_from_bytes, answer_to_bytes
 from askew_server.counting import CountingTask, EventCounter
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.ledger import Ledger
-from askew_server.release.analysts import AnalystDesk
-from askew_server.release.job import ReleaseJob
+from askew_server.release.job import AnalystDesk, ReleaseJob
 
 KNOWN = (*typed.KNOWN, "--epsilon", 10)
 

@@ -27,9 +27,8 @@ from askew_server.ledger import Ledger, store
 from askew_server.published import reader as release_reader
 from askew_server.published.popularity import with_popularity
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analysts import AnalystPlan
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import ReleasePlan
+from askew_server.release.plan import AnalystPlan, ReleasePlan
 
 Count = Callable[[CountingTask], TopCounts]
 MakePlan = Callable[..., ReleasePlan]

@@ -44,9 +44,8 @@ from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.release.analysts import AnalystDesk, AnalystPlan
-from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import ReleasePlan
+from askew_server.release.job import AnalystDesk, ReleaseJob
+from askew_server.release.plan import AnalystPlan, ReleasePlan
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.analyst_client import AnalystClient
 from askew_server.serving.call import Service

@@ -1,7 +1,8 @@
 """What an analyst's clock tells of one person: answers over two logs that differ in one.
 
 One log has a person more, who was in very many events. Measured with a real engine and a real
-ledger; seconds of `Beat` are half as long here, so that a measurement takes less than a night.
+ledger; seconds of `until_public_moment` are half as long here, so that a measurement takes less
+than a night.
 
 What is not measured here: a count that ends just before a public moment ends after it with one
 person more, if this person alone makes the count so much longer.
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from statistics import median
 from threading import Event
@@ -30,8 +32,7 @@ from askew.noise.randomness import SystemBits
 from askew_server.counting import CountingTask, EventCounter, TopCounts
 from askew_server.counting.engines import open_engine
 from askew_server.ledger import Ledger
-from askew_server.release.analysts import AnalystDesk
-from askew_server.release.job import Beat, Count, ReleaseJob
+from askew_server.release.job import AnalystDesk, Count, ReleaseJob, until_public_moment
 
 FASTER = 2
 MOST_TOLD = 0.53
@@ -53,7 +54,11 @@ def answered(
 ) -> Iterator[dict[str, AnalystDesk]]:
     """A desk for each way to count, over ledgers of their own."""
     stop = Event()
-    beat = Beat(lambda: FASTER * time.monotonic(), lambda seconds: stop.wait(seconds / FASTER))
+    beat = partial(
+        until_public_moment,
+        lambda: FASTER * time.monotonic(),
+        lambda seconds: stop.wait(seconds / FASTER),
+    )
     desks = {}
     with ExitStack() as stack:
         for name, count in counts.items():

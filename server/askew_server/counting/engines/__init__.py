@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import parse_qsl
 
-from askew.errors import ParameterError
+from askew.errors import DataError, ParameterError
 from askew_server.counting.contract import Engine
+from askew_server.counting.statements import NO_ROWS, Names, carried
 from askew_server.interruptible import Progress
 
 # What else than host and base may say, in a query, where the events are. Nothing here is a secret.
@@ -15,6 +20,11 @@ _PLACES = ("database", "dbname", "host", "hostaddr", "port", "service")
 # Name and password may hold a "?" or "#" that is not written otherwise, as libpq reads them.
 _SERVER = re.compile(r"//(?:[^/]*@)?([^/?]*)([^?]*)\??(.*)", re.DOTALL)
 _USUAL_PORT = ":5432"
+_WHY = (
+    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),
+    *("connection refused", "no such file or directory", "failed to resolve host", "not known"),
+    *("timeout", "timed out", "too many clients", "starting up", "certificate", "ssl"),
+)
 
 
 def open_engine(
@@ -84,3 +94,48 @@ def public_address(address: str) -> str:
     asked = sorted(pair for pair in parse_qsl(options) if pair[0] in _PLACES)
     query = "?" + "&".join(f"{name}={value}" for name, value in asked) if asked else ""
     return f"{scheme}://{host}{base.rstrip('/')}{query}"
+
+
+def no_rows(table: tuple[str, ...], dialect: str) -> str:
+    """Return an SQL statement that gives all columns of a table and none of its rows."""
+    return carried(NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)
+
+
+def driver(module: str, extra: str) -> ModuleType:
+    """Return the module of an optional engine's driver. Raises DataError, which says how to install
+    it, where it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise DataError(
+            f"this engine needs {module}, which is not installed: in a clone, pip install"
+            f" '.[{extra}]'"
+        ) from None
+
+
+@contextmanager
+def failures_named(
+    where: str,
+    failure: type[Exception] | tuple[type[Exception], ...],
+    reason: Callable[[Exception], str],
+) -> Iterator[None]:
+    """Raise an engine's `failure` in the body of a `with` as a DataError: where, and what `reason`
+    makes of it. The engine's own words may quote a row.
+    """
+    try:
+        yield
+    except failure as error:
+        raise DataError(f"{where}: {reason(error)}") from None
+
+
+def no_connection(error: Exception) -> str:
+    """Return a phrase that says why there is no connection: the known reasons in the error's words,
+    or its type. A driver's words quote what it took for the host, and that is half of the password
+    where one has an unescaped "@".
+    """
+    words = str(error).lower()
+    reasons = [why for why in _WHY if why in words] or [type(error).__name__]
+    return f"no connection ({', '.join(reasons)})"

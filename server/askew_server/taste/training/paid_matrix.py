@@ -31,8 +31,13 @@ import numpy as np
 from askew.errors import ArtifactError, DataError
 from askew.mechanisms.covariance import Matrix, NoisyCovariance
 from askew.noise.randomness import RandomBits
-from askew_server.counting.contract import MAX_ITEMS_OF_LIKES, LikesTask
-from askew_server.counting.identity import digest_of, named_in_full, place_of
+from askew_server.counting.contract import (
+    MAX_ITEMS_OF_LIKES,
+    LikesTask,
+    digest_of,
+    named_in_full,
+    place_of,
+)
 from askew_server.ledger import Charge, ChargeRequest, Ledger, StoredRelease
 
 NOISY = "noisy.bin"
