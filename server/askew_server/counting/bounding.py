@@ -47,9 +47,8 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     """Return the counts of a task, the same on every engine that has the same events.
 
     Sensitivities under one unit more or less: linf 1, l0 task.max_items_per_unit; without a
-    bound linf 1, l0 the number of items, and the key chooses nothing. With a
-    catalog, events of other items are dropped before bounding: that too looks at one unit's events
-    only, and spends no unit's places on items that cannot come back. Events without a unit or an
+    bound linf 1, l0 the number of items, and the key chooses nothing. Events of items outside the
+    catalog are dropped before bounding, so they take no unit's places. Events without a unit or an
     item are dropped: were they refused, one unit's event would decide between answer and error.
 
     Raises DataError for a table, column or id type that cannot be counted, and for an engine that
@@ -79,23 +78,22 @@ class EventCounter:
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
-    """Raise DataError as `require_events`, then return the number of the catalog's items, or None,
-    as `catalog_size`.
+    """Return how many different items the catalog has, or None without one, once neither log nor
+    catalog raises the DataError of `require_events` or `catalog_size`.
     """
     require_events(engine, task)
     return catalog_size(engine, task, least_items)
 
 
 def require_events(engine: Engine, task: CountingTask) -> None:
-    """Raise DataError for a table, column or id type of the log that cannot be counted. Reads no
-    event.
+    """Raise DataError for a table, column or id type of the log that cannot be counted, without
+    reading an event.
     """
     event_names(engine, task)
 
 
 def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
-    """Return how many different items the catalog has; None without one. Looks at the catalog,
-    which is public, and not at the log: not even at its columns.
+    """Return how many different items the catalog has; None without one. Does not look at the log.
 
     Raises DataError for a column or id type that cannot be counted, and for a catalog that is the
     event log, that has rows that are no items, or fewer items than least_items.
@@ -118,11 +116,9 @@ def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> in
 
 
 def catalog_remarks(engine: Engine, task: CountingTask) -> list[str]:
-    """Return sentences that an operator should know before paying, of the catalog's items that may
-    match no event; none without a catalog.
-
-    Looks at the catalog and at the type of the log's column, at no event. Raises DataError where no
-    item can match.
+    """Return the sentences of `remarks` on the catalog's items; none without a catalog. Looks at
+    the catalog and at the type of the log's column, at no event. Raises DataError where no item can
+    match.
     """
     if task.catalog is None:
         return []
@@ -171,9 +167,7 @@ def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect
 
 
 def _catalog_items(engine: Engine, task: CountingTask, catalog: str) -> dict[str | None, int]:
-    """Return how many rows each item of the catalog has, in the order of the items' bytes. Rows
-    without an item are counted under None.
-    """
+    # By item, in the order of its bytes; rows without an item under None.
     names = _catalog_names(engine, task, catalog)
     rows = engine.execute(carried(statements.CATALOG_ITEMS, names, engine.dialect))
     return {None if item is None else str(item): int(str(n)) for item, n in rows}
@@ -219,9 +213,7 @@ def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
 def _text_columns(
     engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
 ) -> frozenset[str]:
-    """Return the stand-ins of those columns that hold text. Raises DataError for one that holds no
-    ids. wanted: columns by their stand-ins.
-    """
+    # The stand-ins, of columns by stand-ins.
     types, dialect = engine.columns(table), DIALECTS[engine.dialect]
     for column in wanted.values():
         if column not in types:
@@ -272,7 +264,7 @@ def require_public(catalog: str, events: str) -> None:
 
 
 def _identities(name: str) -> Iterator[tuple[int, int]]:
-    """Yield device and inode of every file that a name or a pattern stands for, in folders too."""
+    # Device and inode, in folders too.
     names = [name] if Path(name).exists() else glob.glob(name, recursive=True)  # noqa: PTH207
     for path in map(Path, names):
         for file in path.rglob("*") if path.is_dir() else (path,):

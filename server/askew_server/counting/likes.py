@@ -102,9 +102,7 @@ def paired(people: Sequence[str], items: int) -> Matrix:
 
 
 def _of_pairs(rows: Sequence[tuple[object, ...]], items: int) -> Matrix:
-    """Return G (items, items) of the upper triangle that an engine gives: rows of an item's place,
-    and in text the places of others, each followed by its sum.
-    """
+    # Of the upper triangle: an item's place, and in text the places of others, each with its sum.
     total = np.zeros((items, items), np.int64)
     for place, row in rows:
         others = _numbers(str(row)).reshape(-1, 2)

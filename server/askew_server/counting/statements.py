@@ -344,9 +344,7 @@ def likes(task: LikesTask, dialect: str, *, rated_in_text: bool) -> str:
 
 
 def _literal(number: float) -> str:
-    """Return a number as SQL that DuckDB and Spark take for a DOUBLE, "3.5e0"; beside DECIMAL,
-    large values would fail.
-    """
+    # DuckDB and Spark take "3.5e0" for a DOUBLE; beside DECIMAL, large values would fail.
     text = repr(float(number))
     return text if "e" in text else f"{text}e0"
 

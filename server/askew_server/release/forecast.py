@@ -1,10 +1,9 @@
-"""What a release would cost and how good its list would be, from public numbers alone.
+"""What a release would cost and how good its list would be, from public numbers alone, in numbers
+and in words.
 
-How good it is turns on one thing that is not known before a log is counted: the counts near its
-top. An operator expects something of them, from an earlier list or because they know their people;
-whoever does not is told how many users a mechanism needs. Both are simulated: the mechanism itself
-draws from made-up counts. Nothing here sees a log, so all of it is the same on neighboring ones.
-The words in which a plan and its forecast are shown, before anything is spent, stand here too.
+How good it is turns on the counts near the top, which nobody has before a log is counted. For
+counts that an operator expects, the mechanism draws from made-up ones; without, it is searched how
+many users a mechanism needs. Nothing here sees a log, so all of it is the same on neighboring ones.
 """
 
 from __future__ import annotations
@@ -96,7 +95,14 @@ class Expectation:
             content = path.read_bytes()
         except (OSError, ValueError) as error:  # ValueError: a name that no file can have
             raise DataError(f"{shown(text)}: it cannot be read: {error}") from None
-        counts = _counts_in(path.name, content)
+        try:
+            rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
+            counts = tuple(sorted((int(row["count"]) for row in rows), reverse=True))
+        except (UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError):
+            no_counts = "it is no csv with a whole number in a column 'count'"
+            raise DataError(f"{path.name}: {no_counts}") from None
+        if any(not 0 <= count < 1 << int(_TOO_MANY) for count in counts):
+            raise DataError(f"{path.name}: a count is below 0 or above {1 << int(_TOO_MANY):,}")
         if len(counts) < max(k, 2):
             raise DataError(f"{text}: at least {max(k, 2)} counts are needed; it has {len(counts)}")
         if not counts[k - 1]:
@@ -116,13 +122,11 @@ class Expectation:
 class Forecast:
     """One mechanism on a public domain of n_items, or on an unknown one (None).
 
-    asked: with the contribution bound that the mechanism has by default, and the delta that it
-    spends, which may be less than it was offered. users_needed: about how
-    many place k must have for 19 of 20 of the list to be right; None where no number will do.
-    expected_hits: how many of the k are right, if the expectation is, and if place k has half or
-    twice as many; None without one. error_bound: with a chance of `CHANCE` or more, and whatever
-    the counts, no item listed is more than so many users below the k-th. each_within, all_within:
-    as of the counts of a release, if they are asked for.
+    asked: with the contribution bound and the delta that the mechanism in fact has. users_needed:
+    about how many place k must have for 19 of 20 items listed to be right; None where no number is
+    enough. expected_hits: how many of the k are right, if the expectation is; None without one.
+    error_bound: with a chance of `CHANCE` or more, and whatever the counts, no item listed is more
+    than so many users below the k-th. each_within, all_within: as of the counts of a `Release`.
     """
 
     mechanism: str
@@ -139,7 +143,7 @@ class Forecast:
 
     @property
     def finds_half(self) -> bool:
-        """Return True if at least half of the k items, or of all items where those are fewer, are
+        """Return True if at least half of the k items, or of all items where these are fewer, are
         expected to be right; False without an expectation.
         """
         k = self.asked.k
@@ -244,7 +248,12 @@ def forecasts(
             if lists > 1:
                 own, _, _ = one_of_many(lists, asked, name, n_items)
             allowed.append(forecast(name, own, n_items, expectation, needs=needs))
-    return sorted(allowed, key=lambda row: _worst_last(row, asked))
+
+    def worst_last(row: Forecast) -> tuple[bool, float, float, int]:
+        needed = float("inf") if row.users_needed is None else row.users_needed
+        return _loses_events(row, asked), -(row.expected_hits or 0), needed, row.error_bound
+
+    return sorted(allowed, key=worst_last)
 
 
 def one_of_many(
@@ -265,8 +274,8 @@ def one_of_many(
     composes = not budget.share and (kind is None or kind.is_ranged)
     delta = Fraction(0)
     if budget.delta and (budget.share or (kind is not None and kind.needs_delta)):
-        each = budget.delta / (2 * lists if composes else lists)
-        delta = each // _digit(each) * _digit(each)
+        part = budget.delta / (2 * lists if composes else lists)
+        delta = part // _digit(part) * _digit(part)
     slack = budget.delta - delta * lists if composes else Fraction(0)
     slack = slack and slack // _digit(slack) * _digit(slack)
     cap = PrivacyFilter(
@@ -280,13 +289,8 @@ def one_of_many(
         return with_default_bound(mechanism, replace(budget, epsilon=digits * digit, delta=delta))
 
     def spent(digits: int) -> ApproximateDP | None:
-        plan = ReleasePlan(
-            dataset="lists",
-            version="1",
-            source=source,
-            mechanism=mechanism,
-            asked=requested(digits),
-        )
+        names = {"dataset": "lists", "version": "1", "mechanism": mechanism}
+        plan = ReleasePlan(**names, source=source, asked=requested(digits))
         loss, running = plan.charge_request(ranged=cap.slack > 0).loss, RunningLoss()
         with suppress(BudgetExceeded):
             for _ in range(lists):
@@ -305,7 +309,7 @@ def one_of_many(
 
 
 def _digit(value: Fraction) -> Fraction:
-    """Return the unit of a positive number's third digit, a power of ten: 1/100 for 3.14159."""
+    # The unit of a positive number's third digit: 1/100 for 3.14159.
     return Fraction(10) ** (floor(log10(value)) - 2)
 
 
@@ -344,7 +348,7 @@ class _Simulation:
         n_items: int | None,
         expectation: Expectation | None,
     ) -> None:
-        self._known, self._k = kind.needs_catalog, asked.k
+        self._has_catalog, self._k = kind.needs_catalog, asked.k
         self._selector = asked.build(kind)
         depth = asked.kbar + 1  # all that a limited domain looks at
         self._n_items = n_items if kind.needs_catalog and n_items else min(n_items or depth, depth)
@@ -352,9 +356,7 @@ class _Simulation:
         self._rate = float(asked.epsilon)
 
     def hits(self, share: float, draws: int) -> float:
-        """Return how many of the k items listed are right, a mean over at most `draws` lists, where
-        every count is `share` times the expected one.
-        """
+        # A mean over at most `draws` lists, where every count is `share` times the expected one.
         falling = np.minimum(np.round(share * self._shape()), 2.0 ** (_TOO_MANY + 8))
         counts: Integers = falling.astype(np.int64)
         work = len(counts) + 100 * self._k  # long lists need fewer draws, and take longer
@@ -365,13 +367,10 @@ class _Simulation:
         return sum(right) / times
 
     def users_needed(self) -> int | None:
-        """Return about how many users place k must have for 19 of 20 items listed to be right, to
-        two digits, by bisection of their logarithm; 1 where all items of a catalog are listed, None
-        where no number is enough.
-        """
+        # To two digits, by bisection of their logarithm; None where no number is enough.
         unit = float(self._shape()[min(self._k, self._n_items) - 1])
         enough = RIGHT * min(self._k, self._n_items)
-        if self._n_items <= self._k and self._known:
+        if self._n_items <= self._k and self._has_catalog:
             return 1
         subsets = self._k * (1 + log(max(self._n_items, self._k + 1) / self._k))
         middle = log2(max(subsets, 1) / self._rate)
@@ -382,14 +381,18 @@ class _Simulation:
             middle = (low + high) / 2
             will_do = self.hits(2**middle / unit, _FEWER) >= enough
             low, high = (low, middle) if will_do else (middle, high)
-        return _two_digits(2**high)
+        users = int(2**high)
+        size = 10 ** max(len(str(users)) - 2, 0)
+        return -(-(users + 1) // size) * size
 
     def _shape(self) -> Floats:
-        """Return the expected count of each item, (n_items,), falling, continued by the law from
-        the last that is known.
-        """
+        # By item, (n_items,), falling; beyond what is expected, by the law of _STEEP and _BEND.
         counts = self._first[: self._n_items]
-        last, steep = (self._k, _STEEP) if len(counts) == 1 else (len(counts), _steepness(counts))
+        last, steep = self._k, _STEEP
+        if len(counts) > 1:  # as steep as their lower half
+            last, half = len(counts), len(counts) // 2
+            fall = log(max(counts[half - 1], 1) / max(counts[-1], 1)) / log(last / half)
+            steep = min(max(fall, _FLATTEST), _STEEPEST)
         ranks = np.arange(1, self._n_items + 1) / last
         shape: Floats = counts[-1] * np.exp(steep / _BEND * (1 - ranks**_BEND))
         if len(counts) > 1:
@@ -397,45 +400,10 @@ class _Simulation:
         return shape
 
 
-def _steepness(counts: Floats) -> float:
-    """Return by how many percent counts fall where the rank grows by one percent, over their lower
-    half; from .02 to 2.
-    """
-    half = len(counts) // 2
-    fall = log(max(counts[half - 1], 1) / max(counts[-1], 1)) / log(len(counts) / half)
-    return min(max(fall, _FLATTEST), _STEEPEST)
-
-
 def _loses_events(row: Forecast, asked: MechanismRequest) -> bool:
-    """Return True if the forecast has a contribution bound that nobody asked for, on a public
-    domain, where other mechanisms need none.
-    """
+    # On a public domain other mechanisms need no bound.
     unasked = row.asked.max_items_per_unit is not None and asked.max_items_per_unit is None
     return unasked and row.n_items is not None
-
-
-def _worst_last(row: Forecast, asked: MechanismRequest) -> tuple[bool, float, float, int]:
-    needed = float("inf") if row.users_needed is None else row.users_needed
-    return _loses_events(row, asked), -(row.expected_hits or 0), needed, row.error_bound
-
-
-def _counts_in(name: str, content: bytes) -> tuple[int, ...]:
-    """Return the column `count` of a csv's bytes, the largest first. Raises DataError where it is
-    no such csv, or a count is below 0 or too large.
-    """
-    try:
-        rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
-        counts = [int(row["count"]) for row in rows]
-    except (UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError):
-        raise DataError(f"{name}: it is no csv with a whole number in a column 'count'") from None
-    if any(not 0 <= count < 1 << int(_TOO_MANY) for count in counts):
-        raise DataError(f"{name}: a count is below 0 or above {1 << int(_TOO_MANY):,}")
-    return tuple(sorted(counts, reverse=True))
-
-
-def _two_digits(value: float) -> int:
-    size = int("1" + "0" * (len(str(int(value))) - 2)) if value >= 100 else 1
-    return -(-int(value + 1) // size) * size
 
 
 def _cell(value: str | float | None) -> str | int:

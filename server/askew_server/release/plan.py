@@ -152,9 +152,9 @@ def noise_in_words(selector: Selector, bound: int | None) -> str:
 class ReleasePlan:
     """One release: the data set, the mechanism and its loss. Everything in it is public.
 
-    asked: epsilon and delta are totals for the whole list. expected: what was known of the counts
-    beforehand, and from where. Privacy unit: one person's whole history.
-    Raises ParameterError where the mechanism, the domain and the numbers do not fit together.
+    asked: epsilon and delta are totals for the whole list. expected: what an operator expected of
+    the counts, and from where. Privacy unit: one person's whole history. Raises ParameterError
+    where the mechanism, the domain and the numbers do not fit together.
     """
 
     dataset: str
@@ -174,10 +174,11 @@ class ReleasePlan:
         """Return the kind of the mechanism of this name. Raises ParameterError where the domain and
         the delta do not allow it.
         """
-        has_catalog, asked = self.source.catalog is not None, self.asked
-        with_counts = bool(asked.share)
         return kind_of(
-            self.mechanism, known_domain=has_catalog, delta=asked.delta, with_counts=with_counts
+            self.mechanism,
+            known_domain=self.source.catalog is not None,
+            delta=self.asked.delta,
+            with_counts=bool(self.asked.share),
         )
 
     @cached_property
@@ -219,11 +220,10 @@ class ReleasePlan:
         self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
         """Return the spend, whose digest and key are of what the operator says and of nothing that
-        the events hold: whether a second release exists must not depend on them. `Ledger.asked`
-        finds the newest charge of this digest, or makes another.
+        the events hold: whether a second release exists must not depend on them.
 
-        ranged: the data set composes bounded-range charges by zCDP, so name them as such. as_of:
-        the operator's word for the state of the events. day: today.
+        ranged: charge bounded-range rounds where the mechanism has them, as for a data set that
+        composes by zCDP. as_of: the operator's word for the state of the events. day: today.
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
         digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)
@@ -239,8 +239,8 @@ class ReleasePlan:
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Return the release of the items that the mechanism draws from private counts, with noisy
-        counts if they are asked for; it is public.
+        """Return the public release of the items that the mechanism draws from private counts, with
+        noisy counts if they are asked for.
         """
         items, stopped, exact = draw(self.selector, counts, bits)
         noisy: dict[str, Any] = {}
@@ -271,9 +271,7 @@ class ReleasePlan:
 
     @property
     def _ranged_loss(self) -> BoundedRange | None:
-        """Return the loss as bounded-range rounds; None where the mechanism has none, counts are
-        asked for, or the rounds add up to more than the epsilon asked for, which may be charged.
-        """
+        # None where the rounds add up to more than the epsilon asked for, which may be charged.
         if not self.kind.is_ranged or self.noise is not None:
             return None
         loss: BoundedRange = self.kind.mechanism.ranged_loss(self.selector)
@@ -284,10 +282,9 @@ class ReleasePlan:
 class AnalystPlan:
     """k items at most, best first, at the terms' epsilon per output and delta per question.
 
-    offered: which events are counted, with which contribution bound; of an unknown domain, as deep
-    as a mechanism looks at least. Privacy unit: one person's whole history, ADD_OR_REMOVE_ONE.
-    Guarantee: `LimitedDomain` for one question, `PayWhatYouGet.total_loss` for everything that the
-    terms allow.
+    offered: which events are counted, with which contribution bound. Privacy unit: one person's
+    whole history, ADD_OR_REMOVE_ONE. Guarantee: `LimitedDomain` for one question,
+    `PayWhatYouGet.total_loss` for everything that the terms allow.
     """
 
     question: TopKQuestion
@@ -297,8 +294,8 @@ class AnalystPlan:
 
     @property
     def mechanism(self) -> LimitedDomain:
-        """Return the limited-domain mechanism of k items at the terms' epsilon and delta; its kbar
-        is the largest of k, the contribution bound (100 where none is offered) and MIN_KBAR.
+        """Return the mechanism of k items at the terms' epsilon and delta; its kbar is the largest
+        of k, the contribution bound (100 where none is offered) and MIN_KBAR.
         """
         bound = self.offered.max_items_per_unit or USUAL_BOUND
         return LimitedDomain(
@@ -312,16 +309,12 @@ class AnalystPlan:
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted: the top kbar + 1 items, at most `max_items_per_unit` of one
-        person.
-        """
+        """Return what is counted: the top kbar + 1 items, within the mechanism's bound."""
         bound, kbar = self.mechanism.max_items_per_unit, self.mechanism.kbar
         return replace(self.offered, max_items_per_unit=bound, limit=kbar + 1)
 
     def charge_request(self, principal: str) -> ChargeRequest:
-        """Return the spend of an analyst, by the key of the question: k outputs reserved, until the
-        answer is stored.
-        """
+        """Return the spend of an analyst, by the key of the question: k outputs reserved."""
         return ChargeRequest(
             dataset=self.question.dataset,
             version=self.version,
@@ -333,11 +326,8 @@ class AnalystPlan:
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Return the release of the items that the mechanism draws from private counts; it is
-        public.
-
-        The loss that it names is that of the k outputs reserved: a bound that does not depend on
-        how many came back.
+        """Return the release of the items that the mechanism draws from private counts, at the loss
+        of the k outputs reserved, which does not depend on how many came back.
         """
         items, stopped, _ = draw(self.mechanism, counts, bits)
         return Release(

@@ -122,7 +122,7 @@ class JsonFile:
             names = (names | {"id"} if has_ids else names) - set(COORDINATES)
             self.columns = (*COORDINATES, *sorted(names))
         else:
-            objects = (each for _, each in _objects(self._blocks()) if not isinstance(each, str))
+            objects = (row for _, row in _objects(self._blocks()) if not isinstance(row, str))
             self.columns = tuple(dict.fromkeys(chain.from_iterable(objects)))
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
@@ -192,9 +192,7 @@ def features(name: str, blocks: Iterable[bytes]) -> Iterator[Feature | None]:
 
 
 def _from_the_first(name: str, start: bytes) -> tuple[bytes, bool]:
-    """Return a file's bytes from its first feature on, and whether that stands in an array. Raises
-    DataError for what is no GeoJSON.
-    """
+    # The bytes from the first feature on, and whether it stands in an array.
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:4]:
         raise DataError(f"{name}: it is text in UTF-16 or UTF-32; GeoJSON is UTF-8")
     start = start.removeprefix(codecs.BOM_UTF8).lstrip(_BETWEEN)
@@ -214,9 +212,7 @@ def _from_the_first(name: str, start: bytes) -> tuple[bytes, bool]:
 
 
 def _cut(text: bytes) -> tuple[list[bytes], bytes, bool]:
-    """Return the whole objects that a text begins with, what is behind them, and whether the array
-    that they stand in goes on. O(length), by columns of bytes.
-    """
+    # The whole objects, what is behind them, and whether the array that they stand in goes on.
     plain = np.frombuffer(_ESCAPED.sub(b"  ", text), np.uint8)
     at = np.flatnonzero(_MEANING[plain])
     meaning = _MEANING[plain[at]]
@@ -234,20 +230,18 @@ def _cut(text: bytes) -> tuple[list[bytes], bytes, bool]:
 
 
 def _decoded(text: bytes, decode: Callable[[bytes], _Object]) -> _Object | None:
-    """Return the object of a text, in which NaN and infinities, which no JSON has, are null; None
-    where it is none.
-    """
+    # NaN and infinities, which no JSON has, are null.
     try:
         try:
             return decode(text)
         except msgspec.MsgspecError:
-            return decode(_NO_NUMBER.sub(lambda found: found[1] or b"null", text))
+            return decode(_NO_NUMBER.sub(lambda match: match[1] or b"null", text))
     except _REFUSED:
         return None
 
 
 def _objects(blocks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, msgspec.Raw] | str]]:
-    """Yield the number of each line, and its object, or why it has none."""
+    # The number of each line, and its object, or why it has none.
     decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
     for number, line in enumerate(_lines_of(blocks), 1):
         if line is None:
@@ -259,9 +253,7 @@ def _objects(blocks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, msgspec.R
 
 
 def _lines_of(blocks: Iterable[bytes]) -> Iterator[bytes | None]:
-    """Yield each line without its end; None for one that is too long, of which no more than the
-    longest row stands in memory.
-    """
+    # None for a line that is too long, of which no more than the longest row stands in memory.
     begun, length = list[bytes](), 0
     for block in chain(blocks, [b"\n"]):
         *ended, rest = block.split(b"\n")
@@ -277,9 +269,7 @@ def _lines_of(blocks: Iterable[bytes]) -> Iterator[bytes | None]:
 
 
 def _text(value: bytes) -> str:
-    """Return the text of a JSON value: of a text what it says, of a number what is written, 65.0 as
-    "65"; "" for null and nothing.
-    """
+    # Of a text what it says, of a number what is written, 65.0 as "65"; "" for null and nothing.
     if value.startswith(b'"'):
         return msgspec.json.decode(value, type=str)
     if value in (b"", b"null"):

@@ -123,7 +123,6 @@ def _stored_batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]
 
 
 def _as_stored(texts: pa.Array) -> pa.Array:
-    """Return texts as large strings, whatever their bytes are, dictionaries decoded."""
     if pa.types.is_dictionary(texts.type):
         texts = texts.dictionary_decode()
     return texts.cast(pa.large_binary()).cast(pa.large_string(), safe=False)

@@ -113,8 +113,9 @@ def layout_of(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> L
     bare = [shapes.get((mark, line.count(mark.encode()) + 1), "") for mark in ("::", "|")]
     if re.fullmatch(rb"\d+\t\d+\t[1-5]\t\d+", line):
         bare.append("u.data")
-    if may_be_bare and (found := [name for name in bare if name]):
-        return BARE[found[-1]]
+    names = [name for name in bare if name]
+    if may_be_bare and names:
+        return BARE[names[-1]]
     if b"\r" in re.sub(rb'"[^"]*+"', b"", line):
         raise DataError(f"{path}: its lines end in returns alone; end them in line feeds")
     separator = {".csv": ",", ".tsv": "\t"}.get(Path(name_of(path)).suffix, "")
@@ -152,9 +153,7 @@ class _Grammar:
         )
 
     def end_of_first(self, text: bytes) -> int:
-        """Return how many bytes the first row of a text has, its line end included; 0 where no row
-        is whole, or the quotes of the first are torn.
-        """
+        # Bytes, with the line end; 0 where no row is whole, or the quotes of the first are torn.
         if self._quotes and b'"' in text[: text.find(b"\n")]:
             row = self.row.match(text)
             return row.end() if row is not None else 0
@@ -183,9 +182,7 @@ class Text:
                 yield Batch(numbers, columns, raw.tell() / self._size)
 
     def _blocks(self, file: BinaryIO, omissions: Omissions) -> Iterator[tuple[int, bytes]]:
-        """Yield whole rows, as they lie in the file, with the number of the first of their lines:
-        without the header, a byte order mark and rows that are too long.
-        """
+        # Whole rows, with the number of the first of their lines.
         block = file.read(3)
         rest = block if self._first_line_is_private else block.removeprefix(codecs.BOM_UTF8)
         # number: of the line that text begins with. rest: what follows the last whole row. is_long:
@@ -237,9 +234,8 @@ class Text:
         raise DataError(f"{self._path}: {QUOTES}")
 
     def _shortened(self, row: bytes) -> bytes:
-        """Return a few bytes that leave the reader in the state that this unfinished row does: at a
-        field's start, within a plain field, in quotes, or after what may be a closing quote.
-        """
+        # A few bytes that leave the reader in the state that this unfinished row does: at a field's
+        # start, within a plain field, in quotes, or after what may be a closing quote.
         if not self.layout.quotes:
             return b"x"
         begun = row[cast("re.Match[bytes]", self._grammar.fields.match(row)).end() :]
@@ -295,9 +291,7 @@ class Text:
     def _columns(
         self, block: bytes, separator: str, names: Sequence[str], kind: pa.DataType
     ) -> tuple[list[pa.Array], list[int]]:
-        """Return columns as Arrow cuts them, and the places, from 0 on, of rows with another number
-        of fields, which it leaves out.
-        """
+        # And the places of rows with another number of fields, which Arrow leaves out.
         bad: list[int] = []
         if not block:
             return [pa.array([], kind) for _ in names], bad

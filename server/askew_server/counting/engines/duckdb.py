@@ -177,10 +177,7 @@ class DuckDBEngine:
         self._folder.close()
 
     def _existing_table(self, name: str) -> tuple[str, ...]:
-        """Return the identifiers of a table that is there. Raises DataError for any other name:
-        DuckDB takes it for that of a file, whose separators and types it guesses from the first
-        rows.
-        """
+        # DuckDB takes any other name for a file's, of whose first rows it guesses the types.
         parts = table_parts(name)
         sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"
         wanted = tuple(part.casefold() for part in parts)
@@ -193,11 +190,9 @@ class DuckDBEngine:
         raise DataError(f"{name}: there is no such table, and no file whose name ends as one does")
 
     def _settle(self, name: str, sql: str, stack: ExitStack) -> tuple[State, ...]:
-        """Let the view of a name read its rows: from the copy of `look_through`, from a copy that
-        the stack closes, or from sound parquet files where they lie. Return the states of those
-        files, which must keep still until the rows are read, or none for a copy. It is called when
-        rows are asked for, not when the view is made, which is before the charge.
-        """
+        # Lets the view of a name read its rows: from the copy of `look_through`, from a copy that
+        # the stack closes, or from sound parquet files, whose states must stay until the rows are
+        # read. It is called when rows are asked for, as the view is made before the charge.
         looked = self._looked_through.get(name)
         if is_text_file(name):
             copy = looked if isinstance(looked, _Copy) else None
@@ -237,9 +232,7 @@ class DuckDBEngine:
     def _mended(
         self, name: str, states: tuple[State, ...], counts: Callable[[str], bool]
     ) -> _Copy | None:
-        """Return a copy of those columns of parquet files that `counts` takes, with NULL for each
-        text that is no UTF-8, where DuckDB would stop; None where no text is so, as in most files.
-        """
+        # With NULL for each text that is no UTF-8, at which DuckDB would stop; None without one.
         paths = tuple(state.path for state in states)
         types = {
             column: kind for column, kind in self._alike(name, paths).items() if counts(column)
@@ -264,7 +257,7 @@ class DuckDBEngine:
             looked.close()
 
     def _keep_going(self) -> None:
-        """Raise DataError where the engine is closed: who stops does not wait for a whole log."""
+        # Who stops does not wait for a whole log.
         if self._closed:
             raise DataError("DuckDB: the engine was closed while a log was read")
 
@@ -279,11 +272,9 @@ class DuckDBEngine:
         return rows.sql_query()
 
     def _alike(self, name: str, files: tuple[str, ...]) -> dict[str, str]:
-        """Return the types of those columns that all parquet files have, of one type, by column.
-        DuckDB would take the first file's for everybody's: a value of another file then fails the
-        count after the charge, is rounded, or becomes one with others ("01" and 1). Raises
-        DataError for none.
-        """
+        # The columns that all parquet files have, of one type. DuckDB would take the first file's
+        # for everybody's: a value of another file then fails the count after the charge, is
+        # rounded, or becomes one with others ("01" and 1).
         if not files:
             raise DataError(f"{name}: there is no such file")
         paths = [glob.escape(file) for file in files]
@@ -302,10 +293,8 @@ class DuckDBEngine:
 
 
 class _Copy:
-    """A copy of columns, as parquet, in a file without a name: it is gone with its process.
-
-    write: gives back how much is left out. query: its rows, in which what is missing is NULL.
-    broken: how many lines are no rows.
+    """A copy of columns, as parquet, in a file without a name: it is gone with its process. query:
+    its rows, in which what is missing is NULL. broken: how many lines are no rows.
     """
 
     def __init__(
@@ -330,5 +319,4 @@ class _Copy:
         self.close()
 
     def close(self) -> None:
-        """Close the file, which removes it."""
         self._file.close()

@@ -81,9 +81,7 @@ class PostgresEngine:
         return connection
 
     def _awake(self) -> psycopg.Connection[Any]:
-        """Return a connection that answers. A service runs for months, and an analyst's question
-        that found a dead one would be paid and not answered.
-        """
+        # A service runs for months, and a question that met a dead one would be paid for nothing.
         try:
             self._connection.execute("SELECT 1")
         except self._failure:

@@ -140,11 +140,9 @@ class SparkEngine:
             self._folder.close()
 
     def _parquet(self, name: str) -> DataFrame:
-        """Return the rows of parquet files in the columns that all of these have. Raises DataError
-        where a column has another type in some file: by the types of one file, a value of another
-        would fail the count after the charge.
-        """
-        # A file that is there is no pattern, whatever characters its name has.
+        # In the columns that all files have, of one type: by the types of one file, a value of
+        # another would fail the count after the charge. A file that is there is no pattern,
+        # whatever characters its name has.
         path = name.translate(_GLOB) if Path(name).is_file() else name
         reader = self._session.read.options(**_ANY_FILE)
         first = reader.parquet(path)
@@ -169,9 +167,7 @@ class SparkEngine:
 
 
 def _reason(error: Exception) -> str:
-    """Return a sentence with Spark's name of the error condition, or the error's type: its message
-    may quote a row.
-    """
+    # Its message may quote a row.
     condition = None
     with suppress(Exception):  # it asks the JVM, if it knows of one at all
         condition = getattr(error, "getCondition")()  # noqa: B009 (not every error has it)
