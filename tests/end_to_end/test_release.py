@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -32,30 +31,18 @@ from askew_server.ledger import Ledger
 
 PATIENCE = 120  # seconds; only ever waited for by a process that does not do what it should
 Start = Callable[..., int]
+Ran = subprocess.CompletedProcess[bytes]
 # Nine outputs in five questions, for whoever is named last.
 GRANT = (
     *("ledger", "grant", "--dataset", "films", "--outputs", 9, "--questions", 5),
     *("--epsilon", 9, "--delta", "5e-9", "--slack", "1e-8"),
 )
 MINT = ("analyst", "add", "--tokens", "analysts.tokens")
+REMOVE = ("analyst", "remove", "--tokens", "analysts.tokens")
 OFFER = ("--tokens", "analysts.tokens", "--dataset", "films", "--events", "events.csv")
 
 
-@dataclass
-class Analyst:
-    """Runs `askew-server analyst` in a folder that holds a token."""
-
-    folder: Path
-    port: int
-    name: str
-
-    def __call__(self, verb: str, *options: object) -> subprocess.CompletedProcess[bytes]:
-        where = ("--server", f"127.0.0.1:{self.port}", "--dataset", "films")
-        token = () if "--token" in options else ("--token", "ada.token")
-        return command(self.folder, "analyst", verb, *where, *token, *options)
-
-
-def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+def command(folder: Path, *arguments: object) -> Ran:
     return subprocess.run(
         [sys.executable, "-m", "askew_server", *map(str, arguments)],
         cwd=folder,
@@ -67,15 +54,12 @@ def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[byt
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Simulated events, a budget, and ada's share of it: nine outputs."""
+    """Simulated events and a budget."""
     place = tmp_path_factory.mktemp("operator")
     write_events(place)
-    for arguments in (
-        ("ledger", "open", "--dataset", "films", "--epsilon", 100, "--delta", "1e-6"),
-        (*GRANT, "ada"),
-    ):
-        made = command(place, *arguments)
-        assert made.returncode == 0, made.stderr
+    budget = ("ledger", "open", "--dataset", "films", "--epsilon", 100, "--delta", "1e-6")
+    opened = command(place, *budget)
+    assert opened.returncode == 0, opened.stderr
     return place
 
 
@@ -183,10 +167,8 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     name = f"cy {grace}"
     token, question = grant_of(folder, name), TopKQuestion("films", 5, "a")
     with duckdb.connect() as connection:  # no look before the charge: only one moment is waited for
-        connection.execute(
-            f"COPY (FROM read_csv('{folder}/events.csv', all_varchar=true))"
-            f" TO '{folder}/events.parquet'"
-        )
+        events = f"read_csv('{folder}/events.csv', all_varchar=true)"
+        connection.execute(f"COPY (FROM {events}) TO '{folder}/events.parquet'")
     offer = (*OFFER[:-1], "events.parquet")
     started = (sys.executable, "-c", WAITS, "serve-releases", *offer, "--port", "0")
     pipe = subprocess.PIPE
@@ -244,57 +226,48 @@ def test_a_new_file_of_a_pattern_with_other_types_costs_no_analyst_anything(fold
             running.communicate()
 
 
-@pytest.fixture
-def analyst(folder: Path, start: Start, tmp_path: Path) -> Analyst:
-    """Runs the command with bob's token and nothing else: he has nine outputs of his own."""
-    name = f"bob {tmp_path.name}"
-    (tmp_path / "ada.token").write_text(grant_of(folder, name))
-    return Analyst(tmp_path, start(folder, "serve-releases", *OFFER), name)
-
-
 @pytest.mark.slow
-def test_an_analyst_needs_a_token_and_an_address(analyst: Analyst) -> None:
-    first = json.loads(analyst("top-k", "-k", 5, "--key", "first", "--json").stdout)
+def test_an_analyst_asks_with_a_token_until_it_is_taken_away(
+    folder: Path, start: Start, tmp_path: Path
+) -> None:
+    """Of nine outputs; what may not be is one line and an exit code."""
+    (tmp_path / "bob.token").write_text(grant_of(folder, "bob"))
+    (tmp_path / "no.token").write_text("nobody")
+    port = start(folder, "serve-releases", *OFFER)
+
+    def ask(verb: str, *options: object, token: str = "bob.token") -> Ran:
+        where = ("--server", f"127.0.0.1:{port}", "--dataset", "films", "--token", token)
+        return command(tmp_path, "analyst", verb, *where, *options)
+
+    first = json.loads(ask("top-k", "-k", 5, "--key", "first", "--json").stdout)
     assert len(first["release"]["items"]) == first["release"]["k"] == 5
     assert (first["budget"]["outputs"], first["budget"]["outputs_left"]) == (5, 4)
-    again = analyst("top-k", "-k", 5, "--key", "first")
-    assert again.returncode == 0
-    assert first["release"]["items"][4] in again.stdout.decode()
-    assert "5 of 9 spent, 4 left" in again.stdout.decode()
-    assert "paid       5 outputs of epsilon 1: 5" in again.stdout.decode()
-    assert json.loads(analyst("budget", "--json").stdout) == first["budget"]
-    shown = analyst("budget").stdout.decode()
+    again = ask("top-k", "-k", 5, "--key", "first").stdout.decode()
+    for part in (
+        first["release"]["items"][4],
+        "5 of 9 spent, 4 left",
+        "paid       5 outputs of epsilon 1: 5",
+    ):
+        assert part in again
+    assert json.loads(ask("budget", "--json").stdout) == first["budget"]
+    shown = ask("budget").stdout.decode()
     assert "epsilon 9, delta 1.5e-08 in all, beside the data set's own slack" in shown
-    assert (
-        "that is    9 outputs of epsilon 1, by zCDP at slack 1e-08; 5 questions of delta 1e-09"
-        in shown
-    )
+    outputs = "9 outputs of epsilon 1, by zCDP at slack 1e-08; 5 questions of delta 1e-09"
+    assert f"that is    {outputs}" in shown
 
-
-@pytest.mark.slow
-def test_what_an_analyst_may_not_is_one_line_and_an_exit_code(
-    analyst: Analyst, folder: Path
-) -> None:
-    too_much = analyst("top-k", "-k", 10, "--key", "second")
+    too_much = ask("top-k", "-k", 10, "--key", "second")
     assert (too_much.returncode, too_much.stdout) == (3, b"")
-    assert b"0 of the analyst's grant of 9 is spent" in too_much.stderr
-    (analyst.folder / "no.token").write_text("nobody")
-    stranger = analyst("budget", "--token", "no.token")
-    assert (stranger.returncode, stranger.stderr) == (
-        1,
-        b"askew-server: valid credentials are needed\n",
-    )
-    revoked = ("ledger", "revoke", "--dataset", "films", analyst.name)
-    assert command(folder, *revoked).returncode == 0
-    closed = analyst("top-k", "-k", 1, "--key", "third")
-    assert (closed.returncode, closed.stderr) == (
-        3,
-        b"askew-server: the operator closed this budget\n",
-    )
-    assert b"may not be asked: the budget is closed" in analyst("budget").stdout
-    taken = ("analyst", "remove", "--tokens", "analysts.tokens", analyst.name)
-    assert command(folder, *taken).returncode == 0
-    assert analyst("budget").returncode == 1
+    assert b"5 of the analyst's grant of 9 is spent" in too_much.stderr
+    stranger = ask("budget", token="no.token")
+    said = b"askew-server: valid credentials are needed\n"
+    assert (stranger.returncode, stranger.stderr) == (1, said)
+    assert command(folder, "ledger", "revoke", "--dataset", "films", "bob").returncode == 0
+    closed = ask("top-k", "-k", 1, "--key", "third")
+    said = b"askew-server: the operator closed this budget\n"
+    assert (closed.returncode, closed.stderr) == (3, said)
+    assert b"may not be asked: the budget is closed" in ask("budget").stdout
+    assert command(folder, *REMOVE, "bob").returncode == 0
+    assert ask("budget").returncode == 1
 
 
 @pytest.mark.slow

@@ -382,7 +382,7 @@ class _Simulation:
             will_do = self.hits(2**middle / unit, _FEWER) >= enough
             low, high = (low, middle) if will_do else (middle, high)
         users = int(2**high)
-        size = 10 ** max(len(str(users)) - 2, 0)
+        size: int = 10 ** max(len(str(users)) - 2, 0)
         return -(-(users + 1) // size) * size
 
     def _shape(self) -> Floats:

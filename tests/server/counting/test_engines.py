@@ -15,26 +15,9 @@ from askew.errors import DataError, ParameterError
 from askew_server.cli.options import Workplace
 from askew_server.counting import CountingTask
 from askew_server.counting.bounding import require_countable, require_public
-from askew_server.counting.contract import is_file, table_parts
 from askew_server.counting.engines import driver, open_engine, public_address
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.statements import Names, carried, counting
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "logs/*.csv", "A.CSV.GZ", "[1]?.Parquet"])
-def test_a_file_is_known_by_its_ending(name: str) -> None:
-    assert is_file(name)
-
-
-@pytest.mark.parametrize("name", ["events", "public.events", "csv", "parquet", "a.csv.zip"])
-def test_anything_else_is_a_table(name: str) -> None:
-    assert not is_file(name)
-
-
-@pytest.mark.parametrize("name", ["", ".", "a..b", "a.b.c.d", ".events"])
-def test_what_names_neither_is_refused(name: str) -> None:
-    with pytest.raises(DataError, match="neither a file"):
-        table_parts(name)
 
 
 def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
@@ -127,7 +110,7 @@ class TestDuckDBFiles:
         path = tmp_path / "log.parquet"
         path.write_text("unit,item\nhidden,a\n")
         with pytest.raises(DataError, match=r"log\.parquet: DuckDB cannot read this") as error:
-            self.events(path)
+            DuckDBEngine().table(str(path))
         assert "hidden" not in str(error.value)
 
     def test_progress_is_a_share_that_ends_at_one(self) -> None:
@@ -137,13 +120,6 @@ class TestDuckDBFiles:
         assert seen[-1] == 1
         assert all(0 <= share <= 1 for share in seen)
 
-    def events(self, path: Path) -> list[tuple[object, ...]]:
-        engine = DuckDBEngine()
-        [view] = engine.table(str(path))
-        rows = engine.execute(f"SELECT unit, item FROM {view} ORDER BY ALL")
-        engine.close()
-        return rows
-
 
 NAMES = Names(
     {"events_table": ("events",)},
@@ -151,22 +127,6 @@ NAMES = Names(
     frozenset({"unit_column", "item_column"}),
 )
 TASK = CountingTask(events="events", max_items_per_unit=10, limit=1001)
-
-
-@pytest.mark.parametrize(
-    ("dialect", "parameter", "collation"),
-    [
-        ("duckdb", "$secret", 'COLLATE "C"'),
-        ("postgres", "CAST($1 AS TEXT)", 'COLLATE "C"'),
-        ("spark", ":secret", "COLLATE UTF8_BINARY"),
-    ],
-)
-def test_parameters_and_collations_are_each_engines_own(
-    dialect: str, parameter: str, collation: str
-) -> None:
-    sql = carried(counting(TASK, dialect), NAMES, dialect)
-    assert sql.count(parameter) == 2
-    assert sql.count("COLLATE") == sql.count(collation) > 0
 
 
 class Typed:

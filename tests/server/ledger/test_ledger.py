@@ -99,30 +99,15 @@ def test_a_key_stands_for_one_request_for_ever(
     assert [each.id for each in ledger.charges()] == [charge.id]
 
 
-def test_there_is_no_release_without_a_charge(ledger: Ledger) -> None:
-    for identity in (0, 1, 99, -1):  # 1 is the row of the data set
-        with pytest.raises(LedgerError, match=f"no charge {identity}"):
-            ledger.fulfill(identity, b"the list")
-
-
-def test_a_number_that_only_looks_like_a_charge_harms_nothing(tmp_path: Path) -> None:
+def test_there_is_no_release_without_a_charge(tmp_path: Path) -> None:
     """SQLite stores 2.0 as 2. Planted bug: any number is taken."""
     with new_ledger(tmp_path) as ledger:
         charge = charged(ledger, request())
-        for identity in (float(charge.id), Fraction(charge.id), str(charge.id)):
+        false = (0, 1, 99, -1, float(charge.id), Fraction(charge.id), str(charge.id))
+        for identity in false:  # 1 is the row of the data set
             with pytest.raises(LedgerError, match=f"no charge {identity}"):
                 ledger.fulfill(identity, b"the list")  # type: ignore[arg-type]
         ledger.fulfill(charge.id, b"the list")
-
-
-def test_the_cap_is_reached_exactly_and_never_passed(ledger: Ledger) -> None:
-    for key in range(10):
-        ledger.charge(request(str(key)))
-    with pytest.raises(BudgetExceeded) as refused:
-        ledger.charge(request("one more", pure(Fraction(1, 10**12))))
-    actual = (refused.value.requested, refused.value.spent, refused.value.cap)
-    assert actual == (Fraction(1, 10**12), Fraction(10), Fraction(10))
-    assert len(ledger.charges()) == 10
 
 
 def test_a_new_version_inherits_what_was_spent(ledger: Ledger) -> None:
@@ -321,19 +306,6 @@ def test_a_revoked_budget_is_closed_for_good_and_stays_charged(tmp_path: Path) -
         assert not anew.closed
         assert ledger.dataset("plays").spent.epsilon > spent.epsilon
         charged(ledger, answer("b", 1))
-
-
-def test_an_answer_under_way_is_stored_although_the_budget_was_revoked(ledger: Ledger) -> None:
-    """It was paid before; what it would show is in the analyst's terms."""
-    ledger.grant("plays", "ann", TERMS)
-    charge = charged(ledger, answer("a", 4))
-    ledger.revoke("plays", "ann")
-    assert ledger.fulfill(charge.id, b"list", outputs=4).outputs == 4
-
-
-def test_nothing_that_was_not_granted_is_revoked(ledger: Ledger) -> None:
-    with pytest.raises(LedgerError, match="no budget"):
-        ledger.revoke("plays", "ann")
 
 
 def test_files_are_for_the_owner_only(tmp_path: Path) -> None:

@@ -8,28 +8,20 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
-import pytest
 from server.ledger.scenes import (
     ENVIRONMENT,
     TERMS,
     budget_of,
-    charged,
-    epsilon_spent,
-    files,
     new_ledger,
     open_ledger,
-    pure,
     request,
 )
 
 from askew.dp.analyst import AnalystUsage
-from askew.errors import AskewError, LedgerError
-from askew_server.ledger import Ledger
+from askew.errors import AskewError
 from askew_server.ledger.store import write_ahead
 
 # Waits until it is told to go, so that all of them go at once.
@@ -97,29 +89,6 @@ def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             answers = Counter(pool.map(spend, range(24)))
         assert answers == {"Charge": 10, "BudgetExceeded": 14}
-
-
-def test_a_second_writer_is_told_that_the_first_one_holds_the_ledger(tmp_path: Path) -> None:
-    new_ledger(tmp_path).close()
-    with (
-        Ledger(*files(tmp_path), patience=0.05) as ledger,
-        closing(sqlite3.connect(files(tmp_path)[0], isolation_level=None)) as other,
-    ):
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LedgerError, match="another program kept it locked"):
-            ledger.charge(request())
-        other.execute("ROLLBACK")
-        assert ledger.charges() == ()
-        ledger.charge(request(loss=pure(Fraction(1, 2))))
-        assert epsilon_spent(ledger) == Fraction(1, 2)
-
-
-def test_two_open_ledgers_see_each_other(tmp_path: Path) -> None:
-    with new_ledger(tmp_path) as one, open_ledger(tmp_path) as other:
-        release = one.fulfill(charged(one, request()).id, b"the list")
-        assert other.charge(request()) == release
-        charged(other, request("tuesday"))
-        assert epsilon_spent(one) == 2
 
 
 class Hurried:

@@ -13,7 +13,7 @@ from time import sleep
 
 import pytest
 from server.ledger.scenes import releases_of
-from server.release.small_log import COUNTS
+from server.release.conftest import COUNTS
 
 from askew.dp.analyst import PayWhatYouGet, TopKQuestion
 from askew.dp.release import release_from_bytes

@@ -1,8 +1,8 @@
-"""Killed at any point, or on a disk that is full, read-only or damaged: never two releases for one
-charge, never a release without its charge.
+"""Killed at any point: never two releases for one charge, never a release without its charge.
 
 A crash may lose budget. It may not lose a spend, and nothing that was shown may differ from what is
-stored, whoever asks again."""
+stored, whoever asks again. `ledger_contract` has disks that are full.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from typing import Any
 import pytest
 from server.ledger.scenes import releases_of
 from server.release import doomed_release
-from server.release.typed import Captured, Run
 
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
@@ -195,86 +193,3 @@ def test_kills_at_random_instructions_leave_a_sound_ledger(tmp_path: Path, kills
     later_charges, later_releases = assert_sound(folder)
     lost = charges - releases
     assert later_charges - later_releases == lost, f"seed {seed}"
-
-
-FAILED = 1
-# The command, in a process whose files cannot grow beyond a limit: what a full disk does.
-LIMITED = """
-import resource, signal, sys
-limit, *sys.argv[1:] = sys.argv[1:]
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
-from askew_server.cli.main import main
-main()
-"""
-Released = Callable[[], tuple[int, str, str]]
-
-
-@pytest.fixture
-def folder(template: Path, tmp_path: Path) -> Path:
-    """A ledger that has one release in it."""
-    return shutil.copytree(template, tmp_path / "work")
-
-
-RELEASE = (
-    *("release", "--events", "log.csv", "--catalog", "films.csv", "-k", "3", "--epsilon", "1/100"),
-    *("--as-of", "the second", "--json", "--ledger", "ledger.sqlite"),
-)
-
-
-def limited(folder: Path, size: int) -> tuple[int, str, str]:
-    """The exit code of a release where no file grows beyond a size, its output and complaints."""
-    run = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(size), *RELEASE],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    return run.returncode, run.stdout, run.stderr
-
-
-@pytest.fixture
-def released(folder: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> Released:
-    """The same without a limit."""
-    monkeypatch.chdir(folder)
-
-    def release() -> tuple[int, str, str]:
-        capsys.readouterr()
-        return run(*RELEASE), *capsys.readouterr()
-
-    return release
-
-
-def refusal(code: int, out: str, err: str) -> str:
-    """The one line that a command which failed says beside its plan."""
-    assert code == FAILED, err
-    assert out == ""
-    [line] = [each for each in err.splitlines() if each.startswith("askew-server: ")]
-    assert "Traceback" not in err
-    return line
-
-
-def standing(folder: Path) -> tuple[int, int, Fraction]:
-    """Charges, releases, and what is spent."""
-    with Ledger(*ledger_of(folder)) as book:
-        return len(book.charges()), len(releases_of(book)), book.dataset("films").spent.epsilon
-
-
-ONE = Fraction(1, 100)
-
-
-def test_the_command_works_where_there_is_room(folder: Path) -> None:
-    """Or every refusal below could have another reason."""
-    code, _, err = limited(folder, 1 << 30)
-    assert code == 0, err
-    assert standing(folder) == (2, 2, 2 * ONE)
-
-
-def test_a_full_disk_is_one_line_and_charges_nothing(folder: Path, released: Released) -> None:
-    line = refusal(*limited(folder, 8192))
-    assert "full" in line or "disk" in line or "File too large" in line
-    assert standing(folder) == (1, 1, ONE)
-    assert released()[0] == 0
-    assert standing(folder) == (2, 2, 2 * ONE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from server.release import typed
-from server.release.small_log import COUNTS
+from server.release.conftest import COUNTS
 from server.release.typed import USAGE, Captured, Run, ledger_shown, release_in
 
 from askew.dp.composition import basic, delta_of, epsilon_of

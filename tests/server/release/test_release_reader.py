@@ -56,14 +56,6 @@ def test_the_reader_knows_the_file_by_the_marks_that_the_ledger_makes() -> None:
     )
 
 
-def test_a_reader_gives_the_bytes_that_were_stored(
-    paths: tuple[Path, Path], ledger: Ledger, published: list[bytes]
-) -> None:
-    reader = ReleaseReader(paths[0])
-    charges = [charge.id for charge in ledger.charges()]
-    assert [reader.document(charge) for charge in charges] == published
-
-
 def test_pages_hold_every_release_once(
     paths: tuple[Path, Path], ledger: Ledger, published: list[bytes]
 ) -> None:

@@ -27,7 +27,6 @@ from askew.errors import (
     NotFound,
     OutOfRange,
     Overloaded,
-    ParameterError,
     Refused,
     ServerFailed,
     Unauthenticated,
@@ -40,7 +39,6 @@ from askew.wire.releases import (
     budget_request_to_bytes,
     question_to_bytes,
 )
-from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
@@ -119,13 +117,6 @@ def ask(k: int, key: str) -> bytes:
     return question_to_bytes(TopKQuestion("films", k, key))
 
 
-@pytest.mark.parametrize("charge", [0, 999])
-async def test_a_release_that_is_not_there_is_a_status(wired: Wired, charge: int) -> None:
-    request = pb.GetReleaseRequest(charge=charge).SerializeToString()
-    code, _ = await wired.refusal("Popularity/GetRelease", request)
-    assert code is (Code.NOT_FOUND if charge else Code.OUT_OF_RANGE)
-
-
 async def test_an_analyst_asks_until_the_budget_is_refused(wired: Wired) -> None:
     """Nine outputs: four for three items and the stop, twice; then not even two."""
     for key, spent in (("a", 4), ("b", 8)):
@@ -180,12 +171,6 @@ async def test_one_analyst_cannot_spend_or_see_the_budget_of_another(wired: Wire
     )
     code, _ = await wired.refusal("Analyst/TopK", ask(1, "a"), bearer("eve"))
     assert code is Code.NOT_FOUND
-
-
-@pytest.mark.parametrize("data", [b"\xff", b"", b"\x0a\x05films"])
-async def test_a_question_that_is_none_is_refused_by_its_border(wired: Wired, data: bytes) -> None:
-    code, _ = await wired.refusal("Analyst/TopK", data, bearer())
-    assert code in {Code.INVALID_ARGUMENT, Code.OUT_OF_RANGE}
 
 
 async def test_a_failure_tells_callers_and_logs_nothing_of_itself(
@@ -289,11 +274,6 @@ def test_a_question_out_of_range_is_not_sent() -> None:
             client.top_k("films", 0, "key")
         with pytest.raises(Unreachable):
             client.budget("films")
-
-
-def test_an_address_needs_a_port() -> None:
-    with pytest.raises(ParameterError, match="host:port"):
-        AnalystClient("localhost", "token")
 
 
 @pytest.mark.parametrize("server", ["example.org:443", "192.0.2.1:7571", "[2001:db8::1]:7571"])

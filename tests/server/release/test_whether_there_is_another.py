@@ -11,7 +11,6 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from server.release.typed import BUDGET, FAILED, Captured, Run, ledger_shown, re
 
 from askew_server.cli import release_run
 from askew_server.counting import EventCounter, TopCounts
-from askew_server.release.forecast import forecast
 
 KNOWN = (*typed.KNOWN, "--epsilon", 4)
 UNKNOWN = (*typed.UNKNOWN, "--epsilon", 4, "--json")
@@ -48,12 +46,8 @@ SEQUENCE: list[tuple[object, ...]] = [
 
 @pytest.fixture(autouse=True)
 def one_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The day on which all of this is asked, and what is foreseen once, of public numbers."""
+    """The day on which all of this is asked."""
     monkeypatch.setattr(release_run, "today", lambda: "2026-11-29")
-    monkeypatch.setattr(release_run, "forecast", FORECAST)
-
-
-FORECAST = cache(forecast)
 
 
 # -- the log does not decide -----------------------------------------------------------------------
