@@ -1,22 +1,33 @@
-"""What the ledger charges, gives back and refuses, when nothing goes wrong."""
+"""What the ledger charges, gives back and refuses; files that are damaged or that others may write;
+and several processes and threads at once."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import stat
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import pytest
 from server.ledger.scenes import (
     CAP,
+    ENVIRONMENT,
     TERMS,
     UNIT,
     answer,
     budget_of,
     charged,
     epsilon_spent,
+    files,
     new_ledger,
     open_ledger,
     pure,
@@ -35,12 +46,14 @@ from askew.dp.privacy import (
     PureDP,
 )
 from askew.errors import (
+    AskewError,
     BudgetExceeded,
     KeyReused,
     LedgerError,
     ParameterError,
 )
 from askew_server.ledger import ChargeRequest, Ledger, StoredRelease
+from askew_server.ledger.store import write_ahead
 
 
 @pytest.fixture
@@ -348,3 +361,204 @@ def test_the_totals_stay_exact_over_awkward_denominators(tmp_path: Path) -> None
     with open_ledger(tmp_path) as ledger:
         assert ledger.refused is None
         assert epsilon_spent(ledger) == expected
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A ledger with two releases and a pending charge, closed."""
+    with new_ledger(tmp_path) as ledger:
+        for key in ("monday", "tuesday"):
+            ledger.fulfill(charged(ledger, request(key)).id, f"the list of {key}".encode())
+        charged(ledger, request("wednesday"))
+    return tmp_path
+
+
+def run(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def test_a_missing_directory_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="No such file or directory"):
+        Ledger(tmp_path / "none" / "ledger.sqlite", tmp_path / "mark")
+    with pytest.raises(LedgerError, match="No such file or directory"):
+        Ledger(tmp_path / "ledger.sqlite", tmp_path / "none" / "mark")
+
+
+def test_a_directory_is_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="no regular file"):
+        Ledger(tmp_path, tmp_path / "mark")
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    run(path, "CREATE TABLE theirs (number)")
+
+
+def newer(path: Path) -> None:
+    run(path, "PRAGMA user_version = 2")
+
+
+def text(path: Path) -> None:
+    path.write_text("a text that is longer than the header of a database" * 100)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [(foreign, "is not a ledger"), (newer, "version 2"), (text, "no SQLite file")],
+)
+def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(
+    folder: Path, change: Callable[[Path], None], expected: str
+) -> None:
+    path, mark = files(folder)
+    change(path)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=expected):
+        Ledger(path, mark)
+    assert path.read_bytes() == before
+
+
+def open_and_spend(path: Path, mark: Path) -> None:
+    with Ledger(path, mark) as ledger:
+        ledger.charge(request("one more"))
+
+
+@pytest.mark.parametrize("left", [0.02, 0.3, 0.6, 0.95])
+def test_a_truncated_file_is_not_believed(folder: Path, left: float) -> None:
+    """An analyst asked, so no page is empty, and its end no loss."""
+    path, mark = files(folder)
+    with open_ledger(folder) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+        charged(ledger, answer("q1", 5))
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * left)])
+    with pytest.raises(LedgerError):
+        open_and_spend(path, mark)
+
+
+def test_no_row_is_replaced_by_a_program_of_ours(folder: Path) -> None:
+    """REPLACE is a deletion that fires no trigger by itself. Planted bug: no recursive_triggers."""
+    from askew_server.ledger.store import connect
+
+    path, _ = files(folder)
+    before = path.read_bytes()
+    with (
+        closing(connect(path, 1)) as database,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
+        database.execute("REPLACE INTO totals SELECT * FROM totals")
+    assert path.read_bytes() == before
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Path]:
+    """A ledger with a charge, which a process has open."""
+    with new_ledger(tmp_path) as ledger:
+        charged(ledger, request())
+        yield tmp_path
+
+
+@pytest.mark.parametrize("name", ["ledger.sqlite-wal", "ledger.sqlite-shm"])
+def test_a_journal_that_others_may_write_is_refused(opened: Path, name: str) -> None:
+    """Planted bug: a look at the ledger's own file only."""
+    (opened / name).chmod(0o602)
+    with pytest.raises(LedgerError, match=r"others may write it.*\(chmod go-w\)"):
+        open_ledger(opened)
+
+
+# Waits until it is told to go, so that all of them go at once.
+RIVAL = """
+import json, sys
+from fractions import Fraction
+from pathlib import Path
+from askew.errors import AskewError
+from server.ledger.scenes import answer, open_ledger
+
+folder, number = sys.argv[1:]
+ledger = open_ledger(Path(folder))
+
+def spend(n):
+    try:
+        return type(ledger.charge(answer(f"{number} {n}", 4))).__name__
+    except AskewError as error:
+        return type(error).__name__
+
+print("ready", flush=True)
+sys.stdin.readline()
+print(json.dumps([spend(n) for n in range(3)]), flush=True)
+"""
+
+
+def race(folder: Path) -> Counter[str]:
+    """What the charges of eight rivals came to."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", RIVAL, str(folder), str(number)],
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(8)
+    ]
+    assert {rival.stdout.readline() for rival in running if rival.stdout} == {"ready\n"}
+    for rival in running:
+        if rival.stdin:
+            rival.stdin.write("go\n")
+            rival.stdin.flush()
+    answers = [json.loads(rival.communicate(timeout=100)[0]) for rival in running]
+    return Counter(word for words in answers for word in words)
+
+
+def test_eight_processes_never_pass_the_terms_of_an_analyst(tmp_path: Path) -> None:
+    """20 symbols, 4 a call."""
+    with new_ledger(tmp_path) as ledger:
+        ledger.grant("plays", "ann", TERMS)
+    assert race(tmp_path) == {"Charge": 5, "BudgetExceeded": 19}
+    with open_ledger(tmp_path) as ledger:
+        assert budget_of(ledger, "ann").answered == AnalystUsage(outputs=20, calls=5)
+
+
+def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:
+    with new_ledger(tmp_path) as ledger:
+
+        def spend(number: int) -> str:
+            try:
+                return type(ledger.charge(request(str(number)))).__name__
+            except AskewError as error:
+                return type(error).__name__
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = Counter(pool.map(spend, range(24)))
+        assert answers == {"Charge": 10, "BudgetExceeded": 14}
+
+
+class Hurried:
+    """A file whose journal another process is changing, the first so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.heard: list[str] = []
+        self._times = times
+
+    def execute(self, sql: str) -> Hurried:
+        self.heard.append(sql)
+        if sql == WAL and self.heard.count(sql) <= self._times:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return self
+
+    def fetchone(self) -> tuple[str]:
+        return ("delete",)
+
+
+WAL = "PRAGMA journal_mode = WAL"
+
+
+def test_who_finds_the_journal_being_changed_waits_and_tries_again() -> None:
+    """SQLite does not wait there, so of several who open a new ledger at once one might fail."""
+    database = Hurried(2)
+    write_ahead(cast("sqlite3.Connection", database))
+    changes = [sql for sql in database.heard if sql != "PRAGMA journal_mode"]
+    assert changes == [WAL, *["BEGIN IMMEDIATE", "ROLLBACK", WAL] * 2]
