@@ -197,35 +197,30 @@ def event_names(engine: Engine, task: EventSource) -> Names:
     statements, and which of the two columns hold text. Raises DataError for a column that is not
     there or holds no ids.
     """
-    table = engine.table(task.events)
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
-    return Names(
-        {"events_table": table}, columns, _text_columns(engine, task.events, table, columns)
-    )
+    return _checked(engine, task.events, "events_table", engine.table(task.events), columns)
 
 
 def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
     table = engine.table(catalog, public=True)
-    wanted = {"catalog_item_column": task.item_column}
-    return Names({"catalog_table": table}, wanted, _text_columns(engine, catalog, table, wanted))
+    columns = {"catalog_item_column": task.item_column}
+    return _checked(engine, catalog, "catalog_table", table, columns)
 
 
-def _text_columns(
-    engine: Engine, source: str, table: tuple[str, ...], wanted: dict[str, str]
-) -> frozenset[str]:
-    # The stand-ins, of columns by stand-ins.
+def _checked(
+    engine: Engine, source: str, stand_in: str, table: tuple[str, ...], columns: dict[str, str]
+) -> Names:
     types, dialect = engine.columns(table), DIALECTS[engine.dialect]
-    for column in wanted.values():
+    for column in columns.values():
         if column not in types:
-            raise DataError(_no_column(source, column, tuple(types), tuple(wanted.values())))
+            raise DataError(_no_column(source, column, tuple(types), tuple(columns.values())))
         if not dialect.has_ids(types[column]):
             raise DataError(
                 f"{source}: column {column!r} has the type {types[column]};"
                 " ids must be text, integers or UUIDs, which every engine writes alike"
             )
-    return frozenset(
-        stand_in for stand_in, column in wanted.items() if dialect.has_text(types[column])
-    )
+    texts = frozenset(name for name, column in columns.items() if dialect.has_text(types[column]))
+    return Names({stand_in: table}, columns, texts)
 
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:

@@ -236,10 +236,10 @@ def test_the_catalog_gets_a_version_and_the_space_keeps_its_own() -> None:
     assert catalog.vectors is CATALOG.vectors
 
 
-# What is served first is a function of what a mechanism selected alone. Every selection of three items
-# of four, in every order, is frozen in turn, and each of the 16 logs that give four items at most one
-# like each is released, stored, read and served: what differs came past the mechanism. Exact: all
-# pairs of neighboring logs are among them, and no draw is made.
+# What is served first is a function of what a mechanism selected alone. Every selection of three
+# items of four, in every order, is frozen in turn, and each of the 16 logs that give four items at
+# most one like each is released, stored, read and served: what differs came past the mechanism.
+# Exact: all pairs of neighboring logs are among them, and no draw is made.
 TITLES = ("Alien", "Brazil", "Heat", "Solaris")
 LOGS = list(product(range(2), repeat=len(TITLES)))
 FOUR = Catalog(

@@ -20,11 +20,6 @@ _PLACES = ("database", "dbname", "host", "hostaddr", "port", "service")
 # Name and password may hold a "?" or "#" that is not written otherwise, as libpq reads them.
 _SERVER = re.compile(r"//(?:[^/]*@)?([^/?]*)([^?]*)\??(.*)", re.DOTALL)
 _USUAL_PORT = ":5432"
-_WHY = (
-    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),
-    *("connection refused", "no such file or directory", "failed to resolve host", "not known"),
-    *("timeout", "timed out", "too many clients", "starting up", "certificate", "ssl"),
-)
 
 
 def open_engine(
@@ -129,13 +124,3 @@ def failures_named(
         yield
     except failure as error:
         raise DataError(f"{where}: {reason(error)}") from None
-
-
-def no_connection(error: Exception) -> str:
-    """Return a phrase that says why there is no connection: the known reasons in the error's words,
-    or its type. A driver's words quote what it took for the host, and that is half of the password
-    where one has an unescaped "@".
-    """
-    words = str(error).lower()
-    reasons = [why for why in _WHY if why in words] or [type(error).__name__]
-    return f"no connection ({', '.join(reasons)})"

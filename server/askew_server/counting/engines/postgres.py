@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from askew.errors import DataError
 from askew_server.counting.contract import is_file, table_parts
-from askew_server.counting.engines import driver, failures_named, no_connection, no_rows
+from askew_server.counting.engines import driver, failures_named, no_rows
 
 if TYPE_CHECKING:
     import psycopg
@@ -68,7 +68,7 @@ class PostgresEngine:
         self._connection.close()
 
     def _connect(self) -> psycopg.Connection[Any]:
-        with failures_named("PostgreSQL", self._failure, no_connection):
+        with failures_named("PostgreSQL", self._failure, _no_connection):
             connection: psycopg.Connection[Any] = self._driver.connect(
                 self._conninfo,
                 autocommit=True,
@@ -91,6 +91,21 @@ class PostgresEngine:
 
     def _failures_named(self, where: str) -> AbstractContextManager[None]:
         return failures_named(where, self._failure, _reason)
+
+
+_WHY = (
+    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist"),
+    *("connection refused", "no such file or directory", "failed to resolve host", "not known"),
+    *("timeout", "timed out", "too many clients", "starting up", "certificate", "ssl"),
+)
+
+
+def _no_connection(error: Exception) -> str:
+    # A driver's words quote what it took for the host, and that is half of the password where one
+    # has an unescaped "@".
+    words = str(error).lower()
+    reasons = [why for why in _WHY if why in words] or [type(error).__name__]
+    return f"no connection ({', '.join(reasons)})"
 
 
 _KINDS = {
