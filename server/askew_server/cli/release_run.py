@@ -128,16 +128,16 @@ def run(
             expected=None if expectation is None else expectation.origin,
         )
         ranged = data.cap.slack > 0
-        request = ledger.asked(
+        request = ledger.newest_request(
             plan.charge_request(ranged=ranged, as_of=as_of, day=today()), again=again
         )
-        with ledger.turn(request):  # whoever makes it now is waited for
+        with ledger.lock(request):  # whoever makes it now is waited for
             stored = ledger.stored(request)
         if stored is not None:
             return _repeat(stored, output, dry_run=dry_run)
         steps = stack.enter_context(Steps.shown())
         engine = stack.enter_context(opened_engine(place, steps.share))
-        ledger.foresee(request)  # what is refused is refused before the log is looked at
+        ledger.preview(request)  # what is refused is refused before the log is looked at
         n_items = catalog_size(engine, plan.task, plan.least_items)
         steps.pause()
         foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
@@ -218,7 +218,7 @@ def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
     """Warn the operator of other data sets that were charged for events of this place, as
     `place_of` has it; say nothing where there are none.
     """
-    if sharers := ledger.sharers(dataset, place):
+    if sharers := ledger.datasets_sharing(dataset, place):
         warn(
             f"{', '.join(sharers)} was charged for these events too, or for what was there"
             " before. Who is in them loses what all of these data sets spend together, and no cap"

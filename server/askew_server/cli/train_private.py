@@ -156,8 +156,10 @@ def _paid_matrix(
         plan = MatrixPlan(data.name, data.version, task, noise)
         if paying.as_of is not None:
             check_name("as_of", paying.as_of)
-        request = ledger.asked(plan.charge_request(paying.as_of, today()), again=paying.again)
-        with ledger.turn(request):  # whoever makes it now is waited for
+        request = ledger.newest_request(
+            plan.charge_request(paying.as_of, today()), again=paying.again
+        )
+        with ledger.lock(request):  # whoever makes it now is waited for
             stored = ledger.stored(request)
         noisy: Matrix | None = None
         if stored is not None:
@@ -165,7 +167,7 @@ def _paid_matrix(
             steps.pause()
             click.echo(repeat_in_words(stored))
         else:
-            ledger.foresee(request)  # what is refused is refused before the ratings are looked at
+            ledger.preview(request)  # what is refused is refused before the ratings are looked at
             engine = stack.enter_context(opened_engine(place, steps.share))
             # What the ratings call their columns is known when they are looked at.
             columns = columns_of_ratings(engine, task.events)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import inf
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
 from askew.errors import DataError, ParameterError
@@ -195,10 +198,39 @@ def _require_count(name: str, value: object) -> None:
         raise ParameterError(name, value, "an integer of at least 1")
 
 
+def driver(module: str, extra: str) -> ModuleType:
+    """Return the module of an optional engine's driver. Raises DataError, which says how to install
+    it, where it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise DataError(
+            f"this engine needs {module}, which is not installed: in a clone, pip install"
+            f" '.[{extra}]'"
+        ) from None
+
+
+@contextmanager
+def failures_named(
+    where: str,
+    failure: type[Exception] | tuple[type[Exception], ...],
+    reason: Callable[[Exception], str],
+) -> Iterator[None]:
+    """Raise an engine's `failure` in the body of a `with` as a DataError: where, and what `reason`
+    makes of it. The engine's own words may quote a row.
+    """
+    try:
+        yield
+    except failure as error:
+        raise DataError(f"{where}: {reason(error)}") from None
+
+
 def is_file(name: str) -> bool:
-    """Return True for what is read from files: a name that ends as theirs do, a folder that is
-    there and is written with a slash, or a file of MovieLens that is there. Every other name is a
-    table's.
+    """Return True for a name that ends as files do, a folder that is there and is written with a
+    slash, and a file of MovieLens that is there; False for any other name, which is a table's.
     """
     return is_text_file(name) or name.lower().endswith(".parquet") or _is_folder(name)
 
@@ -220,8 +252,8 @@ def _is_folder(name: str) -> bool:
 
 
 def is_pattern(name: str) -> bool:
-    """Return True for a name of files that is no file there: a pattern such as log/*.parquet, a
-    folder written with a slash, or a file that is missing; False for a table.
+    """Return True for a pattern such as log/*.parquet, a folder written with a slash, and a file
+    that is missing; False for a file that is there, and for a table.
     """
     return is_file(name) and not Path(name).is_file()
 
@@ -239,9 +271,7 @@ def table_parts(name: str) -> tuple[str, ...]:
 
 
 def digest_of(**public: object) -> bytes:
-    """Return the SHA-256, 32 bytes, of public values and their names, in whatever order they are
-    given.
-    """
+    """Return the SHA-256, 32 bytes, of public values and their names, in any order."""
     return hashlib.sha256(json.dumps(public, sort_keys=True, default=str).encode()).digest()
 
 

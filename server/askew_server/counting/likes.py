@@ -2,14 +2,11 @@
 
     G = sum over people of floor(2**24 / m) x x^T        exact integers, (n, n)
 
-x is a person's likes in a public catalog of n items, m their number, by distinct items of one
-person (`askew.mechanisms.covariance` has the guarantee that G with noise has). Every engine gives
-the same integers. An engine on this machine hands over each person's likes, and the driver pairs
-them by a product of sparse matrices: sum of m**2 steps, some 8 ns each, and 12 bytes a like; a join
-would be far slower. Spark pairs where the ratings are, and the driver holds items x items numbers.
-
-Ratings may be a FILE (csv, csv.gz, parquet) or a TABLE, with the columns user, item, rating or
-userId, movieId, rating.
+x is a person's likes in a public catalog of n items, m their number (`askew.mechanisms.covariance`
+has the guarantee that G with noise has). Every engine gives the same integers. An engine on this
+machine hands over each person's likes, and the driver pairs them by a product of sparse matrices:
+sum of m**2 steps, some 8 ns each, and 12 bytes a like. Spark pairs where the ratings are, and the
+driver holds items x items numbers.
 """
 
 from __future__ import annotations

@@ -1,27 +1,22 @@
 """The SQL of counting: written once, with the words in which three dialects of SQL differ.
 
 Units with more than Delta items are few in most logs, so only these are ordered: everybody is
-counted, and what their units may not keep is taken off again. The first unit is ordered with them,
-whatever it has, and loses nothing that it may keep: where there are none, an engine leaves out the
-join of all pairs, and the time would tell whether one person has one item more than the bound.
+counted, and what their units may not keep is taken off again. The first unit is ordered with them
+and loses nothing: where no unit is, an engine leaves out the join of all pairs, and the time would
+tell whether one person has one item more than the bound.
 
-The order within a unit is hash(unit) * hash(item) modulo a prime, then the item, where the hash is
-MD5 under the secret, which every dialect has. Each id is hashed once, not each pair, and the sort
-sees numbers instead of text. The order spreads the choice evenly, no more: privacy needs only that
-it looks at one unit's own items. Two units may have one hash; their `twin` number keeps them apart,
-so that the bound holds for every key.
+The order within a unit is hash(unit) * hash(item) modulo a prime, then the item; the hash is MD5
+under the secret, once for each id. The order spreads the choice evenly, no more: privacy needs only
+that it looks at one unit's own items. Units of one hash are kept apart by their `twin` number, so
+that the bound holds for every key.
 
-All of that looks at the pairs several times, and what is taken off must be what was counted. So it
-is for engines that keep the pairs (MATERIALIZED). Spark reads the events anew each time, and a
-log may grow in between: it is given the definition, which looks once.
+What is taken off must be what was counted, so that is for engines that keep the pairs
+(MATERIALIZED). Spark reads the events anew for each look, and a log may grow in between: it is
+given the definition, which looks once; of likes too, both sides of a pair come from one array.
 
 Ids stay in the types of their columns, which is faster, until they are hashed and returned as text.
-
-Likes come back in rows of text, each of many numbers: millions of rows would cost a driver far more
-than their numbers do. An engine on this machine gives a row for each person. Another one pairs each
-person's likes itself and adds up the pairs, and gives a row for each item. It makes one array of a
-person's likes first, and both sides of a pair are taken from this array: two looks at a log that
-grows could weigh one person's likes by the number of another look.
+Likes come back as text of many numbers, a row for a person or, where the engine pairs them, for an
+item: millions of rows would cost a driver far more.
 """
 
 from __future__ import annotations
@@ -224,7 +219,7 @@ SELECT catalog.item AS item, COALESCE(counted.n, 0) AS n
 FROM ({catalog}) AS catalog LEFT JOIN ({counts}) AS counted ON counted.item = catalog.item
 ORDER BY COALESCE(counted.n, 0) DESC, catalog.item
 """
-NO_ROWS = "SELECT * FROM events_table AS e LIMIT 0"
+_NO_ROWS = "SELECT * FROM events_table AS e LIMIT 0"
 CATALOG_ITEMS = """
 SELECT listed.item AS item, COUNT(*) AS n
 FROM (SELECT bytewise[text[c.catalog_item_column]] AS item FROM catalog_table AS c) AS listed
@@ -378,3 +373,8 @@ def carried(statement: str, names: Names, dialect: str) -> str:
 
     # Names come last and at once: none of them is looked at again, whatever it holds.
     return _STAND_IN.sub(name, statement)
+
+
+def no_rows(table: tuple[str, ...], dialect: str) -> str:
+    """Return an SQL statement that gives all columns of a table and none of its rows."""
+    return carried(_NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)

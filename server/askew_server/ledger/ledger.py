@@ -33,7 +33,7 @@ from askew_server.ledger.records import (
 )
 from askew_server.ledger.store import Store, storage_errors
 
-_LOOK_AGAIN = 0.05  # seconds between two looks at whether a key's turn is over
+_LOOK_AGAIN = 0.05  # seconds between two looks at whether a key's lock is free
 _PATIENCE = 10.0  # seconds to wait for another process
 _BEYOND = 1 << 63  # of what SQLite can count
 
@@ -180,7 +180,7 @@ class Ledger:
             )
             return Charge(number, request)
 
-    def asked(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
+    def newest_request(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
         """Return a public request under the key of its newest charge, or under a new key where the
         operator asks `again`: nothing else makes another release of a request. Without a charge it
         comes back as it is.
@@ -199,12 +199,12 @@ class Ledger:
             return _stored(database, request)
 
     @contextmanager
-    def turn(
+    def lock(
         self, request: ChargeRequest, wait: Callable[[float], object] = sleep
     ) -> Iterator[None]:
-        """Run the body of a `with` while no other caller, of any program on this machine, has a
-        turn with the request's key: the next one finds what the first has stored. A turn ends with
-        its process: nobody waits for a dead charge.
+        """Run the body of a `with` while no other caller, of any program on this machine, has the
+        lock of the request's key: the next one gets what the first has stored. A lock ends with its
+        process: nobody waits for a dead charge.
 
         wait: between two looks; what it returns ends the waiting if it is true, with a LedgerError.
         """
@@ -224,7 +224,7 @@ class Ledger:
                 folder.rmdir()
             os.close(lock)
 
-    def foresee(self, request: ChargeRequest) -> StoredRelease | None:
+    def preview(self, request: ChargeRequest) -> StoredRelease | None:
         """Return the stored release that `charge` would return for a request, or None where it
         would spend. Changes nothing, and raises what `charge` would raise now.
         """
@@ -238,7 +238,7 @@ class Ledger:
             _total_after(database, request)
         return None
 
-    def sharers(self, dataset: str, place: bytes) -> tuple[str, ...]:
+    def datasets_sharing(self, dataset: str, place: bytes) -> tuple[str, ...]:
         """Return the names, sorted, of the other data sets that were charged for events of the same
         place, as far as charges say where theirs are. Their budgets do not know of each other.
         """

@@ -189,12 +189,9 @@ def forecast(
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Return the forecast of a mechanism on a request, whose hits are None without an expectation.
-    n_items: of a public domain, or None. Raises ParameterError where mechanism, domain and request
-    do not fit together.
-
-    needs: whether the users needed are looked for, which takes as long as the hits; else they are
-    None.
+    """Return the forecast of a mechanism on a request, whose hits are None without an expectation,
+    and whose users_needed are None without `needs`. n_items: of a public domain, or None. Raises
+    ParameterError where mechanism, domain and request do not fit together.
     """
     with_counts = bool(asked.share)
     kind = kind_of(
@@ -234,10 +231,8 @@ def forecasts(
 ) -> list[Forecast]:
     """Return a forecast for every mechanism that domain, delta and neighboring relation allow: the
     most expected hits first, without an expectation the fewest users needed; mechanisms that lose
-    events to a bound that nobody asked for come last.
-
-    One that needs no delta is asked without; one that needs a delta only where there is one: a pure
-    epsilon is not traded for a delta that nobody offered. lists: how many lists share `asked`.
+    events to a bound that nobody asked for come last. One that needs no delta is asked without.
+    lists: how many lists share `asked`.
     """
     allowed = []
     for name, kind in KINDS.items():
@@ -262,10 +257,9 @@ def one_of_many(
     """Return the request for one list, where a budget pays for `lists` such lists, the cap to open
     their data set with, and what all of them spend together.
 
-    budget: epsilon and delta of all lists together. Bounded-range mechanisms compose by zCDP, for
-    which the delta that the lists do not need is the slack; others, and lists with counts, add up.
-    All numbers have three digits, as they are typed; the epsilon of a list is the largest that the
-    cap pays for, by the arithmetic of the ledger. Raises ParameterError where the budget pays for
+    budget: epsilon and delta of all lists together. The epsilon of a list is the largest of three
+    digits that the cap pays for, by the arithmetic of the ledger: by zCDP, whose slack is the delta
+    that the lists do not need, or by adding up. Raises ParameterError where the budget pays for
     fewer.
     """
     if not 1 <= lists <= PLANNED:
@@ -316,9 +310,7 @@ def _digit(value: Fraction) -> Fraction:
 def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
     """Return the forecast to propose: of those whose expected hits are within 3 % of k of the most,
     the one with the most hits if there are half as many users. None without an expectation, or
-    where every mechanism has a bound that nobody asked for.
-
-    Whoever named no bound expects counts of all events: what a bound leaves of them is unknown.
+    where every mechanism has a bound that nobody asked for, which may lose any part of the counts.
     """
     likely = [
         row for row in candidates if row.expected_hits is not None and not _loses_events(row, asked)

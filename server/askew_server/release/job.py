@@ -7,12 +7,11 @@
     plan.select(counts)      the mechanism, with the kernel's randomness
     ledger.fulfill(...)      the release, stored; only now may anybody see it
 
-The charge comes before the data are read, and not only before the coin. A job that counted first
+The charge comes before the data are read, and not only before the coin: a job that counted first
 could fail, or be stopped by somebody who watches it, depending on what it read, and would then have
-told something for nothing. The price is that a job that fails after its charge has lost that
-budget; what can be known without the data (files and columns, the mechanism, the budget) is
-therefore checked before. A charge without a release is never drawn for again: a second draw would
-be a second answer to one payment. Raw counts die with the job.
+told something for nothing. So a job that fails after its charge has lost that budget, and what can
+be checked without the data is checked before. A charge without a release is never drawn for again:
+that would be a second answer to one payment. Raw counts die with the job.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class ReleaseJob:
     """Where a release is paid, counted and drawn.
 
     report: called with the name of a step as it begins. beat: around what takes as long as the log
-    has it; only after it is anything stored that others can look at. wait: `Ledger.turn`'s. look:
+    has it; only after it is anything stored that others can look at. wait: `Ledger.lock`'s. look:
     raises what can be known to be wrong with a log before it is paid for.
     """
 
@@ -89,12 +88,12 @@ class ReleaseJob:
         Whoever asks for the same at the same time, in whatever program, waits and gets the same
         bytes. Raises what the ledger and the engine raise.
         """
-        with self.ledger.turn(request, self.wait):
+        with self.ledger.lock(request, self.wait):
             return self._published(plan, request)
 
     def _published(self, plan: Plan, request: ChargeRequest) -> StoredRelease:
         if self.look is not None:
-            stored = self.ledger.foresee(request)
+            stored = self.ledger.preview(request)
             if stored is not None:
                 return stored
             with self.beat():  # its own, as others may look at the charge

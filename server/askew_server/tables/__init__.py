@@ -9,28 +9,27 @@ r"""Tables in files: ratings, events, items, places and live values, all read by
 A name is that of a file, of a folder, which holds the files of one table alone, or a pattern. Its
 files are csv (commas), tsv (tabs), txt (whichever of commas, tabs and semicolons its header has
 most), JSON lines, GeoJSON, parquet or MovieLens files without a header (`text.BARE`); text may be
-packed by gzip or zstd. What a file is, it says by its first bytes. What is none of these is refused
-by its name. All files of a table have the same columns.
+packed by gzip or zstd. The first bytes of a file say what it is. All files of a table have the same
+columns.
 
     rows      end at \n or \r\n and nowhere else. A lone \r is a character of its field.
     fields    may stand in quotes as RFC 4180 has them, with line breaks in them. A quote that is
-              not closed, or text after a closing one, refuses the file: read on, it would hide the
-              rows of others, and cut there, what stands in quotes would become rows of others.
+              not closed, or text after a closing one, refuses the file: it would hide the rows of
+              others, or make rows of what stands in quotes.
     values    are text, "01" is not "1". A null, NaN and what is not there are empty text. Of
               numbers of parquet and JSON, 65.0 is "65", and a number of single precision is what
               was written.
     bad rows  are left out, each by itself, and counted by their reason: another number of fields,
-              a byte that is no text, a NUL, over 16 MB. An empty line is nothing. Of GeoJSON, a
-              feature without an end within 32 MB refuses the file: nobody knows where the next
-              begins.
+              a byte that is no text, a NUL, over 16 MB. An empty line is nothing. A feature of
+              GeoJSON without an end within 32 MB refuses the file.
     encoding  UTF-8, or the one that is named, of a byte a character. Where none is named and most
               lines that are not ASCII are no UTF-8 either, latin-1, which `Table.notes` says.
 
 Where a reading is paid for (`release`, `train --epsilon`), it is `private`, and `encoding` must be
 named. Then one person's lines decide about these lines alone: no share of bad rows, no message and
 no guess depends on them, but for the refusal of a quote, whose sentence is always the same; and a
-last line without its end is left out, since half of a name may be the name of somebody else.
-Of a file without a header the end of its name says how it is packed.
+last line without its end is left out, since half of a name may be the name of somebody else. The
+end of the name of a file without a header says how it is packed.
 """
 
 from __future__ import annotations

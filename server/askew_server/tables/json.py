@@ -52,11 +52,6 @@ class Feature(msgspec.Struct):
     properties: dict[str, Any] | None = None
     id: Any = None
 
-    @property
-    def is_point(self) -> bool:
-        """Return True for a feature whose geometry is a Point."""
-        return self.geometry is not None and self.geometry.type == "Point"
-
     def text(self, name: str) -> str:
         """Return as text a coordinate for the names "longitude" and "latitude", else a property, or
         of "id" without one the feature's id; "" where there is none. What is no text is written as
@@ -152,7 +147,7 @@ class JsonFile:
         for row, feature in enumerate(features(self._path, self._blocks()), 1):
             if feature is None:
                 yield row, "it must be a feature of JSON, in UTF-8"
-            elif not feature.is_point:
+            elif feature.geometry is None or feature.geometry.type != "Point":
                 yield row, "its geometry must be a Point"
             else:
                 yield row, [feature.text(name) for name in names]

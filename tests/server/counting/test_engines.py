@@ -15,7 +15,8 @@ from askew.errors import DataError, ParameterError
 from askew_server.cli.options import Workplace
 from askew_server.counting import CountingTask
 from askew_server.counting.bounding import require_countable, require_public
-from askew_server.counting.engines import driver, open_engine, public_address
+from askew_server.counting.contract import driver
+from askew_server.counting.engines import open_engine, public_address
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.statements import Names, carried, counting
 

@@ -105,9 +105,9 @@ def test_the_place_of_analysts_events_is_known_to_other_budgets(
     desk.top_k("ada", ask(5, "a"))
     desk.top_k("ada", ask(5, "b"))
     here, elsewhere = (place_of(EventSource(events=name)) for name in ("log.csv", "other"))
-    assert ledger.sharers("books", here) == ("films",)
-    assert ledger.sharers("films", here) == ()
-    assert ledger.sharers("books", elsewhere) == ()
+    assert ledger.datasets_sharing("books", here) == ("films",)
+    assert ledger.datasets_sharing("films", here) == ()
+    assert ledger.datasets_sharing("books", elsewhere) == ()
 
 
 @pytest.mark.parametrize(("principal", "dataset"), [("eve", "films"), ("ada", "books")])

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import parse_qsl
 
-from askew.errors import DataError, ParameterError
+from askew.errors import ParameterError
 from askew_server.counting.contract import Engine
-from askew_server.counting.statements import NO_ROWS, Names, carried
 from askew_server.interruptible import Progress
 
 # What else than host and base may say, in a query, where the events are. Nothing here is a secret.
@@ -89,38 +84,3 @@ def public_address(address: str) -> str:
     asked = sorted(pair for pair in parse_qsl(options) if pair[0] in _PLACES)
     query = "?" + "&".join(f"{name}={value}" for name, value in asked) if asked else ""
     return f"{scheme}://{host}{base.rstrip('/')}{query}"
-
-
-def no_rows(table: tuple[str, ...], dialect: str) -> str:
-    """Return an SQL statement that gives all columns of a table and none of its rows."""
-    return carried(NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)
-
-
-def driver(module: str, extra: str) -> ModuleType:
-    """Return the module of an optional engine's driver. Raises DataError, which says how to install
-    it, where it is not installed.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
-            raise
-        raise DataError(
-            f"this engine needs {module}, which is not installed: in a clone, pip install"
-            f" '.[{extra}]'"
-        ) from None
-
-
-@contextmanager
-def failures_named(
-    where: str,
-    failure: type[Exception] | tuple[type[Exception], ...],
-    reason: Callable[[Exception], str],
-) -> Iterator[None]:
-    """Raise an engine's `failure` in the body of a `with` as a DataError: where, and what `reason`
-    makes of it. The engine's own words may quote a row.
-    """
-    try:
-        yield
-    except failure as error:
-        raise DataError(f"{where}: {reason(error)}") from None

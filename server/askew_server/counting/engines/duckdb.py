@@ -12,9 +12,8 @@ from typing import Any, BinaryIO, cast
 import duckdb
 
 from askew.errors import DataError
-from askew_server.counting.contract import is_file, is_text_file, table_parts
-from askew_server.counting.engines import failures_named, no_rows
-from askew_server.counting.statements import DIALECTS
+from askew_server.counting.contract import failures_named, is_file, is_text_file, table_parts
+from askew_server.counting.statements import DIALECTS, no_rows
 from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Progress, of_duckdb
 from askew_server.tables import Table, copy_text, open_table

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from askew.errors import DataError
-from askew_server.counting.contract import is_file, table_parts
-from askew_server.counting.engines import driver, failures_named, no_rows
+from askew_server.counting.contract import driver, failures_named, is_file, table_parts
+from askew_server.counting.statements import no_rows
 
 if TYPE_CHECKING:
     import psycopg

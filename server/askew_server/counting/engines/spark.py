@@ -11,8 +11,14 @@ from urllib.parse import unquote, urlsplit
 from pyarrow.parquet import read_schema
 
 from askew.errors import DataError
-from askew_server.counting.contract import is_file, is_text_file, table_parts
-from askew_server.counting.engines import driver, failures_named, no_rows
+from askew_server.counting.contract import (
+    driver,
+    failures_named,
+    is_file,
+    is_text_file,
+    table_parts,
+)
+from askew_server.counting.statements import no_rows
 from askew_server.folders import PrivateFolder
 from askew_server.interruptible import Interruptible
 from askew_server.tables.files import State, files_of, require_still, states_of

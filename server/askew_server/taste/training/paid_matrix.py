@@ -107,8 +107,8 @@ def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
     Raises what the ledger and the engine raise, and DataError where it was paid and made before and
     the file is another, or none, or where it is to be paid and a file is there already.
     """
-    with ledger.turn(request):
-        if ledger.foresee(request) is None:
+    with ledger.lock(request):
+        if ledger.preview(request) is None:
             if file.exists():
                 raise DataError(
                     f"{file} is there, and is of another request: it was paid for, so move it"
