@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from server.counting.parquet import Columns
 from server.counting.reference import (
     KEY,
+    Columns,
     Pair,
     columns_of,
     reference_counts,

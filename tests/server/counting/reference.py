@@ -1,14 +1,22 @@
-"""Counting from its definition, in plain Python, and the events that engines are asked to count."""
+"""Counting from its definition, in plain Python, and the events that engines are asked to count, as
+they are and in parquet files.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from askew_server.counting.statements import DIALECTS
 
 KEY = bytes(range(32))
 Pair = tuple[str, str]
+Columns = Mapping[str, Sequence[object]]
 
 # Ids that an engine could confuse, cut, fold, trim, parse, compare by a locale or run.
 ODD_IDS = (
@@ -83,3 +91,36 @@ def varied_events() -> list[Pair]:
 def columns_of(events: Sequence[Pair]) -> tuple[list[str], list[str]]:
     """Events as a column of units and a column of items."""
     return [unit for unit, _ in events], [item for _, item in events]
+
+
+def write_parquet(path: Path, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> None:
+    """One file with these columns, all of one type, or the last one of its own."""
+    named = ", ".join(
+        f"unnest(CAST($c{n} AS {kind}[])) AS {quoted(name)}"
+        for n, (name, kind) in enumerate(typed(columns, sql_type, last))
+    )
+    values = {f"c{n}": list(column) for n, column in enumerate(columns.values())}
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT {named}", values)
+        target = str(path).replace("'", "''")
+        connection.execute(f"COPY t TO '{target}' (FORMAT parquet)")
+
+
+def typed(columns: Columns, sql_type: str, last: str) -> list[tuple[str, str]]:
+    """The columns with their types."""
+    names = list(columns)
+    return [(name, last if last and name == names[-1] else sql_type) for name in names]
+
+
+def quoted(name: str, dialect: str = "duckdb") -> str:
+    """A name as an identifier."""
+    return DIALECTS[dialect].quoted(name)
+
+
+def write_parquet_of_bytes(path: Path, unit: str, item: bytes) -> None:
+    """One event whose item is any six bytes, also such that are no text."""
+    write_parquet(path, {"unit": [unit], "item": ["MARKER"]})  # too short to be compressed
+    data = path.read_bytes()
+    if b"MARKER" not in data or len(item) != 6:
+        raise ValueError(item)
+    path.write_bytes(data.replace(b"MARKER", item))

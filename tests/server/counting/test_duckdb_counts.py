@@ -17,8 +17,15 @@ from server.counting.contract import (
     require_one_look,
     task,
 )
-from server.counting.parquet import Columns, quoted, typed, write_parquet
-from server.counting.reference import Pair, columns_of, reference_counts
+from server.counting.reference import (
+    Columns,
+    Pair,
+    columns_of,
+    quoted,
+    reference_counts,
+    typed,
+    write_parquet,
+)
 
 from askew_server.counting.bounding import _names, require_countable
 from askew_server.counting.engines.duckdb import DuckDBEngine

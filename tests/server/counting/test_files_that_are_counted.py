@@ -20,8 +20,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from server.counting.contract import task
-from server.counting.parquet import write_parquet
-from server.counting.reference import KEY, reference_counts
+from server.counting.reference import KEY, reference_counts, write_parquet
 
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
-from server.counting.availability import require_driver, require_postgres
+from server.counting.conftest import require_driver, require_postgres
 from server.counting.contract import FLOATS, UUID, Bench, CountingContract, task
-from server.counting.parquet import Columns, quoted, typed
-from server.counting.reference import KEY
+from server.counting.reference import KEY, Columns, quoted, typed
 
 from askew.errors import DataError
 from askew_server.counting import count_top

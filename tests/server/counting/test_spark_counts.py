@@ -13,10 +13,9 @@ from typing import ClassVar
 
 import pytest
 from server.counting import failing_spark
-from server.counting.availability import QUICK_JVM, require_driver, require_java
+from server.counting.conftest import QUICK_JVM, require_driver, require_java
 from server.counting.contract import FLOATS, TEXTS, Bench, CountingContract, task
-from server.counting.parquet import Columns, write_parquet, write_parquet_of_bytes
-from server.counting.reference import KEY
+from server.counting.reference import KEY, Columns, write_parquet, write_parquet_of_bytes
 from server.ledger.scenes import ENVIRONMENT
 
 from askew.errors import DataError
