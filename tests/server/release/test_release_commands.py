@@ -508,7 +508,7 @@ def test_a_terminal_is_asked_once_and_a_no_spends_nothing(opened: Path) -> None:
     assert contents(opened) == before
     code, shown = at_a_terminal("y\n", *KNOWN)
     assert (code, "Spend it?" in shown) == (0, True)
-    assert "..." in shown  # what is being done
+    assert "counting" in shown  # what is being done
     after = contents(opened)
     code, shown = at_a_terminal("n\n", *KNOWN)
     assert (code, "Spend it?" in shown) == (0, False)
