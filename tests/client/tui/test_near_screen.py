@@ -625,6 +625,16 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         assert chosen_name(person.app.screen, "place") == "second"
 
 
+async def test_before_a_place_is_drawn_its_price_says_that_a_cap_refuses_it(near: Near) -> None:
+    """Planted bug: a price without the caps, so that the refusal comes after the person's yes."""
+    async with near.opened() as person:
+        assert person.app.device is not None
+        settings = replace(near.device.settings, place_monthly_cap=Fraction(1, 5))
+        person.app.device.configure(settings)
+        await person.press("n")
+        person.reads("It will be refused: this would cost 0.27")
+
+
 @pytest.mark.slow
 async def test_what_went_wrong_on_a_screen_is_not_its_headline_for_ever(at_home: Near) -> None:
     """Planted bug: the trouble of a question long ago over all that works."""

@@ -28,7 +28,6 @@ from askew_client.tui.screens.near_work import (
     keep_place,
     outlook_of,
     places_on_map,
-    prices_now,
     ranked_again,
     ranked_answers,
     use_level,
@@ -223,16 +222,17 @@ class NearScreen(FrameScreen):
         nothing where the person leaves the dialog.
         """
         device, moved = self.desk.device, self.place if moves else None
-        prices = await self.desk.on_device(prices_now)
-        if isinstance(prices, Problem):
-            self.desk.refuse(prices)
+        price = await self.desk.on_device(lambda device: device.places.price())
+        if isinstance(price, Problem):
+            self.desk.refuse(price)
         elif device is not None:
             dialog = PlaceScreen(
                 name=None if moved is None else moved.name,
                 start=None if moved is None else Position(*moved.true),
                 region=device.settings.region,
                 named={Position(*place.true): place.name for place in self.places or ()},
-                prices=prices,
+                price=price,
+                allowance=device.places.allowance(),
                 towns=named_towns(),
             )
             draft = await self.app.push_screen_wait(dialog)
