@@ -23,7 +23,7 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import Position
-from askew_client.device.device import Device
+from askew_client.opening import Device
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import AskewApp

@@ -16,8 +16,8 @@ from textual.widgets import Button, Input, Select, Static
 from askew.errors import AskewError, NotShown, OtherKind
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
-from askew_client.near.preferences import EXAMPLE, preferences_of
-from askew_client.settings.gazetteer import named_towns
+from askew_client.near.gazetteer import named_towns
+from askew_client.near.pick import EXAMPLE, preferences_of
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.screens.dialogs import ConfirmScreen
@@ -43,8 +43,8 @@ from askew_client.views.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import MetricCard
-    from askew_client.device.device import Device
-    from askew_client.near.preferences import Preferences
+    from askew_client.near.pick import Preferences
+    from askew_client.opening import Device
 
 NOT_LOADED: Final = "not loaded yet: the places of this device, and the server's collections"
 NO_PLACE: Final = (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from askew.errors import AskewError, PlaceError
 from askew.spaces.map import Position
-from askew_client.near.place_forecast import PlaceForecast
-from askew_client.settings.gazetteer import named_towns
+from askew_client.near.gazetteer import named_towns
+from askew_client.near.sources import PlaceForecast
 from askew_client.tui.keeping import use_settings
 from askew_client.tui.widgets.results import distance
 from askew_client.views.answers import NearAnswer, PlaceView
@@ -29,8 +29,8 @@ from askew_client.views.place_map import (
 
 if TYPE_CHECKING:
     from askew.spaces.map import MapNoise
-    from askew_client.device.device import Device
-    from askew_client.near.preferences import Preferences
+    from askew_client.near.pick import Preferences
+    from askew_client.opening import Device
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import Level
 

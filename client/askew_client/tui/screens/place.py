@@ -33,7 +33,7 @@ def position_typed(text: str, region: str = "") -> Position:
     """Return the position of two numbers of degrees, latitude first, or of a town by its name.
     region: in which the town lies. Raises PlaceError for anything else.
     """
-    from askew_client.near.reading import spot_of  # heavy: the app's first screen comes before it
+    from askew_client.near.gazetteer import spot_of  # heavy: the app's first screen comes before it
 
     spot = spot_of(text, region)
     if not isinstance(spot, Position):
