@@ -103,9 +103,6 @@ def _words(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_axes(account: Account, month: str) -> Iterator[str]:
-    """Yield one line on what the values on axes cost together, or nothing if nothing was spent on
-    them.
-    """
     if account.spent_on_axes:
         yield (
             f"Values on axes: spent {at_most(account.spent_on_axes)} of a lifetime cap of "
@@ -115,9 +112,6 @@ def _words_of_axes(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_places(account: Account, month: str) -> Iterator[str]:
-    """Yield one line on what the noisy positions cost and tell together, or nothing if there are
-    none.
-    """
     spent, caps = account.spent_per_km, account.caps
     if spent:
         yield (
@@ -134,7 +128,6 @@ def _and_per_km(entry: Entry) -> str:
 
 
 def _odds(epsilon: float) -> str:
-    """Return exp(epsilon) as odds to be read, rounded up: "2.72 to 1" for 1, whole from 10 on."""
     if epsilon > 30:
         return "more than 10,000,000,000,000 to 1"
     odds = exp(epsilon)

@@ -209,9 +209,8 @@ def changed_text(text: str, values: Mapping[str, object]) -> str:
 
 
 def _checked_text(before: str, values: Mapping[str, object]) -> str:
-    """Return the changed text. Raises ValueError or ConfigError unless a command would start with
-    it, and it says what it said before but for these values.
-    """
+    # Refused unless a command would start with it, and it says what it said before but for these
+    # values.
     changed = changed_text(before, values)
     was, wanted, now = (
         tables_of(each.encode(), "the configuration")
