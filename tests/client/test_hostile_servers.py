@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
-MONTH = "2026-11"
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 SETTINGS = ClientSettings(
     mode="ask",
@@ -122,12 +121,6 @@ def bodies_held(ledger: Path) -> int:
 
 def charges(ledger: Path) -> tuple[Entry, ...]:
     return SignalStore(ledger, Caps(Fraction(192))).entries()
-
-
-async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
-    """Or the refusals below would mean nothing."""
-    assert len(await ask(server, ledger)) == 4
-    assert len(charges(ledger)) == len(server.requests) == 1
 
 
 def spoiled(spoil: Callable[[pb.CatalogFile], None], file: bytes) -> bytes:

@@ -77,16 +77,6 @@ async def test_the_answer_is_ranked_by_the_true_place(device: DeviceWorld) -> No
     assert not found.cost.fresh
 
 
-async def test_results_in_print_show_no_order_and_no_pick(device: DeviceWorld) -> None:
-    """Planted bug: the titles of results show, which stand in the private order."""
-    device.places.add("home", BERLIN)
-    found = await asked(device)
-    assert found.pick is not None
-    shown = repr(found.pick)
-    assert shown == repr(found.results[-1])
-    assert repr(found.results) == f"({', '.join([shown] * found.k)})"
-
-
 def test_distances_are_great_circles() -> None:
     """Berlin to Munich is 504.2 km on a sphere, and half a turn is half of its girth."""
     berlin = 52.52, 13.405
@@ -172,11 +162,6 @@ async def test_an_unnamed_position_outside_the_region_makes_no_call(
     assert not any(part in str(error) for part in ("40.7", "74", "13.4", "52.5"))
     assert (device.server.n_cards, device.server.requests) == (0, [])
     assert device.signals.entries() == ()
-
-
-async def test_a_place_that_is_not_named_makes_no_call(device: DeviceWorld) -> None:
-    assert "no place of this name" in str(await refused(device, "hmoe"))
-    assert device.server.n_cards == 0
 
 
 @pytest.mark.parametrize("spot", [3, (52.52, 13.405), None])
@@ -286,25 +271,6 @@ async def test_all_collections_are_asked_by_one_question(device: DeviceWorld) ->
         assert (one.collection, one.sent, one.k) == (each.collection, each.sent, each.k)
         assert {r.title for r in one.results} == {r.title for r in each.results}
     assert all(each.pick == each.results[0] for each in together)
-
-
-async def test_a_small_collection_gives_all_it_has_when_all_are_asked(device: DeviceWorld) -> None:
-    card = device.server.card
-    few = replace(card.collections[1], n_items=7)
-    device.server = NearServer(replace(card, collections=(card.collections[0], few)))
-    assert [each.k for each in await near_all(device.program, BERLIN)] == [20, 7]
-
-
-async def test_a_cost_draws_nothing_and_says_what_the_question_will_cost(
-    device: DeviceWorld,
-) -> None:
-    fresh = await near_cost(device.program, "places", BERLIN)
-    assert fresh.fresh
-    assert device.signals.entries() == ()
-    assert "10 km apart: odds change at most 16 times" in fresh.words[0]
-    device.places.add("home", BERLIN)
-    assert not (await near_cost(device.program, "places")).fresh
-    assert device.server.requests == []
 
 
 async def test_what_an_answer_says_is_spent_has_its_own_charge(device: DeviceWorld) -> None:
@@ -420,29 +386,6 @@ async def test_what_a_stored_signal_on_axes_tells_is_said_by_its_own_law(
         assert not cost.fresh
 
 
-async def test_each_named_value_has_a_signal_of_its_own(device: DeviceWorld) -> None:
-    """Planted bug: one signal for the space, which says that two values are the same."""
-    places = on_axes(device).places
-    places.add("work", MORNING)
-    places.add("night", EVENING)
-    first = await asked(device, "work")
-    assert isinstance(await refused(device, "night"), NotShown)  # a second one of the month
-    program = device.program
-    shown = await near_cost(program, "places", "night")
-    assert shown.is_second
-    assert (await near(program, "places", "night", shown=shown)).sent != first.sent
-    assert len(device.signals.entries()) == 2
-
-
-async def test_an_unnamed_value_is_charged_each_time(device: DeviceWorld) -> None:
-    on_axes(device)
-    program = device.program
-    shown = await near_cost(program, "places", MORNING)
-    for _ in range(2):
-        assert (await near(program, "places", MORNING, shown=shown)).cost.fresh
-    assert len(device.signals.entries()) == 2
-
-
 async def test_another_space_on_axes_within_a_month_wants_a_yes(device: DeviceWorld) -> None:
     on_axes(device).places.add("work", MORNING)
     await asked(device, "work")
@@ -515,13 +458,6 @@ async def test_a_server_cannot_find_a_value_by_the_ends_of_its_axes(
         ends.add((device.server.n_cards, len(device.server.requests[0]), found.cost.fresh))
         assert 0 <= found.true[0] <= 800
     assert len(ends) == 1
-
-
-@pytest.mark.parametrize("value", [-180.0, -0.3, 0.1, 12.7, 180.0])
-def test_a_value_is_the_drawn_one_to_its_last_digit(value: float) -> None:
-    """Neighboring floats stay neighbors, or they would be told apart more than is promised."""
-    line = AxisSpace((Axis("bearing", "degrees", -180.0, 180.0, 30.0),))
-    assert on_line(line, AxisValues({"bearing": value})).true == (value,)
 
 
 def on_line(line: AxisSpace, values: AxisValues) -> AxisSource:

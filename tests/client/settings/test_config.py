@@ -5,18 +5,12 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from askew.errors import ConfigError
 from askew_client.settings.config import SETTINGS, configured, read_file
 from askew_client.settings.settings import ClientSettings
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
-
-RATED = b"title,rating\nAlien (1979),4.5\n"
 
 
 def test_without_any_source_there_are_the_defaults() -> None:
@@ -109,26 +103,3 @@ def test_a_device_starts_beside_services_of_kubernetes() -> None:
         "ASKEW_SERVER_PORT": "tcp://10.0.0.1:7571",
     }
     assert configured({}, made, {}) == configured({}, {}, {})
-
-
-def test_the_command_reads_all_three(
-    askew: Askew, demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From end to end, by the number of results; the file is where the platform keeps them."""
-
-    def results(*flags: str) -> int:
-        found = askew("ask", "--server", demo_address, "--ratings", "-", *flags, stdin=RATED)
-        return sum(not line.startswith("(") for line in found.out.splitlines())
-
-    file = home / "config" / "askew" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("k = 3\n")
-    counts = [results()]
-    monkeypatch.setenv("ASKEW_K", "4")
-    counts.append(results())
-    counts.append(results("-k", "5"))
-    (home / "other.toml").touch()
-    monkeypatch.setenv("ASKEW_CONFIG", str(home / "other.toml"))
-    monkeypatch.delenv("ASKEW_K")
-    counts.append(results())
-    assert counts == [3, 4, 5, 20]

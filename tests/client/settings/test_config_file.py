@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mounts import unwritable
 
 from askew.errors import ConfigError
 from askew.settings import exact_number, tables_of
@@ -40,18 +37,6 @@ def test_a_change_keeps_comments_and_every_other_line(path: Path) -> None:
         '# mine\nk = 5  # a few\nserver = "b:2"  # home # really\n\n# the end\n'
         'epsilon_per_rating = "1/3"\n'
     )
-
-
-def test_a_file_that_is_not_there_is_made_for_its_person_alone(path: Path) -> None:
-    ConfigFile(path).keep({"k": 5})
-    assert path.read_text() == "k = 5\n"
-    assert (stat.S_IMODE(path.stat().st_mode), [*path.parent.iterdir()]) == (0o600, [path])
-
-
-def test_a_file_that_others_could_read_is_closed(path: Path) -> None:
-    written(path, MINE).chmod(0o644)
-    ConfigFile(path).keep({"theme": "light"})
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
@@ -100,58 +85,6 @@ def test_a_directory_in_its_place_cannot_be_written(path: Path) -> None:
     path.mkdir(parents=True)
     with pytest.raises(ConfigError, match="cannot be written: Is a directory"):
         ConfigFile(path).keep({"k": 5})
-
-
-@pytest.mark.slow
-def test_a_closed_directory_cannot_be_written(path: Path) -> None:
-    refused = pytest.raises(ConfigError, match=r"cannot be written: (Permission|Read-only)")
-    with unwritable(written(path, MINE).parent), refused:
-        ConfigFile(path).keep({"k": 5})
-    assert path.read_text() == MINE
-
-
-@pytest.mark.parametrize("step", ["fsync", "open"])
-def test_a_full_disk_at_any_step_loses_nothing(
-    path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    """Planted bug: the file is cut to nothing first, and then written."""
-
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    written(path, MINE)
-    with monkeypatch.context() as patched:
-        patched.setattr(os, step, full)
-        with pytest.raises(ConfigError, match="cannot be written: No space left on device"):
-            ConfigFile(path).keep({"k": 5})
-    assert path.read_text() == MINE
-    ConfigFile(path).keep({"k": 5})
-    assert read_file(path)["k"] == 5
-
-
-def test_two_who_write_at_once_do_not_write_into_each_others_file(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: one name for both, so that one's half of a file gets the other's place."""
-    real, rivals = os.fsync, [ConfigFile(written(path, MINE))]
-
-    def slow(handle: int) -> None:
-        if rivals:
-            rivals.pop().keep({"k": 7})
-            assert read_file(path)["k"] == 7
-        real(handle)
-
-    monkeypatch.setattr(os, "fsync", slow)
-    ConfigFile(path).keep({"theme": "light"})
-    assert (read_file(path)["theme"], [*path.parent.iterdir()]) == ("light", [path])
-
-
-def test_a_link_that_leads_in_a_circle_gives_way_to_a_file(path: Path) -> None:
-    """It names no file that could be kept."""
-    path.parent.mkdir()
-    path.symlink_to(path)
-    ConfigFile(path).keep({"k": 5})
-    assert path.read_text() == "k = 5\n"
 
 
 def test_every_number_that_is_accepted_can_be_kept(path: Path) -> None:
