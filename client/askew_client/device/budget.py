@@ -57,9 +57,10 @@ def budget_of(
 
 def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
     if entry.kind == "accept":
+        besides = f", and {at_most(entry.epsilon_per_km)} per km," if entry.epsilon_per_km else ""
         words = (
             f"you continued here; {at_most(entry.epsilon_per_rating)} a rating or value on axes"
-            f"{_and_per_km(entry)} was booked for what the ledger had lost, as far as its mark knew"
+            f"{besides} was booked for what the ledger had lost, as far as its mark knew"
         )
     elif entry.epsilon_per_km:
         per_km = entry.epsilon_per_km
@@ -121,10 +122,6 @@ def _words_of_places(account: Account, month: str) -> Iterator[str]:
             f"that is spent were about one place, the odds between two places would change at most "
             f"{times(spent)} 1 km apart, and {times(10 * spent)} 10 km apart."
         )
-
-
-def _and_per_km(entry: Entry) -> str:
-    return f", and {at_most(entry.epsilon_per_km)} per km," if entry.epsilon_per_km else ""
 
 
 def _odds(epsilon: float) -> str:
