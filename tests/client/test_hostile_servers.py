@@ -174,6 +174,12 @@ CARDS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
+    """Or the refusals below would mean nothing."""
+    assert len(await ask(server, ledger)) == 4
+    assert len(charges(ledger)) == len(server.requests) == 1
+
+
 @pytest.mark.parametrize("case", CARDS)
 async def test_a_bad_card_is_refused_before_anything_is_drawn(
     server: Server, ledger: Path, case: str

@@ -28,6 +28,12 @@ def test_a_fraction_beyond_the_limit_is_refused(
         pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
 
 
+@pytest.mark.parametrize("short", [0.0, A_LITTLE])
+def test_the_limit_itself_is_entered(pair_in_a_space: Callable[..., Pair], short: float) -> None:
+    pair = pair_in_a_space(width=2.0 - short)
+    pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
+
+
 def test_a_space_where_one_rating_moves_a_point_by_more_than_1_is_not_asked(
     pair_in_a_space: Callable[..., Pair],
 ) -> None:

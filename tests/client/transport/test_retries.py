@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from hashlib import shake_256
 
 import grpc
 import grpc.aio
 import pytest
 from virtual_time import VirtualSelector, in_virtual_time
 
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
+from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import PATIENCE, drawn_pauses, persistent
 
 LONG = 60.0
@@ -84,6 +86,21 @@ def test_one_that_stays_away_is_told_after_little_more_than_that(bits: RandomBit
     assert 8 <= len(server.came) <= 11
 
 
+NOBODY = (
+    "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect "
+    "to remote host: Connection refused"
+)
+
+
+def test_a_port_that_nobody_listens_on_is_told_within_a_second(bits: RandomBits) -> None:
+    """And a server that starts again within half of one still answers. Before: 5.7 s."""
+    nobody = Stopped(LONG, grpc.StatusCode.UNAVAILABLE, details=NOBODY)
+    assert asked(nobody, bits) == "UNAVAILABLE"
+    assert 0.4 < nobody.came[-1] < 1
+    again = Stopped(0.2, grpc.StatusCode.UNAVAILABLE, details=NOBODY)
+    assert asked(again, bits) == "a reply"
+
+
 @pytest.mark.parametrize(
     "said", ["CERTIFICATE_VERIFY_FAILED", "Hostname Verification Check failed", "parsing HTTP/2"]
 )
@@ -96,6 +113,19 @@ def test_a_handshake_that_cannot_succeed_is_tried_once(bits: RandomBits, said: s
     told_by_a_server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE, details=said)
     assert asked(told_by_a_server, bits) == "UNAVAILABLE"
     assert len(told_by_a_server.came) > 1
+
+
+LASTING = [
+    code for code in grpc.StatusCode if code not in grpc_transport._PASSING | {grpc.StatusCode.OK}
+]
+
+
+@pytest.mark.parametrize("code", LASTING)
+def test_what_does_not_pass_is_told_at_once(code: grpc.StatusCode) -> None:
+    """Too many calls are refused to be fewer: sent again at once, they would be more."""
+    server = Stopped(LONG, code)
+    assert asked(server, SystemBits()) == code.name
+    assert server.came == [0.0]
 
 
 @pytest.mark.parametrize("slowly", [0.0, 0.4], ids=["at once", "slowly"])
@@ -115,6 +145,19 @@ def test_the_deadline_of_the_call_holds_for_all_tries(
     assert [came + left for came, left in zip(server.came, server.left, strict=True)] == (
         pytest.approx([timeout] * len(server.came))
     )
+
+
+def test_the_pauses_grow_and_differ_from_device_to_device() -> None:
+    """Planted bug: no jitter, so that all devices come back at the same moment."""
+    pauses = []
+    for device in range(50):
+        server = Stopped(LONG, grpc.StatusCode.UNAVAILABLE)
+        asked(server, ReplayBits(shake_256(bytes([device])).digest(64)))
+        pauses.append([b - a for a, b in zip(server.came, server.came[1:], strict=False)])
+    for place, middle in enumerate([0.1, 0.2, 0.4, 0.8, 1.0, 1.0]):
+        here = [each[place] for each in pauses]
+        assert 0.75 * middle <= min(here) < 0.8 * middle
+        assert 1.2 * middle < max(here) <= 1.25 * middle
 
 
 def test_cancelling_the_call_ends_it() -> None:
