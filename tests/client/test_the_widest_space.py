@@ -28,13 +28,6 @@ def test_a_fraction_beyond_the_limit_is_refused(
         pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
 
 
-def test_a_fractional_limit_is_kept_too(pair_in_a_space: Callable[..., Pair]) -> None:
-    pair = pair_in_a_space(width=1.875)
-    with pytest.raises(ParameterError, match="diameter"):
-        pair.exchange({0: 3.0}, replace(FOUR, max_ratings_apart=3.75 - A_LITTLE)).mechanism  # noqa: B018
-    pair.exchange({0: 3.0}, replace(FOUR, max_ratings_apart=3.75)).mechanism  # noqa: B018
-
-
 @pytest.mark.parametrize("short", [0.0, A_LITTLE])
 def test_the_limit_itself_is_entered(pair_in_a_space: Callable[..., Pair], short: float) -> None:
     pair = pair_in_a_space(width=2.0 - short)

@@ -33,7 +33,7 @@ from askew.errors import (
     Unreachable,
 )
 from askew_client.catalog.cache import name_of
-from askew_client.settings.paths import StaticHost
+from askew_client.settings.settings import StaticHost
 
 _AGENT = "askew"  # without a version, which would tell devices apart
 _BUFFER = 1 << 16
@@ -106,7 +106,6 @@ class Download:
 
 
 def _check(response: http.client.HTTPResponse) -> None:
-    """Raise a WireError or a TransportError for a response that is no file, whole or in part."""
     status = response.status
     if status in {http.client.NOT_FOUND, http.client.GONE}:
         raise NotFound("catalog file on this host")

@@ -14,7 +14,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from askew.catalog.item import Attribute, Value
     from askew.protocol.metric_card import MetricCard
-    from askew_client.near.preferences import Preferences
+    from askew_client.near.pick import Preferences
     from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
@@ -160,7 +160,7 @@ async def _asked(  # what is asked, and from where
 
 
 def _preferences(source: Path | None) -> Preferences:
-    from askew_client.near.preferences import preferences_of
+    from askew_client.near.pick import preferences_of
 
     return preferences_of("" if source is None else source.read_text("utf-8", errors="replace"))
 

@@ -20,8 +20,7 @@ from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES
 from askew_client.demo.person import HOME, PREFERENCES, WITHOUT_LIVE
 from askew_client.demo.server import Rehearsal
-from askew_client.near.pick import Judged, judged
-from askew_client.near.preferences import Preferences
+from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.near.sources import great_circle, perturbed, results_of
 from askew_client.settings.settings import ClientSettings
 

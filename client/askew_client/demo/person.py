@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from askew.spaces.map import Position
-from askew_client.near.preferences import Preferences
+from askew_client.near.pick import Preferences
 from askew_client.views.place_map import Town
 
 COUNTRY: Final = "Germany"

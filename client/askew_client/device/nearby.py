@@ -26,17 +26,24 @@ from askew.errors import (
     WireError,
     maybe,
 )
-from askew.protocol.metric_card import CollectionCard, MetricCard
-from askew.protocol.modes import ServingMode
+from askew.protocol.metric_card import CollectionCard, MetricCard, ServingMode
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import date_of, usable
-from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
-from askew_client.near.place_forecast import PlaceForecast
+from askew_client.near.pick import (
+    EXAMPLE,
+    NO_PREFERENCES,
+    Judged,
+    Preferences,
+    by_other_preferences,
+    judged,
+    missing,
+    preferences_of,
+    stars,
+)
 from askew_client.near.places import PlaceService
-from askew_client.near.preferences import EXAMPLE, NO_PREFERENCES, Preferences, preferences_of
-from askew_client.near.sources import SIZES, NearSource, results_of, source_at
+from askew_client.near.sources import SIZES, NearSource, PlaceForecast, results_of, source_at
 from askew_client.profile.document import AxisValues, NamedPlace, ProfileDocument, Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level
@@ -157,9 +164,7 @@ class Nearby:
         return self.card
 
     async def _fetch_rows(self, *, fetch: bool) -> None:
-        """Fetch the rows and hold them. A server that has none within the byte budget is not asked
-        again; in mode "held" its error is raised.
-        """
+        # A server that has none within the byte budget is not asked again.
         if self._no_rows:
             return
         if not fetch:
@@ -337,9 +342,6 @@ class NearSubject:
         return Query(signal, source.k, number, self._catalog_date, holds_rows=bool(self._rows))
 
     def _held_words(self) -> str:
-        """Return what is ranked here, "all 400 items ..." or "the first 100 of 400 items ...", that
-        no epsilon is spent, and what becomes of live values.
-        """
         asked = self._card.asked(self.source.collection)
         count = sum(len(self._rows[each.name]) for each in asked)
         total = sum(each.n_items for each in asked)

@@ -19,13 +19,11 @@ from askew.errors import CacheError, NotShown, ParameterError, StaleSpace, WireE
 from askew.protocol.ranking import Ranking, Slate
 from askew.protocol.signal import Query, Signal
 from askew_client.catalog.cache import date_of, usable
-from askew_client.device.model import Model
+from askew_client.device.model import Exchange, Matches, Model, noise_for
 from askew_client.profile.document import PastAnswer, ProfileDocument, ReceivedItems
 from askew_client.profile.store import ProfileStore
-from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
-from askew_client.taste.exchange import Exchange, noise_for
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.answers import (
     Answer,
@@ -310,7 +308,6 @@ class Taste:
 
 
 def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
-    """Return what left the device: the signal, its month and mechanism, beside the true point."""
     return Departure(
         values=query.signal.values,
         mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
@@ -322,7 +319,6 @@ def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
 
 
 def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Result, ...]:
-    """Return a line for each item of the ranking, best first from place 1, the pick marked."""
     pick, reasons = ranking.best, _reasons(exchange, ranking)
     return tuple(
         [
@@ -341,9 +337,7 @@ def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Resu
 
 
 def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
-    """Return for each item in order ", most of all because you like X" with the liked title that
-    adds most to its score, or "" if none adds anything.
-    """
+    # The liked title that adds most to the score; "" where none adds anything.
     catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
     liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
     order = list(ranking.order)
@@ -359,7 +353,6 @@ def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
 
 
 def _bytes(size: int) -> str:
-    """Return a size to be read, in steps of a thousand: "999 bytes", "31 kB", "1.2 MB"."""
     if size < 1000:
         return f"{size} bytes"
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

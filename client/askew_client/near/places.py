@@ -15,6 +15,7 @@ from typing import Final
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import LedgerRefused, PlaceError
+from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Signal
 from askew.spaces.map import Position
@@ -69,20 +70,19 @@ class PlaceService:
         return tuple(self._view(name, place) for name, place in places.items())
 
     def price(self) -> Cost:
-        """Return what a position that is added now would cost, spent and caps included. Nothing is
-        drawn or charged.
-
-        Raises ParameterError where no region is set.
+        """Return what a position that is added now would cost, in whichever region: by the level
+        alone, with what is spent, and in `refused` the cap that refuses it. Nothing is drawn.
         """
-        noise, month = self._settings.map_noise, month_of(self._today())
-        charge, account = SignalCharge.of_place(noise.epsilon), self._signals.account()
-        return replace(cost_of(account.entries, "", month, charge, account.caps, None), noise=noise)
+        lattice = HexagonalLattice.for_epsilon(LEVELS[self._settings.level])
+        charge, account = SignalCharge.of_place(lattice.epsilon), self._signals.account()
+        month = month_of(self._today())
+        return cost_of(account.entries, ANY_SPACE, month, charge, account.caps, None)
 
     def price_of(self, spot: Spot) -> Cost | None:
         """Return what naming this spot would cost now; None for values on axes, which cost when a
         server is asked from them.
 
-        Raises PlaceError for a position outside the region.
+        Raises PlaceError for a position outside the region, ParameterError where no region is set.
         """
         check_spot(spot, self._settings)
         return self.price() if isinstance(spot, Position) else None
@@ -184,9 +184,6 @@ class PlaceService:
         return named, signal
 
     def _place_at(self, spot: Spot, take: bool | None) -> NamedPlace:
-        """Return a new place at this spot, or with take=True the one that is at this very position
-        already. Raises PlaceError where none is.
-        """
         if not take:
             return NamedPlace(new_handle(self._bits), spot)
         document = self._profile.read()
@@ -203,10 +200,8 @@ class PlaceService:
         shown: Cost | None,
         take: bool | None,
     ) -> ProfileDocument:
-        """Return `after`, whose new place is paid for and stored first if it is a position and not
-        taken. Inside the profile's transaction, so that nobody else pays for the same name, or the
-        same position.
-        """
+        # Inside the profile's transaction, so that nobody else pays for the same name, or the same
+        # position.
         if take:
             return after
         spot, settings = place.spot, self._settings
@@ -226,16 +221,13 @@ class PlaceService:
         return after
 
     def _named_at(self, document: ProfileDocument, spot: Spot) -> str | None:
-        """Return the name of the first place at this spot that has its signal: one whose noisy
-        position the ledger has lost is charged, and of no use to anybody.
-        """
+        # A place whose noisy position the ledger has lost is charged, and of no use to anybody.
         for name, place in document.places.items():
             if place.spot == spot and self._stored(place) is not None:
                 return name
         return None
 
     def _stored(self, place: NamedPlace) -> Signal | None:
-        """Return the stored signal of a place; None on axes, and where the ledger has none."""
         return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:

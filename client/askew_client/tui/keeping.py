@@ -17,7 +17,7 @@ from askew.errors import ConfigError
 from askew_client.tui.widgets.bars import short_number
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
+    from askew_client.opening import Device
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import ClientSettings
 

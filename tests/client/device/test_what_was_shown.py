@@ -40,8 +40,7 @@ from askew_client.profile.document import Spot
 from askew_client.settings.settings import ModeName, month_of
 from askew_client.signals import store as device_store
 from askew_client.signals.account import Entry
-from askew_client.signals.records import signal_of
-from askew_client.signals.store import SignalStore
+from askew_client.signals.store import SignalStore, signal_of
 from askew_client.storage.private_files import replace_file
 from askew_client.views.answers import Answer
 from askew_client.views.cost import Cost, Leaves
@@ -192,14 +191,6 @@ async def test_nothing_else_needs_to_be_shown_anew(tmp_path: Path) -> None:
     await device.companion.titles.connect()
     assert (await asked(device, cost)).cost.fresh
     assert not (await asked(device, cost)).cost.fresh  # a cost may be used again: it says as much
-
-
-async def test_less_than_was_shown_is_asked(tmp_path: Path) -> None:
-    device = DeviceWorld(tmp_path, "ask", own=replace(SETTINGS, epsilon_per_rating=FOUR))
-    device.companion.configure(replace(SETTINGS, mode="ask", rating_monthly_cap=FOUR))
-    cost = replace(await shown(device), charge=SignalCharge(FOUR))
-    draw_elsewhere(device, ONE)
-    assert (await asked(device, cost)).cost.leaves is Leaves.KEPT
 
 
 # Where nothing was shown

@@ -18,15 +18,15 @@ from raised import raised
 from small_map import DAY, GERMANY, NearServer, made_card
 
 from askew.errors import AskewError, Malformed
+from askew.limits import DEVICE_BYTES
 from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.modes import DEVICE_BYTES
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace
 from askew.wire.places import places_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CatalogCache
 from askew_client.profile.document import AxisValues
-from askew_client.transport.held import KeptLibrary
+from askew_client.transport.shaped import KeptLibrary
 
 MAP, HOURS = made_card(MapSpace(GERMANY)), made_card(DAY)
 MORNING = AxisValues({"hour": 8.5})
@@ -95,19 +95,6 @@ async def test_a_card_made_for_one_device_leaves_no_mark_on_its_question(
     cards = {name: change(card) for name, change in SAME.items()} | own
     for name, made in cards.items():
         assert await heard(tmp_path / name, made) == plain, name
-
-
-@pytest.mark.parametrize("kind", PLAIN)
-async def test_what_marks_a_device_near_a_place_is_counted(kind: str, tmp_path: Path) -> None:
-    """The number of a collection, and one of few numbers of results."""
-    card = PLAIN[kind]
-    questions = {str(await heard(tmp_path / "plain", card))}
-    for number in (200, 255):
-        questions.add(str(await heard(tmp_path / str(number), changed(card, number=number))))
-    assert len(questions) == 3
-    sizes = [changed(card, item_bytes=size) for size in (1, 24, 60, 100, 199, 900, 9000, 65_000)]
-    asked = {str(await heard(tmp_path / f"k{n}", each)) for n, each in enumerate(sizes)}
-    assert len(asked) <= 7
 
 
 async def test_a_reply_of_another_collection_is_refused(tmp_path: Path) -> None:

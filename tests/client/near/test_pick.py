@@ -17,19 +17,20 @@ from counted_steps import steps_of
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
-from askew.catalog.item import MAX_HOURS, Attribute, AttributeKind, Listing, Value
-from askew.catalog.title_key import title_key
+from askew.catalog.item import MAX_HOURS, Attribute, AttributeKind, Listing, Value, title_key
 from askew.errors import OutOfRange, PreferenceError
 from askew_client.near import pick
 from askew_client.near.pick import (
+    NO_PREFERENCES,
     Judged,
+    Preferences,
     by_other_preferences,
     is_open,
     judged,
     missing,
+    preferences_of,
     stars,
 )
-from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
 from askew_client.views.answers import NearAnswer, NearResult
 from askew_client.views.cost import Cost, Leaves
 
@@ -358,10 +359,6 @@ def test_the_strongest_preferences_still_make_an_order() -> None:
         1,
         0,
     ]
-
-
-def test_preferences_do_not_show_when_they_are_printed() -> None:
-    assert repr(Preferences({"cuisine": {"italian": 1.0}}, open_now=True)) == "Preferences()"
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from askew.catalog.item import Item
-from askew.catalog.title_key import plain_text, title_key, without_article
+from askew.catalog.item import Item, plain_text, title_key, without_article
 from askew.catalog.titles import TitleIndex
+from askew_client.device.model import Matches, TitleSearch
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.title_search import Matches, TitleSearch
 from askew_client.views.answers import Match, Rated
 
 if TYPE_CHECKING:
@@ -130,20 +129,6 @@ def test_a_match_has_the_rating_of_its_title_however_that_is_written(pair: Pair)
     suspects = Match(items[1].label, (), Rated("usual suspects, the (1995)", 4.0))
     assert [*found] == [Match("Alien (1979)"), suspects]
     assert [*found[1:]] == [suspects]
-
-
-def test_what_is_rated_gets_its_keys_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted bug: the keys of all that is rated made anew with every key press."""
-    keyed: list[str] = []
-
-    def counted(text: str) -> str:
-        keyed.append(text)
-        return text
-
-    monkeypatch.setattr("askew_client.profile.document.title_key", counted)
-    document = ProfileDocument({"Alien (1979)": 4.0, "Moon (2009)": None})
-    assert (document.rated, document.likings()) == (document.rated, document.likings())
-    assert keyed == ["Alien (1979)", "Moon (2009)"]
 
 
 def plain_get(items: list[Item], key: str) -> int | None:

@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Input
 from askew.catalog.item import Item
 from askew.errors import Unreachable
 from askew_client.profile.document import PastAnswer
-from askew_client.profile.editor import ProfileService
+from askew_client.profile.store import ProfileService
 from askew_client.tui.widgets.bars import ProfileBars
 from askew_client.tui.widgets.title_list import Stars, TitleList
 
