@@ -46,7 +46,7 @@ from askew_client.device.device import Device
 from askew_client.opening import open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
-from askew_client.tui.widgets.results import NearList
+from askew_client.tui.lists import NearList
 from askew_client.views.answers import NearAnswer
 
 SETTINGS = ClientSettings(

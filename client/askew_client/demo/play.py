@@ -1,16 +1,34 @@
-"""`askew demo`: a made-up person asks a real server what is near, and the screen explains it."""
+"""`askew demo`: a made-up person asks a real server what is near, in 80 columns of text."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import ceil, log
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
 
 from askew.noise.randomness import SystemBits
+from askew.protocol.metric_card import MetricCard
+from askew.spaces.map import MapNoise, Position
 from askew_client.catalog.cache import CatalogCache
-from askew_client.demo.measured import COLLECTION, MeasuredDevice
-from askew_client.demo.person import HOME, PLACE, PREFERENCES
-from askew_client.demo.screen import DemoScreen
+from askew_client.demo.measured import (
+    COLLECTION,
+    COUNTRY,
+    HOME,
+    PLACE,
+    PREFERENCES,
+    TOWN,
+    TOWNS,
+    Comparison,
+    MeasuredDevice,
+)
 from askew_client.demo.server import demo_server, rehearsal
 from askew_client.device.device import Device
 from askew_client.opening import files_of
@@ -21,6 +39,205 @@ from askew_client.signals.store import SignalStore
 from askew_client.transport.grpc import GrpcTransport
 from askew_client.transport.held import KeptLibrary
 from askew_client.transport.shaped import ShapedTransport
+from askew_client.views.answers import NearAnswer, NearResult, PlaceView
+from askew_client.views.cost import Cost, at_most
+from askew_client.views.place_map import PlaceHeatMap, Scene, legend, lines, rank_sign
+
+WIDTH = 80
+
+
+_LISTED = 8  # results in the table; the map has all
+_COLUMNS, _ROWS = 76, 20
+
+
+class DemoScreen:
+    """The steps of the demo. Whatever came from a server is text, never markup."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def opening(self) -> None:
+        """Print the demo's heading, and that a server is starting."""
+        self._heading("Askew: what is near me that I would like, without saying where I am")
+        self._say("Starting askew-server as a separate process ...")
+
+    def listening(self, address: str) -> None:
+        """Print that the server listens on this address and is healthy."""
+        self._say(f"It listens on {address} and is healthy.")
+
+    def person(self, card: MetricCard) -> None:
+        """Print the server's collections, then the made-up person: their place, likes and
+        filters.
+        """
+        for collection in card.collections:
+            self._say(f"Its collection {collection.name}: {collection.n_items:,} items,")
+            self._say(f"  {collection.source}.")
+        self._heading("1  The person (made up): all of this stays on the device")
+        self._say(f"  {PLACE:<8} in {TOWN}, {COUNTRY}, at {_degrees(HOME)}")
+        for name, kinds in PREFERENCES.likes.items():
+            for at, (kind, worth) in enumerate(kinds.items()):
+                wish = "nearer" if worth > 0 else "farther"
+                label = name if at == 0 else ""
+                self._say(f"  {label:<8} {kind} counts as {abs(worth):g} km {wish}")
+        for name, most in PREFERENCES.at_most.items():
+            self._say(f"  {name:<8} at most {most:g} EUR, or it is no pick")
+        for name in PREFERENCES.only:
+            self._say(f"  {name}, as it is now, or it is no pick")
+
+    def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
+        """Print the true position, the noisy one that left, what else was in the question, and how
+        far the two are from one another. apart: that in kilometers.
+        """
+        self._heading("2  What is true, and what left the device")
+        self._say(
+            f"  {PLACE:<14}  {_degrees(Position(*place.true))}   on this screen only",
+            f"  noisy position  {_degrees(Position(*answer.sent))}   sent",
+            f"  They are {apart:.1f} km apart, which only this screen knows. The noise was drawn",
+            f"  once, when {PLACE} was added: every server gets this position, every month.",
+            f"  The whole question is {len(sent)} bytes: the noisy position and its law, the",
+            f"  number of {answer.collection}, and k = {answer.k}; no preference, no clock.",
+        )
+
+    def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
+        """Print the results as a table, the first eight, ranked in private, the pick marked, and
+        all of them on a map with its legend.
+        """
+        self._heading(f"3  The {answer.k} results that came back, ranked on the device")
+        rows = _table(2)
+        for name in ("", "", "km", "kind", "EUR", "title", ""):
+            rows.add_column(name, justify="right" if name in {"km", "EUR"} else "left")
+        for result in answer.results[:_LISTED]:
+            rows.add_row(*_row(result))
+        self._console.print(rows)
+        if len(answer.results) > _LISTED:
+            self._say(f"  and {len(answer.results) - _LISTED} more, which the map has")
+        if answer.none_passes:
+            self._say("  No result passes the filter. The device says so, and does not ask again.")
+        self._map(answer, noise)
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Callable[[], None]]:
+        """Show a progress bar over `total` draws of the noise; yield a function that counts one
+        more. The bar is gone when done.
+        """
+        self._heading("4  How good is the pick?")
+        columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
+        with Progress(*columns, console=self._console, transient=True) as bar:
+            task = bar.add_task("drawing the noise again", total=total)
+            yield lambda: bar.advance(task)
+
+    def quality(self, comparison: Comparison, k: int, draws: int) -> None:
+        """Print a table of five ways of answering, Askew among them: how far the nearest result is,
+        how much worse the pick is, and how often there is none. draws: of the noise, to be named.
+        """
+        self._say(
+            f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
+            "  nearest: how many km farther the nearest result is than the nearest place",
+            "  pick:    how much worse the pick is than the best place, in km, each like",
+            "           counting as the km that it is worth",
+            "  no pick: how often no result passes the filters; of the list, which knows no",
+            "           live values, how often a place that it takes has no free table now",
+        )
+        rows = _table(4)
+        for name in ("", "nearest", "pick", "no pick"):
+            rows.add_column(name, justify="right" if name else "left")
+        for label, way, style in (
+            (f"no privacy: the {k} nearest to {PLACE}", "known", ""),
+            (f"Askew: noisy position, k = {k}", "served", "bold"),
+            (f"the {k} nearest to the noisy position", "nearest", ""),
+            ("the noisy position, k = 1", "one", ""),
+            ("no signal: a list held by all, of the same bytes", "held", ""),
+        ):
+            row = comparison.row(way)
+            wished = "" if row.wished is None else f"{row.wished:.1f}"
+            rows.add_row(label, f"{row.nearest:.1f}", wished, f"{row.none:.0%}", style=style)
+        self._console.print(rows)
+
+    def ledger(self, cost: Cost, other: str, *, same: bool, charged: bool) -> None:
+        """Print what the noisy position of the demo's place cost, what is spent, whether asking
+        again, and about `other`, sent the same and charged nothing, and the odds at 1, 5, 10 and
+        100 km.
+        """
+        self._heading("5  What the budget ledger says")
+        sent = "the same position" if same else "ANOTHER POSITION"
+        price = "A NEW CHARGE" if charged else "no new charge"
+        odds = [f"    {_odds(cost, km):<14}if they are {km} km apart" for km in (1, 5, 10, 100)]
+        self._say(
+            f"  one noisy position of {PLACE}: epsilon {float(cost.epsilon):.4g} per km",
+            f"  spent {at_most(cost.spent, 3)} of a lifetime cap of {float(cost.cap):g}, "
+            "all places together",
+            f"  Asked again, and about {other}: {sent}, and {price}.",
+            "",
+            "  In words: whatever somebody believed before, what was sent changes the odds",
+            "  between two places at most",
+            *odds,
+            "  Far places are meant to be told apart, and near ones hardly can be.",
+        )
+
+    def closing(self) -> None:
+        """Print that the server has stopped, that nothing private left, and how to start one for a
+        browser.
+        """
+        self._say("")
+        self._say("The server has stopped. Home, preferences and pick never left the device.")
+        self._say(
+            "",
+            "To ask such a server in a browser, with a map, at http://127.0.0.1:7572:",
+            "  askew-server serve --demo places --web",
+        )
+
+    def _heading(self, text: str) -> None:
+        self._console.print()
+        self._console.print(Text(text, "bold"))
+
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            self._console.print(Text(line))
+
+    def _map(self, answer: NearAnswer, noise: MapNoise) -> None:
+        scene = Scene(
+            you=HOME,
+            heat_map=PlaceHeatMap(Position(*answer.sent), float(noise.epsilon), noise.cosine),
+            results=tuple(Position(*result.coordinates) for result in answer.results),
+            picked=None if answer.pick is None else answer.pick.rank - 1,
+            towns=TOWNS,
+        )
+        width = min(_COLUMNS, self._console.width - 4)
+        self._say("")
+        for line in lines(scene, scene.frame(width, _ROWS)):
+            self._say(f"  {line}".rstrip())
+        self._say("")
+        said = legend(scene)
+        for at in range(0, len(said), 3):
+            self._say("  " + "   ".join(said[at : at + 3]))
+
+
+def _table(between: int) -> Table:
+    padding = (0, between - between // 2, 0, between // 2)
+    return Table(box=None, pad_edge=False, header_style="dim", padding=padding)
+
+
+def _row(each: NearResult) -> tuple[str | Text, ...]:
+    values = each.values
+    dear = values["free table"] is True
+    note = Text("" if each.passes else "too dear" if dear else "no free table")
+    if each.picked:
+        note = Text("the pick: never sent", "bold green")
+    price = values["price"]
+    shown = "" if price is None else f"{price:.1f}"
+    kind, title = Text(str(values["kind"])), Text(each.title)
+    return "", rank_sign(each.rank), f"{each.distance:.1f}", kind, shown, title, note
+
+
+def _degrees(position: Position) -> str:
+    return f"{position.latitude:8.4f} north {position.longitude:8.4f} east"
+
+
+def _odds(cost: Cost, km: float) -> str:
+    # Rounded up; a large factor as a power of ten.
+    loss = float(cost.charge.epsilon_per_km) * km
+    return cost.times_at(km) if loss < 10 else f"10^{ceil(loss / log(10))} times"
+
 
 OTHER = "pharmacies"
 

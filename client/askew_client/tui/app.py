@@ -21,12 +21,11 @@ from textual.screen import Screen
 from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
-from askew_client.tui.screens.frame import TABS, FrameScreen
+from askew_client.tui.screens.frame import TABS, BentHeader, FrameScreen
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.screens.settings import SettingsScreen
-from askew_client.tui.widgets.header import BentHeader
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from askew.errors import ParameterError, ServerFailed
 from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
-from askew_client.demo.measured import Comparison, Row
-from askew_client.demo.person import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS
+from askew_client.demo.measured import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS, Comparison, Row
 from askew_client.demo.server import Rehearsal, server_process
 from askew_client.near.pick import Judged, judged
 from askew_client.near.preferences import Preferences

@@ -20,11 +20,9 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.widgets.bars import NumberLines
-from askew_client.tui.widgets.header import Notice
-from askew_client.tui.widgets.heat_map import HeatMap
-from askew_client.tui.widgets.results import ResultList
+from askew_client.tui.lists import ResultList
+from askew_client.tui.pictures import HeatMap, NumberLines
+from askew_client.tui.screens.frame import ConfirmScreen, Notice
 from askew_client.views.answers import Connection
 
 if TYPE_CHECKING:

@@ -27,12 +27,12 @@ from askew_client.device.device import Device
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import AskewApp
+from askew_client.tui.lists import NearList
+from askew_client.tui.pictures import PlaceMap, PlacePicker
+from askew_client.tui.screens.frame import chosen_name, chosen_number
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
 from askew_client.tui.screens.place import position_typed, words_of
-from askew_client.tui.widgets.choices import chosen_name, chosen_number
-from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
-from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
 from askew_client.views.cost import Cost, Leaves
 

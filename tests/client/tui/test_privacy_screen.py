@@ -14,9 +14,8 @@ from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.widgets import Select
 
 from askew_client.device.titles import Titles
+from askew_client.tui.pictures import HeatMap, NumberLines
 from askew_client.tui.screens.privacy import PrivacyScreen
-from askew_client.tui.widgets.bars import NumberLines
-from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.views.answers import SignalPreview
 
 

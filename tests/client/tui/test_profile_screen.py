@@ -14,8 +14,8 @@ from askew.catalog.item import Item
 from askew.errors import Unreachable
 from askew_client.profile.document import PastAnswer
 from askew_client.profile.editor import ProfileService
-from askew_client.tui.widgets.bars import ProfileBars
-from askew_client.tui.widgets.title_list import Stars, TitleList
+from askew_client.tui.lists import Stars, TitleList
+from askew_client.tui.pictures import ProfileBars
 
 
 def bars(person: Person) -> list[float]:

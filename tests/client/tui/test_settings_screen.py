@@ -14,7 +14,7 @@ from textual.widgets import Select
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
-from askew_client.tui.keeping import raised_cap, use_settings
+from askew_client.tui.desk import raised_cap, use_settings
 
 if TYPE_CHECKING:
     from client.conftest import Askew

@@ -13,12 +13,17 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
-from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
-from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
-from askew_client.tui.widgets.results import ResultList
+from askew_client.tui.lists import ResultList
+from askew_client.tui.pictures import (
+    SENT,
+    TRUE,
+    HeatMap,
+    Mark,
+    NumberLines,
+    axes_words,
+    short_number,
+)
+from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, Notice, ScrollPart, key
 from askew_client.views.answers import Answer, Connection, Departure, NoisePicture
 from askew_client.views.cost import Cost, at_most
 from askew_client.views.problems import Problem, Trouble

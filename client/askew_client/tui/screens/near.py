@@ -20,8 +20,19 @@ from askew_client.near.preferences import EXAMPLE, preferences_of
 from askew_client.settings.gazetteer import named_towns
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
+from askew_client.tui.lists import NearList, distance
+from askew_client.tui.pictures import PlaceMap
+from askew_client.tui.screens.frame import (
+    ConfirmScreen,
+    FrameScreen,
+    Notice,
+    ScrollPart,
+    choice,
+    chosen_name,
+    chosen_number,
+    key,
+    offer,
+)
 from askew_client.tui.screens.near_work import (
     Ranked,
     forget_place,
@@ -34,10 +45,6 @@ from askew_client.tui.screens.near_work import (
     use_level,
 )
 from askew_client.tui.screens.place import PlaceScreen
-from askew_client.tui.widgets.choices import choice, chosen_name, chosen_number, offer
-from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.tui.widgets.place_map import PlaceMap
-from askew_client.tui.widgets.results import NearList, distance
 from askew_client.views.answers import Connection, NearAnswer, PlaceView
 from askew_client.views.place_map import Scene, legend
 from askew_client.views.problems import Problem, problem_of

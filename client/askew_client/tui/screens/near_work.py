@@ -17,8 +17,8 @@ from askew_client.near.place_forecast import PlaceForecast
 from askew_client.settings.gazetteer import named_towns
 from askew_client.settings.regions import region_of
 from askew_client.settings.settings import LEVELS
-from askew_client.tui.keeping import use_settings
-from askew_client.tui.widgets.results import distance
+from askew_client.tui.desk import use_settings
+from askew_client.tui.lists import distance
 from askew_client.views.answers import NearAnswer, PlaceView
 from askew_client.views.cost import Cost
 from askew_client.views.place_map import (

@@ -19,9 +19,9 @@ from textual.widgets import Button, Input, Label, Static
 from askew.errors import AskewError, PlaceError, UnclearTown
 from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
+from askew_client.tui.pictures import PlacePicker
+from askew_client.tui.screens.frame import Notice
 from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, PlacePrices, price_words
-from askew_client.tui.widgets.header import Notice
-from askew_client.tui.widgets.place_map import PlacePicker
 from askew_client.views.cost import Cost
 from askew_client.views.place_map import Scene, Town
 from askew_client.views.problems import Problem, Trouble, problem_of

@@ -16,13 +16,18 @@ from textual.widgets import DataTable, ProgressBar, Static
 from askew_client.device.budget import Budget
 from askew_client.profile.document import PastAnswer
 from askew_client.signals.account import Entry
-from askew_client.tui.keeping import use_settings
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
-from askew_client.tui.widgets.bars import short_number
-from askew_client.tui.widgets.choices import choice, chosen_number, offer
-from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
+from askew_client.tui.desk import use_settings
+from askew_client.tui.pictures import HeatMap, Mark, axes_words, short_number
+from askew_client.tui.screens.frame import (
+    ConfirmScreen,
+    FrameScreen,
+    Notice,
+    ScrollPart,
+    choice,
+    chosen_number,
+    key,
+    offer,
+)
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
 from askew_client.views.cost import at_most
 from askew_client.views.problems import Problem

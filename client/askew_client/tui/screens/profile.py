@@ -14,11 +14,9 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from askew_client.tui.desk import ProfileView
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
-from askew_client.tui.widgets.bars import ProfileBars
-from askew_client.tui.widgets.header import ScrollPart
-from askew_client.tui.widgets.title_list import STARS, Stars, TitleList
+from askew_client.tui.lists import STARS, Stars, TitleList
+from askew_client.tui.pictures import ProfileBars
+from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, ScrollPart, key
 from askew_client.views.answers import Connection, Match
 from askew_client.views.problems import Problem
 

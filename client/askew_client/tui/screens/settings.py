@@ -16,13 +16,18 @@ from textual.widgets import Button, Static
 
 from askew_client.device.budget import Budget
 from askew_client.settings.settings import ModeName
-from askew_client.tui.keeping import raised_cap, use_settings
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.desk import raised_cap, use_settings
+from askew_client.tui.pictures import short_number
+from askew_client.tui.screens.frame import (
+    ConfirmScreen,
+    FrameScreen,
+    ScrollPart,
+    choice,
+    chosen_name,
+    chosen_number,
+    offer,
+)
 from askew_client.tui.screens.privacy import EPSILONS, SIZES
-from askew_client.tui.widgets.bars import short_number
-from askew_client.tui.widgets.choices import choice, chosen_name, chosen_number, offer
-from askew_client.tui.widgets.header import ScrollPart
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
