@@ -210,12 +210,14 @@ def _told(attribute: Attribute) -> str:
 def _as_lines(found: NearAnswer) -> Iterator[str]:
     for result in found.results[:_SHOWN]:
         mark = "*" if result.picked else " " if result.passes else "-"
-        told = ", ".join(
+        told = [
             f"{name} {_shown(value)}{_unit(found.units.get(name), value)}"
             for name, value in result.values.items()
-        )
+        ]
+        values = ", ".join([*told, *([result.now] if result.now else [])])
         at = ", ".join(f"{each:.7g}" for each in result.coordinates)
-        yield f"{mark} {result.title}  {result.distance:.1f} {found.unit}, at {at}  {told}".rstrip()
+        far = f"{result.distance:.1f} {found.unit}, at {at}"
+        yield f"{mark} {result.title}  {far}  {values}".rstrip()
     yield f"({found.source}; * is your pick, chosen on this device; - does not pass your filters)"
     if len(found.results) > _SHOWN:
         yield f"(the best {_SHOWN} of {len(found.results)} results; --json prints all)"

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from askew.catalog.item import Listing
+from askew.catalog.item import Attribute, Listing
 from askew.errors import (
     CacheError,
     Malformed,
@@ -32,7 +32,7 @@ from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import date_of, usable
-from askew_client.near.pick import Judged, by_other_preferences, judged, missing, stars
+from askew_client.near.pick import Judged, by_other_preferences, hours_have, judged, missing, stars
 from askew_client.near.place_forecast import PlaceForecast
 from askew_client.near.places import PlaceService
 from askew_client.near.preferences import EXAMPLE, NO_PREFERENCES, Preferences, preferences_of
@@ -428,14 +428,14 @@ class NearSubject:
             {key: stars(each) for key, each in self._document.likings().items()},
             now,
         )[: source.k]
-        names = tuple(each.name for each in asked.attributes)
         return NearAnswer(
             collection=asked.name,
             source=asked.source,
             simulated=asked.simulated,
             k=len(order),
             results=tuple(
-                _result(n, found[each.index], each, names) for n, each in enumerate(order, 1)
+                _result(n, found[each.index], each, asked.attributes, now)
+                for n, each in enumerate(order, 1)
             ),
             none_passes=not any(each.passes for each in order),
             sent=() if signal is None else source.sent(signal),
@@ -448,7 +448,14 @@ class NearSubject:
         )
 
 
-def _result(rank: int, listing: Listing, each: Judged, names: tuple[str, ...]) -> NearResult:
+def _result(
+    rank: int,
+    listing: Listing,
+    each: Judged,
+    attributes: Sequence[Attribute],
+    now: datetime.datetime,
+) -> NearResult:
+    names = [attribute.name for attribute in attributes]
     return NearResult(
         rank=rank,
         title=listing.title,
@@ -457,4 +464,5 @@ def _result(rank: int, listing: Listing, each: Judged, names: tuple[str, ...]) -
         distance=each.distance,
         passes=each.passes,
         picked=rank == 1 and each.passes,
+        is_open=hours_have(attributes, listing.values, now),
     )

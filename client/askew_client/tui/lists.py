@@ -61,7 +61,8 @@ class NearList(Inked):
         for result in self.answer.results:
             kind = "picked" if result.picked else "result" if result.passes else "failing"
             sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
-            details = known(result.values, self.answer.units)
+            told = known(result.values, self.answer.units)
+            details = " · ".join(words for words in (told, result.now) if words)
             ink, detail = self.ink(f"near--{kind}"), self.ink("near--detail")
             far = f", {distance(result.distance)} {self.answer.unit}"
             said = details if result.passes else f"{FAILS} · {details}".removesuffix(" · ")
