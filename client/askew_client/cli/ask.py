@@ -83,11 +83,6 @@ def ask(
 
 
 async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[Rated, ...]]:
-    """Return the answer, and the ratings of titles that are not known here, after saying what the
-    question costs.
-
-    The latter are looked for when the connection is closed: until then, a server could hear of it.
-    """
     from askew_client.opening import open_device
 
     opened = open_device(
@@ -101,13 +96,11 @@ async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[R
             life = f"{float(cost.spent):.4g} of {float(cost.cap):g} for life"
             tell(f"spent before it: {life}, {month} in {cost.month}")
         answer = await device.asker.ask(device.titles, shown=options.agreed(cost))
+    # The connection is closed: until then, a server could hear of it.
     return answer, device.profile.unmatched()
 
 
 def _passing(ratings: TextIO) -> ProfileStore:
-    """Return a profile of the ratings in a file, for one question. Raises ProfileError, which names
-    a line.
-    """
     from askew_client.profile.document import ProfileDocument
     from askew_client.profile.files import read_titles
     from askew_client.profile.store import PassingProfile

@@ -48,7 +48,6 @@ class DirectoryPath(click.Path):
 
 
 def _setting(name: str, **more: Any) -> Callable[[_Command], _Command]:
-    """Return the option of a setting, whose text `load` looks at."""
     [setting] = [setting for setting in SETTINGS.settings if setting.name == name]
     names, keywords = setting.option()
     return click.option(*names, **{**keywords, **more})

@@ -148,9 +148,6 @@ def _draw(  # as the two commands take it
     level: str | None,
     data: Path | None,
 ) -> None:
-    """Draw and charge a place, and say before that what it costs; where a place is there already,
-    say its name.
-    """
     from askew.spaces.map import Position
     from askew_client.settings.gazetteer import nearest_town
     from askew_client.settings.regions import country_called, region_words
@@ -189,9 +186,6 @@ def _draw(  # as the two commands take it
 
 
 def _town(words: tuple[str, ...]) -> str:
-    """Return the town of a command line, "" for no words. Raises UsageError for degrees, which are
-    not repeated.
-    """
     town = " ".join(words)
     if town and ("=" in town or not any(letter.isalpha() for letter in town)):
         raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")

@@ -31,12 +31,12 @@ def demo(context: click.Context, near_k: str | None, level: str | None) -> None:
     from rich.console import Console
 
     from askew_client.demo.measured import COUNTRY
-    from askew_client.demo.play import WIDTH, DemoScreen, play
+    from askew_client.demo.play import WIDTH, play
 
     config = options.load(context, near_k=near_k, level=level, region=COUNTRY)
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH)
-    options.run(play(config.settings, _DRAWS, DemoScreen(console)))
+    options.run(play(config.settings, _DRAWS, console))
 
 
 @click.command()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from math import ceil, log
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -43,66 +42,132 @@ from askew_client.views.answers import NearAnswer, NearResult, PlaceView
 from askew_client.views.cost import Cost, at_most
 from askew_client.views.place_map import PlaceHeatMap, Scene, legend, lines, rank_sign
 
-WIDTH = 80
-
-
+WIDTH: Final = 80
+OTHER: Final = "pharmacies"
 _LISTED = 8  # results in the table; the map has all
 _COLUMNS, _ROWS = 76, 20
 
 
-class DemoScreen:
+class TappedTransport(GrpcTransport):
+    """The network, with a note of every question as it travels."""
+
+    def __init__(self, target: str, timeout: float) -> None:
+        super().__init__(target, timeout)
+        self.sent: list[bytes] = []
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        """Return the reply's bytes to one call, and keep a question that is sent, at the end of
+        `sent`.
+        """
+        if method == "Retrieve":
+            self.sent.append(request)
+        return await super().call(method, request)
+
+
+async def play(settings: ClientSettings, draws: int, console: Console) -> None:
+    """Play the exchange on a terminal of at most 80 columns, with `draws` draws of the noise.
+    Leaves nothing behind: neither a process nor a file.
+    """
+    # On its way out the demo stops its processes and removes its files.
+    task = asyncio.current_task()
+    if task is not None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    demo = _Screen(console)
+    demo.head("Askew: what is near me that I would like, without saying where I am")
+    demo.say("Starting askew-server as a separate process ...")
+    with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
+        async with (
+            rehearsal() as others,  # starts meanwhile
+            demo_server("places") as address,
+        ):
+            network = TappedTransport(address, settings.timeout)
+            async with network:
+                await network.check_health()
+            demo.say(f"It listens on {address} and is healthy.")
+            device = _device(directory, settings, network, address)
+            card = await device.nearby.connect()
+            demo.show_person(card)
+            measured = MeasuredDevice(settings, card, SystemBits())
+            place = device.places.add(PLACE, HOME)
+            question = device.nearby.question(COLLECTION, PLACE, PREFERENCES)
+            (answer,) = await device.asker.ask(question)
+            demo.show_question(place, answer, network.sent[0], measured.distance(answer.sent))
+            demo.show_answer(answer, settings.map_noise)
+            demo.head("4  How good is the pick?")
+            comparison = await measured.comparison(others)
+            columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
+            with Progress(*columns, console=console, transient=True) as bar:
+                for _ in bar.track(range(draws), description="drawing the noise again"):
+                    await measured.draw(others, comparison)
+            demo.show_quality(comparison, answer.k, draws)
+            # The same question without preferences, and one about another collection.
+            (again,) = await device.asker.ask(device.nearby.question(COLLECTION, PLACE))
+            (other,) = await device.asker.ask(device.nearby.question(OTHER, PLACE))
+            first, second, _ = network.sent
+            same = first == second and again.sent == other.sent == answer.sent
+            demo.show_ledger(device.places.price(), same=same)
+    demo.say("", "The server has stopped. Home, preferences and pick never left the device.", "")
+    demo.say("To ask such a server in a browser, with a map, at http://127.0.0.1:7572:")
+    demo.say("  askew-server serve --demo places --web")
+
+
+def _device(
+    directory: str, settings: ClientSettings, network: TappedTransport, address: str
+) -> Device:
+    files, bits = places(directory), SystemBits()
+    signals = SignalStore(files.ledger, settings.caps, files.mark)
+    profile = ProfileStore(files.profile)
+    shaped = ShapedTransport(lambda: network, files_of(address, settings), settings.interval)
+    library = KeptLibrary(
+        CatalogCache(files.held), shaped.source, settings.byte_budget, shaped.call
+    )
+    return Device(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
+
+
+class _Screen:
     """The steps of the demo. Whatever came from a server is text, never markup."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def opening(self) -> None:
-        """Print the demo's heading, and that a server is starting."""
-        self._heading("Askew: what is near me that I would like, without saying where I am")
-        self._say("Starting askew-server as a separate process ...")
+    def head(self, text: str) -> None:
+        self._console.print()
+        self._console.print(Text(text, "bold"))
 
-    def listening(self, address: str) -> None:
-        """Print that the server listens on this address and is healthy."""
-        self._say(f"It listens on {address} and is healthy.")
+    def say(self, *lines: str) -> None:
+        for line in lines:
+            self._console.print(Text(line))
 
-    def person(self, card: MetricCard) -> None:
-        """Print the server's collections, then the made-up person: their place, likes and
-        filters.
-        """
+    def show_person(self, card: MetricCard) -> None:
         for collection in card.collections:
-            self._say(f"Its collection {collection.name}: {collection.n_items:,} items,")
-            self._say(f"  {collection.source}.")
-        self._heading("1  The person (made up): all of this stays on the device")
-        self._say(f"  {PLACE:<8} in {TOWN}, {COUNTRY}, at {_degrees(HOME)}")
+            self.say(f"Its collection {collection.name}: {collection.n_items:,} items,")
+            self.say(f"  {collection.source}.")
+        self.head("1  The person (made up): all of this stays on the device")
+        self.say(f"  {PLACE:<8} in {TOWN}, {COUNTRY}, at {_degrees(HOME)}")
         for name, kinds in PREFERENCES.likes.items():
             for at, (kind, worth) in enumerate(kinds.items()):
                 wish = "nearer" if worth > 0 else "farther"
                 label = name if at == 0 else ""
-                self._say(f"  {label:<8} {kind} counts as {abs(worth):g} km {wish}")
+                self.say(f"  {label:<8} {kind} counts as {abs(worth):g} km {wish}")
         for name, most in PREFERENCES.at_most.items():
-            self._say(f"  {name:<8} at most {most:g} EUR, or it is no pick")
+            self.say(f"  {name:<8} at most {most:g} EUR, or it is no pick")
         for name in PREFERENCES.only:
-            self._say(f"  {name}, as it is now, or it is no pick")
+            self.say(f"  {name}, as it is now, or it is no pick")
 
-    def question(self, place: PlaceView, answer: NearAnswer, sent: bytes, apart: float) -> None:
-        """Print the true position, the noisy one that left, what else was in the question, and how
-        far the two are from one another. apart: that in kilometers.
-        """
-        self._heading("2  What is true, and what left the device")
-        self._say(
+    def show_question(self, place: PlaceView, answer: NearAnswer, sent: bytes, km: float) -> None:
+        self.head("2  What is true, and what left the device")
+        self.say(
             f"  {PLACE:<14}  {_degrees(Position(*place.true))}   on this screen only",
             f"  noisy position  {_degrees(Position(*answer.sent))}   sent",
-            f"  They are {apart:.1f} km apart, which only this screen knows. The noise was drawn",
+            f"  They are {km:.1f} km apart, which only this screen knows. The noise was drawn",
             f"  once, when {PLACE} was added: every server gets this position, every month.",
             f"  The whole question is {len(sent)} bytes: the noisy position and its law, the",
             f"  number of {answer.collection}, and k = {answer.k}; no preference, no clock.",
         )
 
-    def answer(self, answer: NearAnswer, noise: MapNoise) -> None:
-        """Print the results as a table, the first eight, ranked in private, the pick marked, and
-        all of them on a map with its legend.
-        """
-        self._heading(f"3  The {answer.k} results that came back, ranked on the device")
+    def show_answer(self, answer: NearAnswer, noise: MapNoise) -> None:
+        self.head(f"3  The {answer.k} results that came back, ranked on the device")
         rows = _table(2)
         for name in ("", "", "km", "kind", "EUR", "title", ""):
             rows.add_column(name, justify="right" if name in {"km", "EUR"} else "left")
@@ -110,27 +175,13 @@ class DemoScreen:
             rows.add_row(*_row(result))
         self._console.print(rows)
         if len(answer.results) > _LISTED:
-            self._say(f"  and {len(answer.results) - _LISTED} more, which the map has")
+            self.say(f"  and {len(answer.results) - _LISTED} more, which the map has")
         if answer.none_passes:
-            self._say("  No result passes the filter. The device says so, and does not ask again.")
+            self.say("  No result passes the filter. The device says so, and does not ask again.")
         self._map(answer, noise)
 
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[], None]]:
-        """Show a progress bar over `total` draws of the noise; yield a function that counts one
-        more. The bar is gone when done.
-        """
-        self._heading("4  How good is the pick?")
-        columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
-        with Progress(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task("drawing the noise again", total=total)
-            yield lambda: bar.advance(task)
-
-    def quality(self, comparison: Comparison, k: int, draws: int) -> None:
-        """Print a table of five ways of answering, Askew among them: how far the nearest result is,
-        how much worse the pick is, and how often there is none. draws: of the noise, to be named.
-        """
-        self._say(
+    def show_quality(self, comparison: Comparison, k: int, draws: int) -> None:
+        self.say(
             f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
             "  nearest: how many km farther the nearest result is than the nearest place",
             "  pick:    how much worse the pick is than the best place, in km, each like",
@@ -153,46 +204,22 @@ class DemoScreen:
             rows.add_row(label, f"{row.nearest:.1f}", wished, f"{row.none:.0%}", style=style)
         self._console.print(rows)
 
-    def ledger(self, cost: Cost, other: str, *, same: bool, charged: bool) -> None:
-        """Print what the noisy position of the demo's place cost, what is spent, whether asking
-        again, and about `other`, sent the same and charged nothing, and the odds at 1, 5, 10 and
-        100 km.
-        """
-        self._heading("5  What the budget ledger says")
+    def show_ledger(self, cost: Cost, *, same: bool) -> None:
+        self.head("5  What the budget ledger says")
         sent = "the same position" if same else "ANOTHER POSITION"
-        price = "A NEW CHARGE" if charged else "no new charge"
+        price = "A NEW CHARGE" if cost.spent != cost.epsilon else "no new charge"
         odds = [f"    {_odds(cost, km):<14}if they are {km} km apart" for km in (1, 5, 10, 100)]
-        self._say(
+        self.say(
             f"  one noisy position of {PLACE}: epsilon {float(cost.epsilon):.4g} per km",
             f"  spent {at_most(cost.spent, 3)} of a lifetime cap of {float(cost.cap):g}, "
             "all places together",
-            f"  Asked again, and about {other}: {sent}, and {price}.",
+            f"  Asked again, and about {OTHER}: {sent}, and {price}.",
             "",
             "  In words: whatever somebody believed before, what was sent changes the odds",
             "  between two places at most",
             *odds,
             "  Far places are meant to be told apart, and near ones hardly can be.",
         )
-
-    def closing(self) -> None:
-        """Print that the server has stopped, that nothing private left, and how to start one for a
-        browser.
-        """
-        self._say("")
-        self._say("The server has stopped. Home, preferences and pick never left the device.")
-        self._say(
-            "",
-            "To ask such a server in a browser, with a map, at http://127.0.0.1:7572:",
-            "  askew-server serve --demo places --web",
-        )
-
-    def _heading(self, text: str) -> None:
-        self._console.print()
-        self._console.print(Text(text, "bold"))
-
-    def _say(self, *lines: str) -> None:
-        for line in lines:
-            self._console.print(Text(line))
 
     def _map(self, answer: NearAnswer, noise: MapNoise) -> None:
         scene = Scene(
@@ -203,13 +230,13 @@ class DemoScreen:
             towns=TOWNS,
         )
         width = min(_COLUMNS, self._console.width - 4)
-        self._say("")
+        self.say("")
         for line in lines(scene, scene.frame(width, _ROWS)):
-            self._say(f"  {line}".rstrip())
-        self._say("")
+            self.say(f"  {line}".rstrip())
+        self.say("")
         said = legend(scene)
         for at in range(0, len(said), 3):
-            self._say("  " + "   ".join(said[at : at + 3]))
+            self.say("  " + "   ".join(said[at : at + 3]))
 
 
 def _table(between: int) -> Table:
@@ -237,85 +264,3 @@ def _odds(cost: Cost, km: float) -> str:
     # Rounded up; a large factor as a power of ten.
     loss = float(cost.charge.epsilon_per_km) * km
     return cost.times_at(km) if loss < 10 else f"10^{ceil(loss / log(10))} times"
-
-
-OTHER = "pharmacies"
-
-
-class TappedTransport(GrpcTransport):
-    """The network, with a note of every question as it travels."""
-
-    def __init__(self, target: str, timeout: float) -> None:
-        super().__init__(target, timeout)
-        self.sent: list[bytes] = []
-
-    async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply's bytes to one call, and keep a question that is sent, at the end of
-        `sent`.
-        """
-        if method == "Retrieve":
-            self.sent.append(request)
-        return await super().call(method, request)
-
-
-async def play(settings: ClientSettings, draws: int, screen: DemoScreen) -> None:
-    """Play the exchange on this screen, with `draws` draws of the noise. Leaves nothing behind:
-    neither a process nor a file.
-    """
-    end_in_order_on(signal.SIGINT, signal.SIGTERM)
-    screen.opening()
-    with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
-        async with (
-            rehearsal() as others,  # starts meanwhile
-            demo_server("places") as address,
-        ):
-            network = TappedTransport(address, settings.timeout)
-            async with network:
-                await network.check_health()
-            screen.listening(address)
-            device = _device(directory, settings, network, address)
-            card = await device.nearby.connect()
-            screen.person(card)
-            measured = MeasuredDevice(settings, card, SystemBits())
-            place = device.places.add(PLACE, HOME)
-            question = device.nearby.question(COLLECTION, PLACE, PREFERENCES)
-            (answer,) = await device.asker.ask(question)
-            screen.question(place, answer, network.sent[0], measured.distance(answer.sent))
-            screen.answer(answer, settings.map_noise)
-            comparison = await measured.comparison(others)
-            with screen.progress(draws) as step:
-                for _ in range(draws):
-                    await measured.draw(others, comparison)
-                    step()
-            screen.quality(comparison, answer.k, draws)
-            # The same question without preferences, and one about another collection.
-            (again,) = await device.asker.ask(device.nearby.question(COLLECTION, PLACE))
-            (other,) = await device.asker.ask(device.nearby.question(OTHER, PLACE))
-            first, second, _ = network.sent
-            same = first == second and again.sent == other.sent == answer.sent
-            cost = device.places.price()
-            screen.ledger(cost, OTHER, same=same, charged=cost.spent != cost.epsilon)
-    screen.closing()
-
-
-def _device(
-    directory: str, settings: ClientSettings, network: TappedTransport, address: str
-) -> Device:
-    files, bits = places(directory), SystemBits()
-    signals = SignalStore(files.ledger, settings.caps, files.mark)
-    profile = ProfileStore(files.profile)
-    shaped = ShapedTransport(lambda: network, files_of(address, settings), settings.interval)
-    library = KeptLibrary(
-        CatalogCache(files.held), shaped.source, settings.byte_budget, shaped.call
-    )
-    return Device(shaped, settings, library=library, profile=profile, signals=signals, bits=bits)
-
-
-def end_in_order_on(*numbers: signal.Signals) -> None:
-    """Let these signals cancel the running task, the demo: on its way out it stops its processes
-    and removes its files.
-    """
-    task = asyncio.current_task()
-    if task is not None:
-        for number in numbers:
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
