@@ -28,7 +28,7 @@ from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 from benchmarks.serving.models import made_tastes
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
+    from askew_client.opening import Device
 
 SIZES, BUDGET = (100_000, 400_000), 64_000_000
 RATED, SHOWN, LIMIT = 300, 40, 500
@@ -59,7 +59,7 @@ def made_titles(count: int, rng: np.random.Generator) -> list[str]:
 
 def make(count: int, folder: Path) -> None:
     """The file that a device holds, and its titles as they are searched."""
-    from askew.catalog.title_key import plain_text
+    from askew.catalog.item import plain_text
     from askew.wire.catalog_file import catalog_to_bytes
 
     model = made_tastes(count, 2, made_titles(count, np.random.default_rng(0)))

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from askew.errors import ParameterError
 from askew.spaces.map import Region
-from askew_client.settings.gazetteer import OF_A_COUNTRY, folded
+from askew_client.near.gazetteer import OF_A_COUNTRY, folded
 
 ROOT = Path(__file__).parents[1]
 TOWNS = ROOT / "server" / "askew_server" / "demo" / "towns.csv"

@@ -9,8 +9,8 @@ from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Query
 from askew_client import AskewClient
 from askew_client.device.asker import draw
+from askew_client.device.model import Exchange
 from askew_client.signals.store import SignalStore
-from askew_client.taste.exchange import Exchange
 from askew_client.views.answers import NearAnswer
 from askew_client.views.cost import Cost
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from askew.noise.randomness import RandomBits, SystemBits
 from askew_client.catalog.cache import CatalogCache
-from askew_client.device.device import Device
+from askew_client.opening import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.held import KeptLibrary
 from askew_client.transport.protocol import Library, ServerInProcess
-from askew_client.transport.shaped import ShapedTransport
+from askew_client.transport.shaped import KeptLibrary, ShapedTransport
 
 
 def made_device(  # one parameter a collaborator

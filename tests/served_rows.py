@@ -12,8 +12,7 @@ from small_collections import GERMANY, cafes, posts
 from askew.catalog.catalog_file import Part
 from askew.errors import NotFound, OtherKind
 from askew.protocol.collection import Collection, curve_order
-from askew.protocol.metric_card import MetricRuleKind
-from askew.protocol.modes import ServingMode
+from askew.protocol.metric_card import MetricRuleKind, ServingMode
 from askew_server.collections.artifact import files_of
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.served import Serving

@@ -92,9 +92,9 @@ if TYPE_CHECKING:
     from askew.spaces.map import Position
     from askew_client.client import AskewClient, BlockingClient, UnknownTitle
     from askew_client.device.budget import Budget
-    from askew_client.near.preferences import Preferences, preferences_of
+    from askew_client.near.gazetteer import find_towns
+    from askew_client.near.pick import Preferences, preferences_of
     from askew_client.profile.document import AxisValues
-    from askew_client.settings.gazetteer import find_towns
     from askew_client.settings.settings import ClientSettings
     from askew_client.views.answers import (
         Answer,
@@ -112,11 +112,11 @@ else:  # a checker of types knows the names above alone
         "AxisValues": "askew_client.profile.document",
         "BlockingClient": "askew_client.client",
         "ClientSettings": "askew_client.settings.settings",
-        "find_towns": "askew_client.settings.gazetteer",
+        "find_towns": "askew_client.near.gazetteer",
         "Position": "askew.spaces.map",
         "UnknownTitle": "askew_client.client",
-        "Preferences": "askew_client.near.preferences",
-        "preferences_of": "askew_client.near.preferences",
+        "Preferences": "askew_client.near.pick",
+        "preferences_of": "askew_client.near.pick",
         "Answer": "askew_client.views.answers",
         "Budget": "askew_client.device.budget",
         "Cost": "askew_client.views.cost",

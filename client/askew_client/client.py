@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from askew.errors import ParameterError
 from askew.protocol.metric_card import ALL
 from askew.settings import host_of
-from askew_client.device.device import Device
+from askew_client.near.pick import NO_PREFERENCES, Preferences
 from askew_client.near.places import PlaceService
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
-from askew_client.opening import open_device
+from askew_client.opening import Device, open_device
 from askew_client.profile.document import Spot
-from askew_client.settings import paths
-from askew_client.settings.config import DEFAULT_SERVER
+from askew_client.settings.config import DEFAULT_SERVER, places
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.protocol import ServerInProcess
 from askew_client.views.answers import Answer, NearAnswer, Rated, Refreshed, Result
@@ -64,7 +62,7 @@ class _Client:
         settings = ClientSettings() if settings is None else settings
         _check("settings", settings, ClientSettings, "a ClientSettings")
         host_of(server)
-        paths.places(directory)
+        places(directory)
         self._settings, self._server = settings, server
         self._directory, self._transport = directory, transport
         self._left: AbstractAsyncContextManager[Device] | None = None

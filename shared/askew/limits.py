@@ -26,6 +26,13 @@ MAX_PLACED = 100_000  # offsets on the line: a second
 MAX_PLACED_DIMENSION = 64  # of a placement: its samples take memory
 MAX_SCALE = 1e30  # distances in other units: squares, ratios and their inverses stay floats
 
+DEVICE_BYTES: Final = 4_000_000
+"""The largest file that a device holds by default: what is whole within it needs no signal."""
+DEFAULT_BYTES: Final = 800_000
+"""The file of the default items, where the whole is larger than that: a device holds and ranks as
+many within 100 MB of memory (`make bench NAME=thin`).
+"""
+
 MAX_TEXT = 500
 MAX_NAME = 40
 MAX_MARKS = 8  # combining marks in a row: scripts need 4

@@ -91,8 +91,8 @@ LIGHT = [
     "askew_client.cli.main",
     "askew_client.client",
     "askew_client.opening",
-    "askew_client.device.device",
-    "askew_client.taste.exchange",
+    "askew_client.opening",
+    "askew_client.device.model",
     "askew_client.profile.store",
     "askew_client.signals.store",
 ]

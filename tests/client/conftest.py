@@ -29,9 +29,9 @@ from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
 from askew_client.cli import main as cli
+from askew_client.device.model import Exchange
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.taste.exchange import Exchange
 from askew_client.views.cost import Cost, Leaves
 from askew_server.retrieval.snapshot import Retriever
 

@@ -27,9 +27,9 @@ from askew.noise.randomness import ReplayBits
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
+from askew_client.device.model import Exchange
 from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.taste.exchange import Exchange
 
 if TYPE_CHECKING:
     from client.conftest import Memory, Pair, SilentBits, UntouchableMemory

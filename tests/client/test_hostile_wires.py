@@ -50,8 +50,7 @@ from client.hostile_world import (
 from askew.catalog.catalog_file import HEAD_BYTES, Part, catalog_date_of
 from askew.errors import AskewError
 from askew_client.catalog.cache import date_of
-from askew_client.device.device import Device
-from askew_client.opening import open_device
+from askew_client.opening import Device, open_device
 from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings

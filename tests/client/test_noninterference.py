@@ -24,10 +24,10 @@ from askew.protocol.model_card import Card
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes
+from askew_client.device.model import Exchange
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.taste.exchange import Exchange
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer
 

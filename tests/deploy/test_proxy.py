@@ -20,7 +20,7 @@ from end_to_end.server_process import BESIDE
 from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import NotFound
 from askew_client.catalog.https import HttpsSource, trusted
-from askew_client.settings.paths import StaticHost
+from askew_client.settings.settings import StaticHost
 from askew_client.transport.grpc import GrpcTransport
 
 pytestmark = pytest.mark.slow

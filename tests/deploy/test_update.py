@@ -26,7 +26,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import StaleSpace
 from askew_client import AskewClient, ClientSettings
-from askew_client.transport.held import KeptLibrary
+from askew_client.transport.shaped import KeptLibrary
 from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model import artifact

@@ -22,7 +22,7 @@ from askew.wire import status
 from askew.wire.places import metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
+from askew_client.near.pick import NO_PREFERENCES, Preferences
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.served import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder

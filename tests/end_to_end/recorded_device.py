@@ -19,7 +19,7 @@ from typing import Any
 from askew.spaces.map import Position
 from askew_client import BlockingClient
 from askew_client.device import nearby
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
+from askew_client.near.pick import NO_PREFERENCES, Preferences
 from askew_client.settings.settings import ClientSettings
 
 PICKY = Preferences(

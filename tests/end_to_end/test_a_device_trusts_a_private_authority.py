@@ -14,7 +14,7 @@ from end_to_end.server_process import BESIDE
 
 from askew.errors import AskewError, Unreachable
 from askew_client.client import AskewClient
-from askew_client.settings.paths import places
+from askew_client.settings.config import places
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_server.cli.main import cli

@@ -42,8 +42,7 @@ from askew.spaces.map import Position
 from askew_client import AskewClient
 from askew_client.catalog.cache import date_of
 from askew_client.cli import main as cli
-from askew_client.device.device import Device
-from askew_client.opening import open_device
+from askew_client.opening import Device, open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.lists import NearList

@@ -28,8 +28,7 @@ from end_to_end.eavesdropping import (
 )
 
 from askew_client.cli import main as cli
-from askew_client.device.device import Device
-from askew_client.opening import open_device
+from askew_client.opening import Device, open_device
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings

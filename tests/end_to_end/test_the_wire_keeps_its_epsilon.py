@@ -28,8 +28,8 @@ from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapNoise, Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient
+from askew_client.device.model import Exchange
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.exchange import Exchange
 
 LOSS = 1.8  # that is claimed of two neighbors
 FEW = 450  # draws of a planted bug

@@ -49,12 +49,11 @@ from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient, AxisValues
 from askew_client.device.asker import Asker
-from askew_client.device.model import Model
+from askew_client.device.model import Exchange, Model
 from askew_client.device.titles import Titles
-from askew_client.near.preferences import NO_PREFERENCES
+from askew_client.near.pick import NO_PREFERENCES
 from askew_client.profile.document import ProfileDocument
 from askew_client.settings.settings import ClientSettings, ModeName
-from askew_client.taste.exchange import Exchange
 
 TASTES = ClientSettings(mode="ask", k=4)
 PLACES = ClientSettings(region="DE")

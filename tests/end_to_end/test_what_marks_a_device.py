@@ -34,8 +34,7 @@ from askew.protocol.model_card import ModelCard
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import DAY, CatalogCache, usable
-from askew_client.catalog.sync import CatalogSync
+from askew_client.catalog.cache import DAY, CatalogCache, CatalogSync, usable
 from askew_client.near.sources import FEWEST, SIZES
 from askew_client.opening import open_device
 from askew_client.profile.document import Liking, ProfileDocument

@@ -44,9 +44,8 @@ from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.metric_card import ALL_NUMBER
+from askew.protocol.metric_card import ALL_NUMBER, ServingMode
 from askew.protocol.model_card import ModelCard
-from askew.protocol.modes import ServingMode
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
@@ -66,17 +65,15 @@ from askew.wire.tastes import (
 )
 from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
-from askew_client.near.preferences import preferences_of
-from askew_client.near.reading import spot_of
+from askew_client.near.gazetteer import spot_of
+from askew_client.near.pick import preferences_of
 from askew_client.profile.document import NamedPlace, PastAnswer, ProfileDocument, ReceivedItem
 from askew_client.profile.files import read_export
 from askew_client.profile.store import ProfileStore
 from askew_client.settings import config as device_settings
-from askew_client.settings.paths import StaticHost
 from askew_client.settings.regions import corners_of, region_of
-from askew_client.settings.settings import Caps
-from askew_client.signals.records import decode_signal, encode_signal
-from askew_client.signals.store import SignalStore
+from askew_client.settings.settings import Caps, StaticHost
+from askew_client.signals.store import SignalStore, decode_signal, encode_signal
 from askew_server.cli.saved_model import load as load_saved
 from askew_server.collections import artifact as metric_artifact
 from askew_server.collections.intake import (
@@ -764,7 +761,7 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.cli.options:load",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
-        "askew_client.signals.records:entry_of",
+        "askew_client.signals.store:entry_of",
         "askew_client.transport.shaped:ShapedTransport.load",
         "askew_server.cli.main:Group.parse_args",
         "askew_server.release.selectors:kind_of",

@@ -33,7 +33,7 @@ from askew.errors import (
     Unreachable,
 )
 from askew_client.catalog.cache import name_of
-from askew_client.settings.paths import StaticHost
+from askew_client.settings.settings import StaticHost
 
 _AGENT = "askew"  # without a version, which would tell devices apart
 _BUFFER = 1 << 16

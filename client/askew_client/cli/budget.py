@@ -48,7 +48,7 @@ def budget(
     from askew.errors import AskewError
     from askew_client.device.budget import budget_of
     from askew_client.profile.store import ProfileStore
-    from askew_client.settings.paths import places
+    from askew_client.settings.config import places
     from askew_client.settings.settings import month_of
     from askew_client.signals.store import SignalStore
 

@@ -29,7 +29,7 @@ from askew.errors import (
     WireError,
     maybe,
 )
-from askew_client.storage import core_dumps
+from askew_client.storage.guard import switch_off_core_dumps
 
 _COMMANDS = (
     *("ask", "budget", "catalog", "demo"),
@@ -129,7 +129,7 @@ def main() -> None:
     """Run the command and leave with its exit code; an error is one line, and its kind is the exit
     code.
     """
-    core_dumps.switch_off()
+    switch_off_core_dumps()
     # gRPC's own log repeats text of the server, control characters and all.
     os.environ["GRPC_VERBOSITY"] = "NONE"
     if isinstance(sys.stdout, io.TextIOWrapper):

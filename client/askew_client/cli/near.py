@@ -14,7 +14,7 @@ from askew_client.cli import options
 if TYPE_CHECKING:
     from askew.catalog.item import Attribute, Value
     from askew.protocol.metric_card import MetricCard
-    from askew_client.near.preferences import Preferences
+    from askew_client.near.pick import Preferences
     from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
@@ -95,7 +95,7 @@ def near(
     if collection is None:
         _list(options.run(_card(config)), as_json=as_json)
         return
-    from askew_client.near.preferences import preferences_of
+    from askew_client.near.pick import preferences_of
 
     typed = "" if preferences_file is None else preferences_file.read_text("utf-8", "replace")
     preferences = preferences_of(typed)

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from askew.errors import ConfigError, UnclearTown
-from askew_client.settings.config import SETTINGS, Config, ConfigFile, configured, read_file
-from askew_client.settings.paths import config_file, places
+from askew_client.settings.config import (
+    SETTINGS,
+    Config,
+    ConfigFile,
+    config_file,
+    configured,
+    places,
+    read_file,
+)
 
 if TYPE_CHECKING:
     from askew_client.profile.document import Spot
@@ -112,7 +119,7 @@ def typed_place(region: str, town: str = "") -> Spot:
     Towns that may be meant are listed; in a terminal the question is asked again, else UnclearTown
     is raised.
     """
-    from askew_client.near.reading import spot_of
+    from askew_client.near.gazetteer import spot_of
 
     asks = sys.stdin.isatty()
     text = town or (_prompted() if asks else sys.stdin.read())
@@ -142,7 +149,7 @@ def region_first(context: click.Context, region: object, town: str = "") -> str 
     """
     if region or not sys.stdin.isatty() or load(context).settings.region:
         return None if region is None else str(region)
-    from askew_client.settings.gazetteer import find_towns
+    from askew_client.near.gazetteer import find_towns
 
     country = next((place.country for place in find_towns(town)), "")
     prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"

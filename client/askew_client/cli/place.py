@@ -124,7 +124,7 @@ def forget(context: click.Context, name: str, data: Path | None) -> None:
 def _desk(context: click.Context, **flags: object) -> PlaceService:
     from askew.noise.randomness import SystemBits
     from askew_client.near.places import PlaceService
-    from askew_client.settings.paths import places
+    from askew_client.settings.config import places
     from askew_client.signals.store import SignalStore
 
     config = options.load(context, **flags)
@@ -149,7 +149,7 @@ def _draw(  # as the two commands take it
     data: Path | None,
 ) -> None:
     from askew.spaces.map import Position
-    from askew_client.settings.gazetteer import nearest_town
+    from askew_client.near.gazetteer import nearest_town
     from askew_client.settings.regions import country_called, region_words
 
     called = _town(town)

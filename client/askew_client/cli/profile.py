@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askew_client.profile.document import State
-    from askew_client.profile.editor import ProfileService
+    from askew_client.profile.store import ProfileService
 
 _data = options.data
 _USUAL = 5  # where most scales end
@@ -185,7 +185,7 @@ def wipe(context: click.Context, data: Path | None) -> None:
 
 
 def _desk(context: click.Context, data: Path | None) -> ProfileService:
-    from askew_client.profile.editor import ProfileService
+    from askew_client.profile.store import ProfileService
 
     return ProfileService(options.open_profile(options.load(context, data=data).data))
 

@@ -10,7 +10,7 @@ import click
 from askew_client.cli import options
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
+    from askew_client.opening import Device
 
 
 _DRAWS = 300  # of the noise, by which the answers are measured

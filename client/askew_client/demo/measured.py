@@ -21,8 +21,7 @@ from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES, Position
 from askew_client.demo.server import Rehearsal
-from askew_client.near.pick import Judged, judged
-from askew_client.near.preferences import Preferences
+from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.near.sources import great_circle, perturbed, results_of
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.place_map import Town

@@ -29,15 +29,13 @@ from askew_client.demo.measured import (
     MeasuredDevice,
 )
 from askew_client.demo.server import demo_server, rehearsal
-from askew_client.device.device import Device
-from askew_client.opening import files_of
+from askew_client.opening import Device, files_of
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.paths import places
+from askew_client.settings.config import places
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.grpc import GrpcTransport
-from askew_client.transport.held import KeptLibrary
-from askew_client.transport.shaped import ShapedTransport
+from askew_client.transport.shaped import KeptLibrary, ShapedTransport
 from askew_client.views.answers import NearAnswer, NearResult, PlaceView
 from askew_client.views.cost import Cost, at_most
 from askew_client.views.place_map import PlaceHeatMap, Scene, legend, lines, rank_sign

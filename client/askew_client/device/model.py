@@ -1,29 +1,41 @@
-"""What a connected server serves, with what the device makes of it once."""
+"""What a connected server serves, with what the device makes of it once: the titles, searched by
+their words, and one person's taste, from the signal to the ranking. Without I/O.
+
+What a signal costs, and how many results it asks for, the settings say alone: a server's card can
+make that none is sent, and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from itertools import islice
+from typing import Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.item import Item
+from askew.catalog.catalog_file import FIRST
+from askew.catalog.item import Item, plain_text, title_key
 from askew.catalog.titles import TitleIndex
+from askew.dp.privacy import SignalCharge
+from askew.errors import Malformed, ParameterError
+from askew.noise.lattice import LatticeLaplace
+from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Slate
+from askew.protocol.ranking import Ranking, Slate, rank, rank_all
+from askew.protocol.signal import Signal
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
-from askew.spaces.vectors import RatingScale
+from askew.spaces.vectors import Profile, RatingScale, fold_in
 from askew_client.profile.document import Liking, ProfileDocument, ReceivedItem, ReceivedItems
-from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
-from askew_client.taste.exchange import Exchange
 from askew_client.transport.protocol import CachedCatalog
-from askew_client.views.answers import Connection
+from askew_client.views.answers import Connection, Match, Rated
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,3 +212,218 @@ def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
     scores = catalog.scoring @ card.space.encoder.directions  # (n_items, d)
     ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
     return tuple((catalog.items[low].label, catalog.items[high].label) for low, high in ends)
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """A person, a model and the device's settings.
+
+    Whether it can ask, and what it does until an answer is there, depends on the card and the
+    settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
+    empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
+    many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
+    were made before; both public. catalog_date: the Monday of what is held. unused: ratings of
+    titles that are not known here. guard: keeps what is private apart from open connections; each
+    method that reads the profile raises ConnectionOpen while there is one.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    settings: ClientSettings
+    ratings: Mapping[int, float] = field(repr=False)
+    contributions: NDArray[np.float64] | None = field(default=None, repr=False)
+    catalog_date: int = FIRST
+    n_held: int | None = None
+    unused: int = field(default=0, repr=False)
+    guard: Guard = field(default_factory=Guard, repr=False)
+    profile: Profile = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Compute the profile from the ratings. Raises ProfileError for a rating off scale."""
+        vectors, space = self.catalog.vectors, self.card.space
+        with self.guard.private():
+            profile = fold_in(self.ratings, vectors, space, contributions=self.contributions)
+        object.__setattr__(self, "profile", profile)
+
+    @cached_property
+    def mechanism(self) -> LatticeLaplace:
+        """Return the law of the noise by which a fresh signal is drawn. Raises ParameterError as
+        `noise_for`.
+        """
+        return noise_for(self.card, self.settings)
+
+    @property
+    def space_version(self) -> str:
+        """Return the version of the server's space: a taste's signal cannot belong to the person
+        alone.
+        """
+        return self.card.space.version
+
+    @property
+    def handle(self) -> str:
+        """Return "": a person has one taste, so the ledger needs no handle to find its signal."""
+        return ""
+
+    @property
+    def charge(self) -> SignalCharge:
+        """Return the charge of a fresh signal, epsilon of one rating, by this device's own
+        reckoning.
+        """
+        return self.mechanism.charge
+
+    @property
+    def k(self) -> int:
+        """Return how many results a question asks for, by the settings."""
+        return self.settings.k
+
+    def check(self, signal: Signal) -> None:
+        """Raise WireError unless the signal has as many numbers as the space; else return None."""
+        signal.check(self.card.space.dimension)
+
+    def perturb(self, bits: RandomBits) -> Signal:
+        """Draw and return a noisy signal of the profile's point, neither charged nor stored."""
+        noise, profile = self.mechanism, self.profile
+        with self.guard.private():
+            values = noise.perturb(profile.point, bits)
+        return Signal(self.card.space.version, noise, values)
+
+    def rank(self, slate: Slate) -> Ranking:
+        """Return the slate, ranked by the true profile; the ranking names the pick. Never sent.
+
+        Raises Malformed for a slate that scores what the device holds in another way.
+        """
+        self.check_slate(slate)
+        with self.guard.private():
+            shared = self.catalog.shared_slate
+            return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
+
+    def check_slate(self, slate: Slate) -> None:
+        """Raise Malformed for a slate that scores an item that the device holds in another way than
+        the catalog does; else return None.
+        """
+        n_held = len(self.catalog) if self.n_held is None else self.n_held
+        held = [(at, item) for at, item in enumerate(slate.item_ids) if item < n_held]
+        rows, items = [at for at, _ in held], [item for _, item in held]
+        if not np.array_equal(slate.scoring[rows], self.catalog.scoring[items]):
+            raise Malformed("the answer scores items in another way than the catalog does")
+
+    def rank_all(self, count: int) -> Ranking:
+        """Return the best `count` of all items that the device holds or received, ranked by the
+        true profile, rated ones last. Never sent.
+        """
+        with self.guard.private():
+            return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
+
+
+def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
+    """Return the law of the noise by which these settings ask this server, for epsilon_per_rating.
+
+    The rate is the person's setting, whatever the card says: by a server's numbers it would mark
+    the device. Raises ParameterError when the server cannot answer k results, or where the noise
+    would tell more than the settings say: one rating moves a point by more than 1, or the space is
+    wider than max_ratings_apart.
+    """
+    if settings.k > card.max_slate_size:
+        limit = f"at most what this server answers, {card.max_slate_size}"
+        raise ParameterError("k", settings.k, limit)
+    encoder = card.space.encoder
+    if encoder.one_rating > 1:
+        name = "how far one rating moves a point"
+        raise ParameterError(name, float(encoder.one_rating), "at most 1, so that it is one rating")
+    if encoder.diameter > settings.max_ratings_apart:
+        limit = f"at most this device's limit, {settings.max_ratings_apart:g} ratings"
+        raise ParameterError("the feature space's diameter", float(encoder.diameter), limit)
+    return LatticeLaplace.for_epsilon(settings.epsilon_per_rating)
+
+
+_END = b"\n"  # in no label
+
+
+class Matches(Sequence[Match]):
+    """What a search places, with the person's own ratings, each made when it is looked at: a list
+    shows a few lines of hundreds.
+    """
+
+    def __init__(
+        self, items: Sequence[Item], places: Sequence[int], document: ProfileDocument
+    ) -> None:
+        self._items, self._places, self._document = items, places, document
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Matches: ...
+
+    def __getitem__(self, at: int | slice) -> Match | Matches:
+        if isinstance(at, slice):
+            return Matches(self._items, self._places[at], self._document)
+        item, document = self._items[self._places[at]], self._document
+        label = document.rated.get(title_key(item.label)) if document.ratings else None
+        rated = None if label is None else Rated(label, document.ratings[label])
+        return Match(item.label, item.genres, rated)
+
+
+class TitleSearch:
+    """The labels of items, ready to be searched with every key press."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._text, self._starts = _END, array("I")
+        self._add(items)
+
+    def with_more(self, items: Sequence[Item]) -> TitleSearch:
+        """Return a search with more items behind these, whose text is copied and not made again;
+        this one stays as it is.
+        """
+        search = TitleSearch(())
+        search._text, search._starts = self._text, self._starts[:]
+        search._add(items)
+        return search
+
+    def places(self, text: str, limit: int) -> list[int]:
+        """Return the indexes of at most `limit` items whose labels contain every word of `text`, in
+        any case and without accents; an empty text finds the first items.
+
+        Those that begin with the text come first, and each of the two parts is ascending.
+        """
+        wanted = plain_text(text).strip()
+        words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
+        places = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
+        beginning = _END + _encoded(wanted)
+        if len(places) <= limit:  # these are all, so those that begin with it are among them
+            first = [at for at in places if self._text.startswith(beginning, self._starts[at] - 1)]
+        else:
+            first = list(islice(self._lines(beginning), limit))
+        taken = set(first)
+        return [*first, *(at for at in places if at not in taken)][:limit]
+
+    def _add(self, items: Sequence[Item]) -> None:
+        lines = [_encoded(plain_text(item.label)) + _END for item in items]
+        start = len(self._text)
+        for line in lines:
+            self._starts.append(start)
+            start += len(line)
+        self._text = b"".join([self._text, *lines])
+
+    def _having(self, words: Sequence[bytes]) -> Iterator[int]:
+        # Ascending. The longest word is rare more often than others.
+        for at in self._lines(max(words, key=len)) if words else range(len(self._starts)):
+            start, end = self._starts[at], self._text.index(_END, self._starts[at])
+            if all(self._text.find(word, start, end) >= 0 for word in words):
+                yield at
+
+    def _lines(self, part: bytes) -> Iterator[int]:
+        # Ascending. A part that begins with _END begins its line.
+        place = self._text.find(part)
+        while place >= 0:
+            inside = place + part.startswith(_END)
+            yield bisect_right(self._starts, inside) - 1
+            place = self._text.find(part, self._text.find(_END, inside))
+
+
+def _encoded(text: str) -> bytes:
+    # What a terminal made of bytes that are no text is in no label.
+    return text.encode(errors="surrogatepass")

@@ -26,17 +26,25 @@ from askew.errors import (
     WireError,
     maybe,
 )
-from askew.protocol.metric_card import CollectionCard, MetricCard
-from askew.protocol.modes import ServingMode
+from askew.protocol.metric_card import CollectionCard, MetricCard, ServingMode
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import date_of, usable
-from askew_client.near.pick import Judged, by_other_preferences, hours_have, judged, missing, stars
-from askew_client.near.place_forecast import PlaceForecast
+from askew_client.near.pick import (
+    EXAMPLE,
+    NO_PREFERENCES,
+    Judged,
+    Preferences,
+    by_other_preferences,
+    hours_have,
+    judged,
+    missing,
+    preferences_of,
+    stars,
+)
 from askew_client.near.places import PlaceService
-from askew_client.near.preferences import EXAMPLE, NO_PREFERENCES, Preferences, preferences_of
-from askew_client.near.sources import SIZES, NearSource, results_of, source_at
+from askew_client.near.sources import SIZES, NearSource, PlaceForecast, results_of, source_at
 from askew_client.profile.document import AxisValues, NamedPlace, ProfileDocument, Spot
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level

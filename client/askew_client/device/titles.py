@@ -19,13 +19,11 @@ from askew.errors import CacheError, NotShown, ParameterError, StaleSpace, WireE
 from askew.protocol.ranking import Ranking, Slate
 from askew.protocol.signal import Query, Signal
 from askew_client.catalog.cache import date_of, usable
-from askew_client.device.model import Model
+from askew_client.device.model import Exchange, Matches, Model, noise_for
 from askew_client.profile.document import PastAnswer, ProfileDocument, ReceivedItems
 from askew_client.profile.store import ProfileStore
-from askew_client.profile.title_search import Matches
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
-from askew_client.taste.exchange import Exchange, noise_for
 from askew_client.transport.protocol import Library, Network
 from askew_client.views.answers import (
     Answer,

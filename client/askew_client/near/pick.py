@@ -1,4 +1,5 @@
-"""The private choice among the k items of an answer: by distance, preferences and filters. Pure.
+"""What a person wants of a result besides being near, and the private choice by that among the k
+items of an answer. Pure.
 
 Nothing of it is ever sent, and no second question follows: where no item passes, the answer says
 so. So a person may change their preferences as often as they like, and nobody hears.
@@ -6,23 +7,177 @@ so. So a person may change their preferences as often as they like, and nobody h
 The device judges every preference and filter for every item, whatever they are: there is no early
 exit, and it goes through the columns of the collection, which are public, and not through the
 preferences. So a server that makes an item slow to judge makes it as slow for everybody.
+
+A like is worth kilometers (on axes, units of distance): a liked kind weighs as much as being so
+much nearer. A trade says how many kilometers one of a unit is worth, such as a EUR. With the
+disutility h(d) = d**exponent, the cost of a result is
+
+    h(distance + sum of trade * number) - sum of h(worth) of what it has,
+
+h of what is below zero being that of its size, taken away.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import copysign, inf
 from string import ascii_lowercase
-from typing import Final
+from typing import Any, Final
 
-from askew.catalog.item import Attribute, AttributeKind, Listing, Value
-from askew.catalog.title_key import title_key
-from askew.errors import maybe
-from askew_client.near.preferences import MOST, Preferences
+from askew.catalog.item import Attribute, AttributeKind, Listing, Value, title_key
+from askew.errors import PreferenceError, maybe
 from askew_client.views.answers import NearAnswer, Rated
+
+EXAMPLE: Final = "open, kind = bakery | café, price <= 10, kind: curry house +2, 1 EUR = 2 km"
+_COMMENT = re.compile(r'("[^"\n]*")|#[^\n]*')  # none within quotes
+_PARTS = re.compile(r'(?:[^,\n"]|"[^"\n]*")+')
+_ONLY = re.compile(r"([^=<>:]+)=([^=<:]+)")
+_AT_MOST = re.compile(r"([^=<>:]+)<=?\s*(-?\d+(?:\.\d+)?)")
+_TRADE = re.compile(r"1\s+([^=<:]+)=\s*([+-]?\d+(?:\.\d+)?)(?:\s*km)?")
+_LIKED = re.compile(r"([^=<:]+):(.+?)\s([+-]\d+(?:\.\d+)?)(?:\s*km)?")
+_NUMBER = re.compile(r"(stars|exponent)\s+([+-]?\d+(?:\.\d+)?)")
+MOST: Final = 1e12  # of a worth or a limit: its fourth power is far from overflowing
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """likes: {attribute: {kind: worth}}. trades: {unit: kilometers that one is worth}, of numbers
+    in that unit, or of that name where they have no unit. only: {attribute: kinds}, at_most:
+    {attribute: number} and open_now are filters; what is unknown of a result does not pass.
+    ratings: what a star above three of the person's own rating of a title is worth. Kinds and units
+    are words in any case, kept in small letters; of a flag they are "yes" and "no". Raises
+    PreferenceError, which repeats nothing of them.
+    """
+
+    likes: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    only: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    at_most: Mapping[str, float] = field(default_factory=dict, repr=False)
+    open_now: bool = field(default=False, repr=False)
+    ratings: float = field(default=0.0, repr=False)
+    exponent: float = field(default=1.0, repr=False)
+    trades: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, (read, limit) in _READ.items():
+            try:
+                object.__setattr__(self, name, read(getattr(self, name)))
+            except (ValueError, TypeError, AttributeError, OverflowError):
+                raise PreferenceError(f"{name} must be {limit}") from None
+        worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
+        numbers = [*worths, *self.trades.values(), *self.at_most.values(), self.ratings]
+        if not all(abs(number) <= MOST for number in numbers):  # written so that NaN is refused
+            raise PreferenceError(
+                f"a preference must be worth a number of at most {MOST:g} in size"
+            )
+        if not 0 < self.exponent <= 4:
+            raise PreferenceError("the exponent of the disutility must be above 0 and at most 4")
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Return the names of all attributes in likes, only and at_most; not the units of
+        trades.
+        """
+        return frozenset((*self.likes, *self.only, *self.at_most))
+
+
+def preferences_of(text: str) -> Preferences:
+    """Return the preferences that a text says, as a person types them in the app or in a file;
+    those that prefer nothing for an empty text.
+
+    Each stands on a line of its own or between commas; what follows a # is a comment.
+
+        open               now: by a flag of the server's, else by hours and this device's clock
+        kind = a | b       only these kinds; "yes" and "no" of a flag
+        price <= 10        at most this number
+        kind: a +2         a is as good as being 2 km nearer; -2, farther
+        1 EUR = 2 km       a EUR more is as bad as 2 km more; -2, as good as 2 km less
+        stars +0.5         the same for each star above three of one's own rating of a title
+        exponent 2         of the disutility of a distance
+
+    A name with a comma or a # stands between double quotes. Raises PreferenceError, which repeats
+    nothing, for anything else.
+    """
+    likes: dict[str, dict[str, float]] = {}
+    only: dict[str, frozenset[str]] = {}
+    at_most: dict[str, float] = {}
+    trades: dict[str, float] = {}
+    others: dict[str, Any] = {}
+    for each in filter(None, map(str.strip, _PARTS.findall(_COMMENT.sub(r"\1", text)))):
+        if each.casefold() in ("open", "open now"):
+            others["open_now"] = True
+        elif found := _TRADE.fullmatch(each):
+            trades[_name(found[1])] = float(found[2])
+        elif found := _ONLY.fullmatch(each):
+            only[_name(found[1])] = frozenset(map(_name, found[2].split("|")))
+        elif found := _AT_MOST.fullmatch(each):
+            at_most[_name(found[1])] = float(found[2])
+        elif found := _LIKED.fullmatch(each):
+            likes.setdefault(_name(found[1]), {})[_name(found[2])] = float(found[3])
+        elif found := _NUMBER.fullmatch(each):
+            others[{"stars": "ratings"}.get(found[1], found[1])] = float(found[2])
+        else:
+            raise PreferenceError(f"this is no preference; preferences read like: {EXAMPLE}")
+    return Preferences(likes, only, at_most, trades=trades, **others)
+
+
+def _name(text: str) -> str:
+    return text.strip().strip('"')
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError
+    return float(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _numbers(value: Mapping[str, Any]) -> dict[str, float]:
+    return {name: _number(number) for name, number in value.items()}
+
+
+def _trades(value: Mapping[str, Any]) -> dict[str, float]:
+    return {unit.casefold(): worth for unit, worth in _numbers(value).items()}
+
+
+def _likes(value: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    return {
+        name: {kind.casefold(): worth for kind, worth in _numbers(kinds).items()}
+        for name, kinds in value.items()
+    }
+
+
+def _kinds(value: Iterable[Any]) -> frozenset[str]:
+    kinds = frozenset(value)
+    if not all(isinstance(kind, str) for kind in kinds):
+        raise ValueError
+    return frozenset(map(str.casefold, kinds))
+
+
+def _only(value: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    if any(isinstance(kinds, str) for kinds in value.values()):
+        raise ValueError  # its letters are no kinds
+    return {name: _kinds(kinds) for name, kinds in value.items()}
+
+
+_READ: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
+    "likes": (_likes, 'tables of numbers, such as {"kind": {"bakery": 3}}'),
+    "only": (_only, 'a table of lists of words, such as {"kind": ["bakery"]}'),
+    "at_most": (_numbers, 'a table of numbers, such as {"price": 10}'),
+    "trades": (_trades, 'a table of numbers, such as {"EUR": 2}'),
+    "open_now": (_flag, "true or false"),
+    "ratings": (_number, "a number"),
+    "exponent": (_number, "a number"),
+}
+NO_PREFERENCES: Final = Preferences()
+
 
 _OPEN_FLAGS = frozenset({"open", "open now"})
 _MIDDLE = 3.0  # stars: what a rating of one's own that says nothing has
@@ -91,7 +246,7 @@ class ColumnPreferences:
         """Return True if a value passes both filters of its attribute, `only` and `at_most`;
         without a filter everything passes, and with one an unknown value does not.
         """
-        is_kind, is_low = _word(value) in self.only, _number(value) <= self.most
+        is_kind, is_low = _word(value) in self.only, _limited(value) <= self.most
         return (is_kind | self.any_kind) & (is_low | self.any_number)
 
 
@@ -176,7 +331,7 @@ def _word(value: Value) -> str | None:
     return None if value is None else str(value).casefold()
 
 
-def _number(value: Value) -> float:
+def _limited(value: Value) -> float:
     """Return a number as limits compare it; infinity for a value that is none."""
     return value if isinstance(value, float) else inf
 

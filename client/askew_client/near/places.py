@@ -15,6 +15,7 @@ from typing import Final
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
 from askew.errors import LedgerRefused, PlaceError
+from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.randomness import RandomBits
 from askew.protocol.signal import Signal
 from askew.spaces.map import Position
@@ -69,20 +70,19 @@ class PlaceService:
         return tuple(self._view(name, place) for name, place in places.items())
 
     def price(self) -> Cost:
-        """Return what a position that is added now would cost, spent and caps included. Nothing is
-        drawn or charged.
-
-        Raises ParameterError where no region is set.
+        """Return what a position that is added now would cost, in whichever region: by the level
+        alone, with what is spent, and in `refused` the cap that refuses it. Nothing is drawn.
         """
-        noise, month = self._settings.map_noise, month_of(self._today())
-        charge, account = SignalCharge.of_place(noise.epsilon), self._signals.account()
-        return replace(cost_of(account.entries, "", month, charge, account.caps, None), noise=noise)
+        lattice = HexagonalLattice.for_epsilon(LEVELS[self._settings.level])
+        charge, account = SignalCharge.of_place(lattice.epsilon), self._signals.account()
+        month = month_of(self._today())
+        return cost_of(account.entries, ANY_SPACE, month, charge, account.caps, None)
 
     def price_of(self, spot: Spot) -> Cost | None:
         """Return what naming this spot would cost now; None for values on axes, which cost when a
         server is asked from them.
 
-        Raises PlaceError for a position outside the region.
+        Raises PlaceError for a position outside the region, ParameterError where no region is set.
         """
         check_spot(spot, self._settings)
         return self.price() if isinstance(spot, Position) else None

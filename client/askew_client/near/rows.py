@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import Column, Numbers, Words
 from askew.catalog.item import Listing, Value
 from askew.protocol.collection import Collection
-from askew_client.near.pick import ColumnPreferences, is_open_flag, value_is_open
-from askew_client.near.preferences import Preferences
+from askew_client.near.pick import ColumnPreferences, Preferences, is_open_flag, value_is_open
 from askew_client.near.sources import EARTH_RADIUS, AxisSource, NearSource
 
 JUDGED = 500  # items with which a person's own ratings count

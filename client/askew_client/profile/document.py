@@ -20,8 +20,7 @@ from functools import cached_property
 from math import isfinite
 from typing import Any, Final, Self
 
-from askew.catalog.item import Item
-from askew.catalog.title_key import title_key
+from askew.catalog.item import Item, title_key
 from askew.errors import AskewError, PlaceError, ProfileError
 from askew.limits import (
     FEW_MARKS,

@@ -1,4 +1,5 @@
-"""The configuration: flags, environment and file, and the file changed in place.
+"""The configuration: flags, environment and file, the file changed in place, and where a device's
+files lie.
 
 The file is TOML in the platform's place for configurations (ASKEW_CONFIG names another); in the
 environment a setting is called ASKEW_ and its name. When the app changes the file, comments and the
@@ -15,10 +16,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import platformdirs
+
 from askew.errors import AskewError, ConfigError, ParameterError
 from askew.settings import Kind, Table, host_of, one_of, setting, settings_of, tables_of, text
-from askew_client.settings.paths import absolute
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import ClientSettings, absolute
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -60,6 +62,51 @@ SETTINGS: Final = Table(
         *("TOKEN_FILE", "WITH_PARENT", "BENCH_ROWS", "BROWSERS", "ENGINES"),
     ),
 )
+
+
+@dataclass(frozen=True)
+class DeviceFiles:
+    """The files of one person: profile, ledger, the ledger's mark in another directory, and the
+    directory of what is held of each server's catalog.
+    """
+
+    profile: Path
+    ledger: Path
+    mark: Path
+    held: Path
+
+
+def places(directory: str | Path | None) -> DeviceFiles:
+    """Return the paths of the files in a directory, or (None) in the platform's places for data and
+    for state; nothing is made.
+
+    Raises ParameterError for what is no path.
+    """
+    # No text at all is no path: it would be the directory where one stands.
+    if directory is not None and (
+        not isinstance(directory, str | Path) or not str(directory) or "\0" in str(directory)
+    ):
+        raise ParameterError("directory", directory, "a path, or None for the platform's own")
+    named = None if directory is None else Path(directory).expanduser()
+    data = named or data_directory()
+    state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
+    mark = state / "mark" / "signals.json"
+    return DeviceFiles(data / "profile.sqlite", ledger_file(data), mark, data / "held")
+
+
+def data_directory() -> Path:
+    """Return the platform's directory for this program's private data."""
+    return Path(platformdirs.user_data_dir("askew", appauthor=False))
+
+
+def config_file() -> Path:
+    """Return the path of the person's configuration, "config.toml" in the platform's place."""
+    return Path(platformdirs.user_config_dir("askew", appauthor=False)) / "config.toml"
+
+
+def ledger_file(directory: Path) -> Path:
+    """Return the path of the ledger, "signals.sqlite" in this directory."""
+    return directory / "signals.sqlite"
 
 
 def configured(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from askew.dp.privacy import DEVICE_DIAMETER, DEVICE_EPSILON
 from askew.errors import ParameterError
-from askew.protocol.modes import DEVICE_BYTES
-from askew.settings import check, exact, number, one_of, setting, text, whole
-from askew_client.settings.paths import StaticHost, absolute
+from askew.limits import DEVICE_BYTES
+from askew.settings import check, exact, host_of, is_loopback, number, one_of, setting, text, whole
 
 if TYPE_CHECKING:
     from askew.spaces.map import MapNoise, Region
@@ -26,6 +27,68 @@ LEVELS: Final = {
     "town": Fraction(277, 1000),
     "county": Fraction(693, 10_000),
 }
+
+
+def absolute(path: object) -> Path:
+    """Return text as an absolute path, with ~ replaced by the home. Raises ValueError for a path
+    that a working folder would change.
+
+    A Path is returned as it is: that of a flag, which is typed for one run.
+    """
+    if isinstance(path, Path):
+        return path
+    if not isinstance(path, str) or "\0" in path:
+        raise ValueError
+    try:
+        place = Path(path).expanduser()
+    except RuntimeError:  # nobody of that name
+        raise ValueError from None
+    if not place.is_absolute():
+        raise ValueError
+    return place
+
+
+_BASE = re.compile(
+    r"(https?)://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9.-]{1,253})(?::([0-9]{1,5}))?"
+    r"((?:/[A-Za-z0-9._~-]+)*)/?"
+)
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class StaticHost:
+    """A directory on a host. path: "" or what follows it, without the last slash."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @classmethod
+    def of(cls, base: str) -> StaticHost:
+        """Return the directory that an address names: https://host[:port][/path], or http:// on
+        this machine alone. Raises ParameterError for more, such as a user's name or a query.
+        """
+        match = _BASE.fullmatch(base) if isinstance(base, str) else None
+        scheme, host, port, path = match.groups() if match else ("", "", "", "")
+        number = int(port) if port else _PORTS.get(scheme, 0)
+        is_private = scheme == "https" or is_loopback(host)
+        if not (match and is_private and 0 < number < 65536):
+            limit = "https://host/path (http:// on this machine alone), with nothing else in it"
+            raise ParameterError("held_from", base, limit)
+        return cls(scheme, host.strip("[]"), number, path)
+
+    @classmethod
+    def of_server(cls, server: str, *, tls: bool) -> StaticHost:
+        """Return a server's own files, "/catalog" on the port after its own, or on 443 itself.
+        https, but http to this machine unless `tls`. Raises ParameterError for a server that is not
+        host:port below 65535.
+        """
+        host, port = host_of(server), int(server.rpartition(":")[2])
+        if port == 65535:
+            raise ParameterError("server", server, "on a port below 65535: files have the next one")
+        scheme = "https" if tls or not is_loopback(host) else "http"
+        return cls(scheme, host.strip("[]"), port if port == 443 else port + 1, "/catalog")
 
 
 def _check_region(text: str) -> None:

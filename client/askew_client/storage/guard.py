@@ -1,4 +1,4 @@
-"""What keeps private work and open connections apart.
+"""What keeps private work from being watched: apart from open connections, and out of core dumps.
 
 How long a device works on its profile depends on the profile. So while one of its connections
 exists, it does no such work: whoever watches the connection hears the network and nothing else.
@@ -8,6 +8,7 @@ Who stops waiting for such work has not ended it: the turn is theirs until its t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -86,3 +87,25 @@ class Guard:
         finally:
             with self._lock:
                 self._working -= 1
+
+
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
+
+
+def switch_off_core_dumps() -> None:
+    """Set the soft limit of core dumps of this process, and of those that it starts, to 0.
+
+    Linux gives a dump to a program (systemd-coredump, say) whatever the limit; a process that is
+    not dumpable is given to nobody, and other programs of the person cannot attach to it either.
+    A system that refuses is left as it is.
+    """
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    if sys.platform == "linux":
+        with suppress(ImportError, OSError, AttributeError):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -29,7 +29,7 @@ from askew_client.tui.screens.settings import SettingsScreen
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
+    from askew_client.opening import Device
 
 REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
 

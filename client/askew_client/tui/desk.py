@@ -27,7 +27,7 @@ from askew_client.views.answers import Bar, Connection, Rated
 from askew_client.views.problems import Problem, Trouble, problem_of
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
+    from askew_client.opening import Device
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import ClientSettings
 

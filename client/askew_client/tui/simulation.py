@@ -36,11 +36,10 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import MapSpace, Position, Region
 from askew.wire.catalog_file import catalog_from_body
-from askew_client.device.device import Device
-from askew_client.opening import open_device
+from askew_client.near.gazetteer import named_towns
+from askew_client.opening import Device, open_device
 from askew_client.profile.document import ProfileDocument
 from askew_client.profile.store import PassingProfile
-from askew_client.settings.gazetteer import named_towns
 from askew_client.settings.regions import region_of
 from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import InProcess, LocalPlaces, LocalTransport

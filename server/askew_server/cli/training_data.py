@@ -13,7 +13,7 @@ import numpy as np
 
 from askew.dp.privacy import DEVICE_EPSILON
 from askew.errors import OutOfRange, ParameterError
-from askew.protocol.modes import DEVICE_BYTES
+from askew.limits import DEVICE_BYTES
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.cli.options import check_new

@@ -33,8 +33,7 @@ from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute
 from askew.errors import ArtifactError, AskewError, OutOfRange, WireError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard
-from askew.protocol.modes import ServingMode
+from askew.protocol.metric_card import CollectionCard, MetricCard, ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.rows_file import rows_files

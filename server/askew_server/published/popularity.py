@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.title_key import title_key
+from askew.catalog.item import title_key
 from askew.catalog.titles import TitleIndex
 from askew.dp.release import Release
 from askew.protocol.model_card import ModelCard

@@ -1,15 +1,16 @@
 """What can be recommended: titles of a catalog, and listings of a collection, which a reply carries
-whole with their coordinates and attributes.
-"""
+whole with their coordinates and attributes."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
 
 from askew.errors import OutOfRange
-from askew.limits import MAX_NAME, MAX_TEXT, check_marks, check_plain, check_text
+from askew.limits import JOINERS, MAX_NAME, MAX_TEXT, check_marks, check_plain, check_text
 
 MAX_YEAR = 9999
 MAX_GENRES = 20
@@ -116,3 +117,39 @@ class Listing:
         check_plain("a title", self.title, MAX_TEXT)
         if not all(isfinite(c) for c in self.coordinates):
             raise OutOfRange("the coordinates of an item", "finite")
+
+
+# "Avventura, L' (1960)", "City of Lost Children, The (Cité des enfants perdus, La) (1995)"
+_ARTICLE_AT_THE_END = re.compile(
+    r"([^(]+), (the|an?|l[aeo]s?|l'|il|el|der|die|das|den|det|une?|una)( \(.*)?"
+)
+_ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
+
+
+def title_key(text: str) -> str:
+    """Return the key of a title: lower case, no accents, the article first: "the miserables
+    (1998)" for "Misérables, The (1998)".
+    """
+    plain = " ".join(plain_text(text).split())
+    turned = _ARTICLE_AT_THE_END.fullmatch(plain)
+    if turned is None:
+        return plain
+    name, article, rest = turned.groups(default="")
+    joint = "" if article.endswith("'") else " "
+    return f"{article}{joint}{name}{rest}"
+
+
+def without_article(key: str) -> str:
+    """Return the key without "the ", "a " or "an " before it; else, and before "(", as it is."""
+    return _ARTICLE_AT_THE_START.sub("", key)
+
+
+def plain_text(text: str) -> str:
+    """Return text in lower case without accents and joiners, so that "amelie" finds "Amélie".
+    O(length) where few combining marks are in a row, as `askew.limits.check_marks` has it.
+    """
+    folded = text.casefold()
+    if folded.isascii():  # nothing to take apart: most titles, of which there may be a million
+        return folded
+    decomposed = unicodedata.normalize("NFKD", folded)
+    return "".join(c for c in decomposed if not unicodedata.combining(c) and c not in JOINERS)

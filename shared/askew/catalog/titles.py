@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.item import MAX_YEAR, Item
-from askew.catalog.title_key import title_key, without_article
+from askew.catalog.item import MAX_YEAR, Item, title_key, without_article
 
 _YEAR_AT_THE_END = re.compile(r"(?:(.*) )?\(([1-9][0-9]{0,3})\)")  # as `Item.label` writes it
 _ARTICLES = ("", "a ", "an ", "the ")

@@ -47,8 +47,7 @@ from askew.errors import ParameterError
 from askew.mechanisms.parameters import check_positive_int
 from askew.mechanisms.tally import integers
 from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian
-from askew.noise.parameters import Parameters
-from askew.noise.randomness import KERNEL, RandomBits
+from askew.noise.randomness import KERNEL, Parameters, RandomBits
 
 Matrix = NDArray[np.int64]
 UNIT = 2**24

@@ -55,8 +55,7 @@ from askew.mechanisms.shortfall import CHANCE
 from askew.mechanisms.tally import Counts, integers
 from askew.noise.gaussian import DiscreteGaussian
 from askew.noise.lattice import TwoSidedGeometric
-from askew.noise.parameters import Parameters
-from askew.noise.randomness import KERNEL, RandomBits
+from askew.noise.randomness import KERNEL, Parameters, RandomBits
 
 _PARTS = 2**16  # q of the geometric law is a multiple of one of these
 _WIDEST = 2**32  # standard deviations or so: wider noise says nothing of any count

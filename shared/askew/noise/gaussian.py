@@ -41,8 +41,7 @@ from numpy.typing import NDArray
 
 from askew.dp.intervals import exp_minus
 from askew.errors import ParameterError
-from askew.noise.parameters import Parameters
-from askew.noise.randomness import KERNEL, RandomBits, check_bits
+from askew.noise.randomness import KERNEL, Parameters, RandomBits, check_bits
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]

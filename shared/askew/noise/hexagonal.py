@@ -51,8 +51,7 @@ from typing import Final
 from askew.dp.privacy import exact_rational
 from askew.errors import ParameterError
 from askew.noise.lattice import TwoSidedGeometric, check_lattice, lattice_for
-from askew.noise.parameters import Parameters
-from askew.noise.randomness import KERNEL, Coins, RandomBits, RationalOdds, check_bits
+from askew.noise.randomness import KERNEL, Coins, Parameters, RandomBits, RationalOdds, check_bits
 
 GAUGE: Final = Fraction(11545, 10000)  # steps a straight-line distance of s takes, at most
 RISE: Final = Fraction(13, 15)  # of a row of the lattice over the one below it, in units of s

@@ -50,11 +50,11 @@ from operator import mul
 
 from askew.dp.privacy import SignalCharge, exact_rational, positive_rational
 from askew.errors import ParameterError
-from askew.noise.parameters import Parameters
 from askew.noise.randomness import (
     KERNEL,
     WORD_BITS,
     Coins,
+    Parameters,
     RandomBits,
     RationalOdds,
     check_bits,

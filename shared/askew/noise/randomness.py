@@ -15,15 +15,26 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from struct import Struct
-from typing import Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from askew.errors import NoRandomness, ParameterError
 
 WORD_BITS = 128
 _WORD_BYTES, _HALF = WORD_BITS // 8, WORD_BITS // 2
+
+
+class Parameters:
+    """A dataclass of public parameters of a noise law, that is pickled and copied as its fields,
+    without what it made of them.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 class Odds(Protocol):

@@ -12,7 +12,6 @@ from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OutOfRange, StaleSpace
 from askew.limits import MAX_NAME, MAX_TEXT, check_plain
-from askew.protocol.modes import ServingMode
 from askew.protocol.signal import Query
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, MetricSpace
@@ -35,6 +34,17 @@ _VALUE_BYTES = {
     AttributeKind.CATEGORY: 16,
     AttributeKind.HOURS: 32,
 }
+
+
+class ServingMode(StrEnum):
+    """How a device is served.
+
+    held: the device ranks what it holds, the same for everybody, and nothing is sent. ask: it also
+    sends one noisy signal, and ranks what comes back beside what it holds.
+    """
+
+    HELD = "held"
+    ASK = "ask"
 
 
 class MetricRuleKind(StrEnum):

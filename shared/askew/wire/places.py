@@ -17,9 +17,9 @@ from askew.protocol.metric_card import (
     MetricCard,
     MetricRuleKind,
     PlaceSlate,
+    ServingMode,
     Want,
 )
-from askew.protocol.modes import ServingMode
 from askew.protocol.signal import Query
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace

@@ -22,9 +22,9 @@ from askew.catalog.attributes import COLUMN_OF, Column, Flags, Numbers, Titles, 
 from askew.catalog.catalog_file import Part, file_of
 from askew.catalog.item import MAX_ATTRIBUTES, Attribute
 from askew.errors import Malformed, OtherKind
+from askew.limits import DEFAULT_BYTES, DEVICE_BYTES
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard
-from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.spaces.map import MapSpace
 from askew.wire.messages import FIELDS_OF_CARD, most_unpacked, parse_few, unpack
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes

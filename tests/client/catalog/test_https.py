@@ -24,10 +24,9 @@ from askew.errors import (
 )
 from askew.noise.randomness import SystemBits
 from askew_client.catalog import https
-from askew_client.catalog.cache import CatalogCache
+from askew_client.catalog.cache import CachedFile, CatalogCache, CatalogSync
 from askew_client.catalog.https import HttpsSource
-from askew_client.catalog.sync import CachedFile, CatalogSync
-from askew_client.settings.paths import StaticHost
+from askew_client.settings.settings import StaticHost
 
 BODY = body_of("body")
 FILE = file_of(BODY)

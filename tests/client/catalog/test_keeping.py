@@ -22,8 +22,14 @@ from askew.errors import (
     Unreachable,
 )
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
-from askew_client.catalog.cache import CatalogCache, Record, date_of, draw_look
-from askew_client.catalog.sync import CachedFile, CatalogSync
+from askew_client.catalog.cache import (
+    CachedFile,
+    CatalogCache,
+    CatalogSync,
+    Record,
+    date_of,
+    draw_look,
+)
 from askew_client.views.answers import Refreshed
 
 BUDGET = 4_000_000

@@ -22,7 +22,7 @@ from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.device.asker import Asker
-from askew_client.device.device import Device
+from askew_client.opening import Device
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.account import Entry, first_day_after
 from askew_client.signals.store import SignalStore

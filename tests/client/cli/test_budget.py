@@ -15,7 +15,7 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.settings.paths import places
+from askew_client.settings.config import places
 from askew_client.settings.settings import Caps, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.views.cost import at_most

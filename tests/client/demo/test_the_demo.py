@@ -16,8 +16,7 @@ from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
 from askew_client.demo.measured import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS, Comparison, Row
 from askew_client.demo.server import Rehearsal, server_process
-from askew_client.near.pick import Judged, judged
-from askew_client.near.preferences import Preferences
+from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.settings.regions import region_of
 from askew_client.settings.settings import ClientSettings
 from askew_server.demo.places import KINDS, german_towns, places_model

@@ -17,8 +17,7 @@ from raised import raised
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
-from askew.catalog.item import Item
-from askew.catalog.title_key import title_key
+from askew.catalog.item import Item, title_key
 from askew.catalog.titles import TitleIndex
 from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
 from askew.protocol.model_card import Card, ModelCard
@@ -26,9 +25,9 @@ from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew_client.catalog.cache import date_of
 from askew_client.device import titles
-from askew_client.device.device import Device
 from askew_client.device.model import ratings_of
 from askew_client.device.titles import Titles
+from askew_client.opening import Device
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore

@@ -40,8 +40,7 @@ from askew_client.profile.document import Spot
 from askew_client.settings.settings import ModeName, month_of
 from askew_client.signals import store as device_store
 from askew_client.signals.account import Entry
-from askew_client.signals.records import signal_of
-from askew_client.signals.store import SignalStore
+from askew_client.signals.store import SignalStore, signal_of
 from askew_client.storage.private_files import replace_file
 from askew_client.views.answers import Answer
 from askew_client.views.cost import Cost, Leaves

@@ -11,8 +11,8 @@ from secrets import token_hex
 import pytest
 from small_map import GERMANY, NearServer, made_card
 
+from askew.limits import DEVICE_BYTES
 from askew.noise.randomness import RandomBits, SystemBits
-from askew.protocol.modes import DEVICE_BYTES
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import CatalogCache
 from askew_client.device.asker import IN_PROCESS, Asker
@@ -21,8 +21,7 @@ from askew_client.near.places import PlaceService
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.held import KeptLibrary
-from askew_client.transport.shaped import ShapedTransport
+from askew_client.transport.shaped import KeptLibrary, ShapedTransport
 
 SETTINGS = ClientSettings(region="DE", near_k=20)
 BERLIN, MUNICH = Position(52.52, 13.405), Position(48.137, 11.575)

@@ -18,14 +18,12 @@ from small_collections import GERMANY, cafes, posts
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog_file import HEAD_BYTES, LIVE_BYTES, LIVE_FILE_BYTES, Part, file_of
 from askew.errors import Malformed, NotFound, NotShown, OtherKind, WireError
-from askew.protocol.metric_card import ALL
-from askew.protocol.modes import ServingMode
+from askew.protocol.metric_card import ALL, ServingMode
 from askew.spaces.map import Position
 from askew.wire.live_file import live_to_bytes, with_live_values
-from askew_client.device.device import Device
-from askew_client.near.pick import judged
-from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
+from askew_client.near.pick import NO_PREFERENCES, Preferences, judged, preferences_of
 from askew_client.near.sources import MapSource
+from askew_client.opening import Device
 from askew_client.settings.settings import ClientSettings
 from askew_client.views.cost import Leaves
 from askew_server.collections.model import MetricModel, model_of

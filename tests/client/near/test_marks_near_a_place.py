@@ -18,15 +18,15 @@ from raised import raised
 from small_map import DAY, GERMANY, NearServer, made_card
 
 from askew.errors import AskewError, Malformed
+from askew.limits import DEVICE_BYTES
 from askew.protocol.metric_card import MetricCard, PlaceSlate
-from askew.protocol.modes import DEVICE_BYTES
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace
 from askew.wire.places import places_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CatalogCache
 from askew_client.profile.document import AxisValues
-from askew_client.transport.held import KeptLibrary
+from askew_client.transport.shaped import KeptLibrary
 
 MAP, HOURS = made_card(MapSpace(GERMANY)), made_card(DAY)
 MORNING = AxisValues({"hour": 8.5})

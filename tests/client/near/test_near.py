@@ -31,8 +31,8 @@ from askew.errors import (
 from askew.protocol.metric_card import ALL, PlaceSlate
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MapSpace, Position, Region
+from askew_client.near.pick import NO_PREFERENCES, Preferences
 from askew_client.near.places import PlaceService
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
 from askew_client.near.sources import (
     EARTH_RADIUS,
     AxisSource,

@@ -17,20 +17,21 @@ from counted_steps import steps_of
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
-from askew.catalog.item import MAX_HOURS, Attribute, AttributeKind, Listing, Value
-from askew.catalog.title_key import title_key
+from askew.catalog.item import MAX_HOURS, Attribute, AttributeKind, Listing, Value, title_key
 from askew.errors import OutOfRange, PreferenceError
 from askew_client.near import pick
 from askew_client.near.pick import (
+    NO_PREFERENCES,
     Judged,
+    Preferences,
     by_other_preferences,
     hours_have,
     is_open,
     judged,
     missing,
+    preferences_of,
     stars,
 )
-from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
 from askew_client.views.answers import NearAnswer, NearResult
 from askew_client.views.cost import Cost, Leaves
 

@@ -12,7 +12,7 @@ import pytest
 from askew.noise.randomness import ReplayBits
 from askew.placement.hexagonal import place_on_map
 from askew.spaces.map import MapNoise, Position, Region
-from askew_client.near.place_forecast import PlaceForecast
+from askew_client.near.sources import PlaceForecast
 
 REGION = Region(47.2, 5.8, 55.1, 15.1)
 HOME = Position(50.94, 6.96)

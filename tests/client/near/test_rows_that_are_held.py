@@ -23,20 +23,17 @@ from askew.catalog.attributes import Words
 from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import NotShown, OtherKind, ParameterError
-from askew.protocol.metric_card import ALL_NUMBER
-from askew.protocol.modes import ServingMode
+from askew.protocol.metric_card import ALL_NUMBER, ServingMode
 from askew.spaces.map import MapSpace, Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import date_of
 from askew_client.catalog.https import HttpsSource
-from askew_client.device.device import Device
-from askew_client.near.pick import judged
-from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
+from askew_client.near.pick import NO_PREFERENCES, Preferences, judged, preferences_of
 from askew_client.near.rows import best_rows
 from askew_client.near.sources import MapSource, source_at
+from askew_client.opening import Device
 from askew_client.profile.document import AxisValues, NamedPlace
-from askew_client.settings.paths import StaticHost
-from askew_client.settings.settings import ClientSettings
+from askew_client.settings.settings import ClientSettings, StaticHost
 from askew_client.transport.shaped import ShapedTransport
 from askew_client.views.cost import Leaves
 from askew_server.collections.model import model_of

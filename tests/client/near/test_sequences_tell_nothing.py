@@ -23,7 +23,7 @@ from mechanisms.streams import ShakeBits
 from askew.errors import AskewError
 from askew.protocol.metric_card import ALL_NUMBER
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.near.preferences import NO_PREFERENCES, Preferences
+from askew_client.near.pick import NO_PREFERENCES, Preferences
 
 WANTS = (
     NO_PREFERENCES,

@@ -20,9 +20,8 @@ from askew.errors import ProfileError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.profile.document import PastAnswer
-from askew_client.profile.editor import Forgotten, ProfileService
-from askew_client.profile.store import ProfileStore
-from askew_client.settings.paths import DeviceFiles, places
+from askew_client.profile.store import Forgotten, ProfileService, ProfileStore
+from askew_client.settings.config import DeviceFiles, places
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.storage import private_files

@@ -20,8 +20,7 @@ from askew_client.profile.document import (
     ProfileDocument,
     ReceivedItem,
 )
-from askew_client.profile.editor import ProfileService
-from askew_client.profile.store import ProfileStore
+from askew_client.profile.store import ProfileService, ProfileStore
 
 CANARY = "Xanadu Canary (1980)"
 

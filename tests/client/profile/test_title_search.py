@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from askew.catalog.item import Item
-from askew.catalog.title_key import plain_text, title_key, without_article
+from askew.catalog.item import Item, plain_text, title_key, without_article
 from askew.catalog.titles import TitleIndex
+from askew_client.device.model import Matches, TitleSearch
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.title_search import Matches, TitleSearch
 from askew_client.views.answers import Match, Rated
 
 if TYPE_CHECKING:

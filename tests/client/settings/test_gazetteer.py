@@ -11,8 +11,14 @@ import pytest
 
 from askew.errors import UnclearTown
 from askew.spaces.map import Position
-from askew_client.near.reading import spot_of
-from askew_client.settings.gazetteer import find_towns, folded, n_towns, named_towns, towns_like
+from askew_client.near.gazetteer import (
+    find_towns,
+    folded,
+    n_towns,
+    named_towns,
+    spot_of,
+    towns_like,
+)
 
 TABLE = resources.files("askew_client.settings").joinpath("towns.txt")
 

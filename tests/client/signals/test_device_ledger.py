@@ -19,12 +19,10 @@ from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded, LedgerError, LedgerRefused, ProfileError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.profile.editor import ProfileService
-from askew_client.profile.store import ProfileStore
+from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.settings import Caps
 from askew_client.signals import store as device_store
-from askew_client.signals.records import decode_signal
-from askew_client.signals.store import SignalStore
+from askew_client.signals.store import SignalStore, decode_signal
 from askew_client.storage.private_files import write_ahead
 
 SPACE = "0123456789abcdef" * 2

@@ -18,8 +18,7 @@ from askew.errors import LedgerError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import Caps
-from askew_client.signals.records import VERSION
-from askew_client.signals.store import SignalStore
+from askew_client.signals.store import VERSION, SignalStore
 
 SPACE = "0123456789abcdef" * 2
 MONTH = "2026-11"

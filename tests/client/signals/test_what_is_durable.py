@@ -14,8 +14,7 @@ import pytest
 from askew.dp.privacy import SignalCharge
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew_client.profile.editor import ProfileService
-from askew_client.profile.store import ProfileStore
+from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore

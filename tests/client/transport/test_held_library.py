@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from askew.protocol.modes import DEVICE_BYTES
+from askew.limits import DEVICE_BYTES
 from askew_client.catalog.cache import CatalogCache
-from askew_client.transport import held
-from askew_client.transport.held import KeptLibrary
+from askew_client.transport import shaped
 from askew_client.transport.in_process import LocalTransport
+from askew_client.transport.shaped import KeptLibrary
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -25,13 +25,13 @@ async def test_a_body_is_read_once_when_it_is_fetched_and_once_when_it_is_found(
 ) -> None:
     """Planted bug: a catalog made twice on the first start, to be checked and to be used."""
     bodies: list[bytes] = []
-    read = held._read
+    read = shaped._read
 
     def counted(body: bytes) -> object:
         bodies.append(body)
         return read(body)
 
-    monkeypatch.setattr(held, "_read", counted)
+    monkeypatch.setattr(shaped, "_read", counted)
     source = LocalTransport(pair.card, pair.catalog)
     library = KeptLibrary(CatalogCache(tmp_path), source, DEVICE_BYTES)
     first = await library.cached(TODAY)

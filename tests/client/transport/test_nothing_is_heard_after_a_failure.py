@@ -22,8 +22,7 @@ from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
 from askew.spaces.map import Position
 from askew_client import AskewClient, BlockingClient
 from askew_client.cli.main import cli
-from askew_client.device.device import Device
-from askew_client.opening import open_device
+from askew_client.opening import Device, open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
 from askew_client.transport import grpc as grpc_transport

@@ -35,19 +35,18 @@ from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapSpace, Position
 from askew_client.catalog.cache import date_of
 from askew_client.device import asker, model, nearby
-from askew_client.device.device import Device
-from askew_client.near.preferences import NO_PREFERENCES
+from askew_client.device import model as exchanging
+from askew_client.device.model import TitleSearch
+from askew_client.near.pick import NO_PREFERENCES
 from askew_client.near.sources import source_at
+from askew_client.opening import Device
 from askew_client.profile.document import NamedPlace, ProfileDocument
 from askew_client.profile.store import PassingProfile, ProfileStore
-from askew_client.profile.title_search import TitleSearch
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.storage.private_files import PrivateDatabase
-from askew_client.taste import exchange as exchanging
-from askew_client.transport.held import KeptLibrary
 from askew_client.transport.in_process import InProcess, LocalTransport
-from askew_client.transport.shaped import ShapedTransport
+from askew_client.transport.shaped import KeptLibrary, ShapedTransport
 from askew_client.views.answers import Answer, NearAnswer
 from askew_client.views.cost import Cost
 

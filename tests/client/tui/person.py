@@ -27,7 +27,7 @@ from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.device.device import Device
+from askew_client.opening import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings

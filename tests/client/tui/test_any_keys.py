@@ -23,7 +23,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.settings.settings import month_of
 from askew_client.signals.account import Entry
-from askew_client.signals.records import decode_signal
+from askew_client.signals.store import decode_signal
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import SCREENS, AskewApp
 from askew_client.tui.screens.frame import ConfirmScreen

@@ -23,7 +23,7 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.spaces.map import Position
-from askew_client.device.device import Device
+from askew_client.opening import Device
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import AskewApp
@@ -623,6 +623,16 @@ async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_oth
         await person.settled()
         await person.click("#keep")
         assert chosen_name(person.app.screen, "place") == "second"
+
+
+async def test_before_a_place_is_drawn_its_price_says_that_a_cap_refuses_it(near: Near) -> None:
+    """Planted bug: a price without the caps, so that the refusal comes after the person's yes."""
+    async with near.opened() as person:
+        assert person.app.device is not None
+        settings = replace(near.device.settings, place_monthly_cap=Fraction(1, 5))
+        person.app.device.configure(settings)
+        await person.press("n")
+        person.reads("It will be refused: this would cost 0.27")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Input
 from askew.catalog.item import Item
 from askew.errors import Unreachable
 from askew_client.profile.document import PastAnswer
-from askew_client.profile.editor import ProfileService
+from askew_client.profile.store import ProfileService
 from askew_client.tui.lists import Stars, TitleList
 from askew_client.tui.pictures import ProfileBars
 

@@ -24,9 +24,8 @@ from textual.worker import WorkerState
 from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import LedgerError, NotReady, Unreachable
 from askew_client.catalog.cache import date_of
-from askew_client.device.device import Device
 from askew_client.device.titles import Titles
-from askew_client.opening import open_device
+from askew_client.opening import Device, open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
 from askew_client.transport.shaped import card_request

@@ -13,8 +13,8 @@ from askew.catalog.catalog_file import HEAD_BYTES, Part
 from askew.wire.catalog_file import catalog_files
 from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.https import HttpsSource
-from askew_client.settings.paths import StaticHost
-from askew_client.transport.held import KeptLibrary
+from askew_client.settings.settings import StaticHost
+from askew_client.transport.shaped import KeptLibrary
 from askew_server.taste.model import artifact
 from askew_server.taste.model.item_model import ItemModel
 

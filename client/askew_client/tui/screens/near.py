@@ -16,8 +16,8 @@ from textual.widgets import Button, Input, Select, Static
 from askew.errors import AskewError, NotShown, OtherKind
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
-from askew_client.near.preferences import EXAMPLE, preferences_of
-from askew_client.settings.gazetteer import named_towns
+from askew_client.near.gazetteer import named_towns
+from askew_client.near.pick import EXAMPLE, preferences_of
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.lists import NearList, distance
@@ -39,7 +39,6 @@ from askew_client.tui.screens.near_work import (
     keep_place,
     outlook_of,
     places_on_map,
-    prices_now,
     ranked_again,
     ranked_answers,
     use_level,
@@ -51,8 +50,8 @@ from askew_client.views.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import MetricCard
-    from askew_client.device.device import Device
-    from askew_client.near.preferences import Preferences
+    from askew_client.near.pick import Preferences
+    from askew_client.opening import Device
 
 NOT_LOADED: Final = "not loaded yet: the places of this device, and the server's collections"
 NO_PLACE: Final = (
@@ -230,16 +229,17 @@ class NearScreen(FrameScreen):
         nothing where the person leaves the dialog.
         """
         device, moved = self.desk.device, self.place if moves else None
-        prices = await self.desk.on_device(prices_now)
-        if isinstance(prices, Problem):
-            self.desk.refuse(prices)
+        price = await self.desk.on_device(lambda device: device.places.price())
+        if isinstance(price, Problem):
+            self.desk.refuse(price)
         elif device is not None:
             dialog = PlaceScreen(
                 name=None if moved is None else moved.name,
                 start=None if moved is None else Position(*moved.true),
                 region=device.settings.region,
                 named={Position(*place.true): place.name for place in self.places or ()},
-                prices=prices,
+                price=price,
+                allowance=device.places.allowance(),
                 towns=named_towns(),
             )
             draft = await self.app.push_screen_wait(dialog)

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast
 
 from askew.errors import AskewError, PlaceError
-from askew.spaces.map import MapNoise, Position
-from askew_client.near.place_forecast import PlaceForecast
-from askew_client.settings.gazetteer import named_towns
-from askew_client.settings.regions import region_of
-from askew_client.settings.settings import LEVELS
+from askew.spaces.map import Position
+from askew_client.near.gazetteer import named_towns
+from askew_client.near.sources import PlaceForecast
 from askew_client.tui.desk import use_settings
 from askew_client.tui.lists import distance
 from askew_client.views.answers import NearAnswer, PlaceView
@@ -31,8 +28,9 @@ from askew_client.views.place_map import (
 )
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
-    from askew_client.near.preferences import Preferences
+    from askew.spaces.map import MapNoise
+    from askew_client.near.pick import Preferences
+    from askew_client.opening import Device
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import Level
 
@@ -54,26 +52,6 @@ class PlaceDraft:
     region: str
     shown: Cost
     take: bool | None = None
-
-
-@dataclass(frozen=True)
-class PlacePrices:
-    """What a position that is drawn now costs, in whichever region is typed. Public.
-
-    allowance: how many of them the caps allow, in words.
-    """
-
-    epsilon_per_km: Fraction
-    spent: Fraction
-    cap: Fraction
-    allowance: str
-
-    def in_region(self, text: str) -> Cost:
-        """Return the cost of a position that is drawn now in the region of this text. Raises
-        ParameterError for what is no region.
-        """
-        noise = MapNoise.in_region(self.epsilon_per_km, region_of(text))
-        return Cost.of_place(noise, self.spent, self.cap, fresh=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,17 +94,6 @@ def outlook_of(
         around = PlaceHeatMap(true, forecast.epsilon, forecast.cosine)
         scene = Scene(true, around, towns=towns, drawn=False)
     return scene, f"{words}\n\n{forecast_words(forecast, level)}"
-
-
-def prices_now(device: Device) -> PlacePrices:
-    """Return epsilon per kilometer of a position that is drawn now, what is spent on places, the
-    cap, and in words how many the caps allow. Raises AskewError.
-    """
-    from askew_client.near.places import allowance
-
-    spent, settings = device.budget().account.spent_per_km, device.settings
-    level = LEVELS[settings.level]
-    return PlacePrices(level, spent, settings.place_lifetime_cap, allowance(settings))
 
 
 def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
@@ -219,7 +186,9 @@ def place_words(view: PlaceView) -> str:
 
 
 def price_words(cost: Cost, allowance: str) -> str:
-    """Return in sentences what drawing one more position costs, and how many the caps allow."""
+    """Return in sentences what drawing one more position costs, whether a cap refuses that, and how
+    many the caps allow.
+    """
     return f"A position is drawn once and charged. {_sentences(cost)} {allowance}"
 
 

@@ -21,7 +21,7 @@ from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
 from askew_client.tui.pictures import PlacePicker
 from askew_client.tui.screens.frame import Notice
-from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, PlacePrices, price_words
+from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, price_words
 from askew_client.views.cost import Cost
 from askew_client.views.place_map import Scene, Town
 from askew_client.views.problems import Problem, Trouble, problem_of
@@ -33,7 +33,7 @@ def position_typed(text: str, region: str = "") -> Position:
     """Return the position of two numbers of degrees, latitude first, or of a town by its name.
     region: in which the town lies. Raises PlaceError for anything else.
     """
-    from askew_client.near.reading import spot_of  # heavy: the app's first screen comes before it
+    from askew_client.near.gazetteer import spot_of  # heavy: the app's first screen comes before it
 
     spot = spot_of(text, region)
     if not isinstance(spot, Position):
@@ -62,20 +62,21 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         start: Position | None,
         region: str,
         named: Mapping[Position, str],
-        prices: PlacePrices,
+        price: Cost,
+        allowance: str,
         towns: Sequence[Town],
     ) -> None:
         """Make the dialog. name: of a place that moves, None for a new one. start: where the cursor
         begins; None is the middle of the region, if there is one. named: the places whose noisy
         position is charged; at the very position of one the person chooses whether to take it.
-        prices: by the region that is typed; without a price there is nothing to press.
+        price: in whichever region; before one is typed there is nothing to press. allowance: how
+        many positions the caps allow, in words.
         """
         super().__init__()
         self._moved, self._start, self._region = name, start, region
-        self._prices, self._towns = prices, tuple(towns)
+        self._price, self._allowance, self._towns = price, allowance, tuple(towns)
         self._named = named
         self._told: Position | None = None  # the position that is said to have a name
-        self._shown: Cost | None = None  # the price that stands on the screen
 
     def compose(self) -> ComposeResult:
         title = "Add a place" if self._moved is None else f"Move {self._moved}"
@@ -117,14 +118,14 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self._look_at_region(self._region)
 
     def _show_price(self, region: str) -> None:
-        # Only with a price can the place be confirmed.
+        # Only in a region can the place be confirmed.
+        words, lacks_region = price_words(self._price, self._allowance), False
         try:
-            self._shown = self._prices.in_region(region.strip())
+            region_of(region.strip())
         except AskewError:
-            self._shown = None
-        words = self._shown and price_words(self._shown, self._prices.allowance)
-        self.query_one("#place-cost", Static).update(words or NO_REGION)
-        self.query_one("#keep", Button).disabled = self._shown is None
+            words, lacks_region = NO_REGION, True
+        self.query_one("#place-cost", Static).update(words)
+        self.query_one("#keep", Button).disabled = lacks_region
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Move the map to what is typed, and show the price in the typed region."""
@@ -167,9 +168,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             for field in ("name", "region", "position")
         )
         try:
-            shown = self._prices.in_region(region)
-            if shown != self._shown:
-                return  # no price has been seen yet
+            region_of(region)
             spot = position_typed(position, region)
             named = self._named.get(spot)
             if named is not None and self._told != spot:
@@ -182,7 +181,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 self.query_one("#keep", Button).label = "Draw another"
                 return
             choice = None if named is None else take
-            self.dismiss(PlaceDraft(name, spot, region, shown, choice))
+            self.dismiss(PlaceDraft(name, spot, region, self._price, choice))
         except AskewError as error:
             problem = problem_of(error)
             if isinstance(error, UnclearTown):

@@ -21,8 +21,8 @@ from askew_client.views.answers import Connection, Match
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
-    from askew_client.profile.editor import Forgotten
+    from askew_client.opening import Device
+    from askew_client.profile.store import Forgotten
 
 
 REMOVED: Final = "Removed; u brings it back, for undo keeps it. X forgets it for good."

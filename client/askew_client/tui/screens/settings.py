@@ -31,7 +31,7 @@ from askew_client.tui.screens.privacy import EPSILONS, SIZES
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
-    from askew_client.device.device import Device
+    from askew_client.opening import Device
 
 
 CAPS: Final = tuple(map(Fraction, (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96)))

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.item import MAX_GENRES, Item
-from askew.limits import JOINERS, has_few_marks, is_mark, is_visible
-from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
+from askew.limits import DEFAULT_BYTES, DEVICE_BYTES, JOINERS, has_few_marks, is_mark, is_visible
 from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
 from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot

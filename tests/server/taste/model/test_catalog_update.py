@@ -18,9 +18,9 @@ from askew.noise.randomness import SystemBits
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
+from askew_client.device.model import Exchange
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.taste.exchange import Exchange
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.snapshot import Retriever
 from askew_server.taste.model.item_model import ItemModel, train, update

@@ -20,8 +20,8 @@ from server.taste.model.measured_films import (
 
 from askew.catalog.item import Item
 from askew.dp.privacy import DEVICE_EPSILON
+from askew.limits import DEFAULT_BYTES, DEVICE_BYTES
 from askew.noise.lattice import LatticeLaplace
-from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.protocol.signal import Query, Signal
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever

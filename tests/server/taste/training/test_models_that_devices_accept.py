@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from askew.dp.privacy import DEVICE_DIAMETER
+from askew_client.device.model import noise_for
 from askew_client.settings.settings import ClientSettings
-from askew_client.taste.exchange import noise_for
 from askew_server.ratings import RatingTable
 from askew_server.taste.model.item_model import ItemModel, train
 from askew_server.taste.training import space_fit
