@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from textual import work
@@ -66,12 +65,6 @@ def raised_cap(
     return (before, after) if after > before else ()
 
 
-def keep_theme(file: ConfigFile | None, _: Device, *, dark: bool) -> None:
-    """Write "dark" or "light" as the theme to the file; do nothing for None. Raises ConfigError."""
-    if file is not None:
-        file.keep({"theme": "dark" if dark else "light"})
-
-
 def _typed(device: Device, typed: Mapping[str, str]) -> ClientSettings:
     values: dict[str, Any] = dict(typed)
     return replace(device.settings, **values)
@@ -94,18 +87,10 @@ async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
 
 @dataclass(frozen=True, repr=False)
 class ProfileView:
-    """The profile as the screens show it."""
+    """The profile as the screens show it: ratings newest first, and bars."""
 
     ratings: tuple[Rated, ...] = ()
     bars: tuple[Bar, ...] = ()
-
-    @classmethod
-    def of(cls, device: Device) -> ProfileView:
-        """Return the ratings, newest first, and the bars of the profile; no bars without a
-        catalog.
-        """
-        bars = () if device.titles.connection is None else device.titles.bars()
-        return cls(device.profile.ratings(), bars)
 
 
 class Desk(App[AskewError | OSError]):
@@ -217,7 +202,12 @@ class Desk(App[AskewError | OSError]):
         await self._bring_profile()
 
     async def _bring_profile(self) -> None:
-        view = await self.on_device(ProfileView.of)
+        def view_of(device: Device) -> ProfileView:
+            # No bars without a catalog.
+            bars = () if device.titles.connection is None else device.titles.bars()
+            return ProfileView(device.profile.ratings(), bars)
+
+        view = await self.on_device(view_of)
         if isinstance(view, Problem):
             self.refuse(view)
         else:
@@ -238,4 +228,5 @@ class Desk(App[AskewError | OSError]):
     def use_theme(self, *, dark: bool) -> None:
         """Use the dark or the light theme from now on, and keep that in the file of settings."""
         self.theme = DARK.name if dark else LIGHT.name
-        self.edit(partial(keep_theme, self.file, dark=dark))
+        if (file := self.file) is not None:
+            self.edit(lambda _: file.keep({"theme": "dark" if dark else "light"}))

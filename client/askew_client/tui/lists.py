@@ -267,9 +267,7 @@ class TitleList(ScrollView, can_focus=True):
             self._star(self.matches[self.cursor], stars)
 
     def action_nudge(self, by: float) -> None:
-        """Add `by` stars to the chosen title, kept from half a star to five; what has no stars yet
-        gets three.
-        """
+        # What has no stars yet gets three.
         if not self.matches:
             return
         match = self.matches[self.cursor]
@@ -288,7 +286,7 @@ class TitleList(ScrollView, can_focus=True):
             self.post_message(self.Starred(self.matches[self.cursor].title, None))
 
     def on_click(self, event: Click) -> None:
-        """Choose the title that is clicked; a click on its n-th star also rates it with n stars."""
+        # A click on the n-th star also rates with n stars.
         offset = event.get_content_offset(self)
         if offset is None or offset.y + self.scroll_offset.y >= len(self.matches):
             return

@@ -24,7 +24,17 @@ from textual.widget import Widget
 from askew.spaces.map import Position
 from askew_client.tui.ink import CHARACTERS, STEPS, Inked, colors, is_without_color
 from askew_client.views.answers import Bar, Connection, Departure, NoisePicture
-from askew_client.views.place_map import Cell, Frame, Ink, Scene, draw, shade, share_above
+from askew_client.views.place_map import (
+    NARROWEST,
+    WIDEST,
+    Cell,
+    Frame,
+    Ink,
+    Scene,
+    draw,
+    shade,
+    share_above,
+)
 
 
 def place_on(value: float, lowest: float, highest: float, width: int) -> int:
@@ -259,7 +269,6 @@ def axes_words(connection: Connection) -> str:
     return f"; directions {shown} of {connection.dimension}, where this catalog differs most"
 
 
-_ZOOM: Final = 2.0
 _KINDS: Final = {
     Ink.TOWN: "map--town",
     Ink.PROBE: "map--probe",
@@ -370,11 +379,10 @@ class PlacePicker(PlaceMap, can_focus=True):
         self._place(frame.position(at[0] + down, at[1] + right))
 
     def action_zoom(self, farther: int) -> None:
-        """Show twice as many kilometers a row (farther = 1) or half as many (-1), around the
-        cursor; do nothing without a cursor.
-        """
         if self.scene.cursor is not None:
-            self.frame = self.framed().zoomed(_ZOOM**farther, self.scene.cursor)
+            frame = self.framed()
+            km_a_row = max(NARROWEST, min(WIDEST, frame.km_a_row * 2.0**farther))
+            self.frame = replace(frame, middle=self.scene.cursor, km_a_row=km_a_row)
             self.refresh()
 
     def on_click(self, event: Click) -> None:

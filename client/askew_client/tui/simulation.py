@@ -138,7 +138,6 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
 
 
 def _spread(name: str, n: int) -> Floats:
-    """Return n numbers in [0, 1) that look like chance, and are the same for the same name."""
     digest = hashlib.shake_256(name.encode()).digest(8 * n)
     return np.asarray(np.frombuffer(digest, "<u8") / 2.0**64)
 

@@ -134,9 +134,7 @@ class AskScreen(FrameScreen):
         )
 
     def _end(self, said: str) -> None:
-        """Show that a question is over, in these words, and read connection, budget and price anew:
-        the next question may have others.
-        """
+        # The next question may have another connection, budget and price.
         self.set_class(False, "-waiting")
         self._say(said)
         self.desk.learn_connection()
@@ -152,7 +150,7 @@ class AskScreen(FrameScreen):
                 self._show_cost(cost)
 
     def on_screen_resume(self) -> None:
-        """Show the price anew: settings and ledger may have changed on another screen."""
+        # Settings and ledger may have changed on another screen.
         self.look()
 
     def on_button_pressed(self) -> None:
@@ -183,9 +181,7 @@ class AskScreen(FrameScreen):
         self.look()
 
     def _show_cost(self, cost: Cost) -> None:
-        """Show what a question would cost, or that nothing would be sent. Only a cost that can be
-        seen counts as one that was shown.
-        """
+        # Only a cost that can be seen counts as one that was shown.
         price = self.query_one("#price", Static)
         price.update(cost_text(cost))
         if price.display and not self.has_class("-waiting"):
@@ -277,7 +273,6 @@ def outcome_text(answer: Answer) -> Text:
 
 
 def _append_loss(text: Text, cost: Cost) -> None:
-    """Add to the text what a signal tells of a rating, and between two people."""
     text.append(f"ε {at_most(cost.epsilon)} a rating, {at_most(cost.replaced_title)} a replaced ")
     text.append(f"title; {at_most(cost.at_median, 3)} at median distance, ")
     text.append(f"at most {at_most(cost.between_any_two, 3)} between any two.\n")

@@ -371,13 +371,10 @@ class FrameScreen(Screen[None]):
         self.app.push_screen(page)
 
     def on_mount(self) -> None:
-        """Watch the connection: every screen says so when there is none."""
         self.watch(self.app, "connection", self._show_connection)
 
     def on_screen_suspend(self) -> None:
-        """Show the connection's state alone, for when the person comes back: what went wrong here
-        was said.
-        """
+        # What went wrong here was said; the connection's state stays said.
         self._tell(self.desk.connection)
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:

@@ -83,7 +83,6 @@ class PrivacyScreen(FrameScreen):
                 yield Static("", id="caption", markup=False)
 
     def on_mount(self) -> None:
-        """Show the budget, and choose the settings in force."""
         self.query_one(DataTable).add_columns("when", "what")
         self.watch(self.app, "budget", self._show_budget)
         self.action_back()
@@ -149,7 +148,6 @@ class PrivacyScreen(FrameScreen):
         self._show_rows()
 
     def _show_figures(self) -> None:
-        """Show what is spent as a bar, and what a signal of the chosen settings would take."""
         if self._budget is None:
             return
         spent, cap = self._budget.account.spent, self._budget.account.caps.lifetime
@@ -160,7 +158,6 @@ class PrivacyScreen(FrameScreen):
         self.query_one("#figures", Static).update(text)
 
     def _show_rows(self) -> None:
-        """List every signal and answer, the newest first, below what they mean together."""
         table = self.query_one(DataTable)
         table.clear()
         if self._budget is None:
@@ -176,7 +173,6 @@ class PrivacyScreen(FrameScreen):
         self.query_one("#ledger", Static).update(self._pages[0])
 
     def _look(self) -> None:
-        """Show what the chosen settings mean, once there is a connection."""
         if isinstance(self.desk.connection, Connection):
             self.preview(*self._chosen())
 
@@ -184,7 +180,6 @@ class PrivacyScreen(FrameScreen):
         return chosen_number(self, "epsilon"), int(chosen_number(self, "size"))
 
     def action_back(self) -> None:
-        """Choose the settings in force, and show what they mean."""
         device = self.desk.device
         epsilon, k = Fraction(4, 5), 20
         if device is not None:
@@ -194,14 +189,12 @@ class PrivacyScreen(FrameScreen):
         self._look()
 
     def action_apply(self) -> None:
-        """Use and keep the chosen settings; a signal already drawn stays for its month."""
         epsilon, k = self._chosen()
         typed = {"epsilon_per_rating": str(epsilon), "k": str(k)}
         self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
 
     @work(group="question")
     async def action_forget(self) -> None:
-        """Forget every past answer, after the person says yes; do nothing where there is none."""
         if not self._past:
             return
         if await self.app.push_screen_wait(ConfirmScreen("Forget every past answer?", "Forget")):

@@ -188,7 +188,6 @@ class ProfileScreen(FrameScreen):
         self.desk.edit(lambda device: device.profile.like(message.label))
 
     def on_key(self, event: Key) -> None:
-        """Go from the search to its results with the down arrow."""
         if event.key == "down" and isinstance(self.focused, Input):
             self.action_titles()
 
@@ -227,9 +226,7 @@ class ProfileScreen(FrameScreen):
 
     @work(group="question")
     async def action_forget(self) -> None:
-        """Forget for good what was taken back just now, or else the title that is marked, after the
-        person says yes.
-        """
+        # What was taken back just now, or else the title that is marked.
         label = self._removed or self.query_one(TitleList).chosen
         if label is None:
             return

@@ -136,8 +136,13 @@ class SettingsScreen(FrameScreen):
             self.desk.refuse(raised)
             return
         if raised:
-            question = ConfirmScreen(raise_cap(*raised, kept=file is not None), "Raise")
-            if not await self.app.push_screen_wait(question):
+            old, new = map(short_number, raised)
+            question = (
+                f"Raise the lifetime cap from {old} to {new}{', for good' if file else ''}? All "
+                "signals together could then tell more about you, and what has left cannot be "
+                "called back."
+            )
+            if not await self.app.push_screen_wait(ConfirmScreen(question, "Raise")):
                 self._show_settings(self.desk.device)
                 return
         self.desk.edit(partial(use_settings, file, typed=typed))
@@ -157,14 +162,3 @@ class SettingsScreen(FrameScreen):
 
 def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
     yield VerticalGroup(Static(title, classes="heading"), *rows, classes="part")
-
-
-def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
-    """Return the question whether to raise the lifetime cap from `old` to `new`, and what that
-    means. kept: in the file, "for good".
-    """
-    return (
-        f"Raise the lifetime cap from {short_number(old)} to {short_number(new)}"
-        f"{', for good' if kept else ''}? All signals together could then tell more about you, "
-        "and what has left cannot be called back."
-    )
