@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from askew.catalog.item import Value
 from askew_client.tui.ink import Inked, fitted
-from askew_client.views.answers import Match, NearAnswer, Rated, Result
+from askew_client.views.answers import Match, NearAnswer, Result
 from askew_client.views.place_map import Ink, rank_sign
 
 
@@ -228,22 +228,18 @@ class TitleList(ScrollView, can_focus=True):
         def ink(component: str) -> Style:
             return base + self._inks[component]
 
+        rating = None if match.rated is None else match.rated.rating
+        is_like = match.rated is not None and rating is None
+        stars = "♥".ljust(STARS) if is_like else self.stars.text(rating)
         segments = [
             Segment("▌ " if chosen else "  ", ink("titles--stars")),
             Segment(fitted(match.title, label_room), base),
             Segment(fitted(" · ".join(match.genres), detail_room), ink("titles--detail")),
             Segment(" " * _EDGE, base),
-            Segment(*self._stars_of(match.rated, ink)),
+            Segment(stars, ink("titles--stars" if match.rated else "titles--unrated")),
             Segment(" " * _EDGE, base),
         ]
         return Strip(segments).adjust_cell_length(width, base)
-
-    def _stars_of(self, rated: Rated | None, ink: Callable[[str], Style]) -> tuple[str, Style]:
-        if rated is None:
-            return self.stars.text(None), ink("titles--unrated")
-        if rated.rating is None:
-            return "♥".ljust(STARS), ink("titles--stars")
-        return self.stars.text(rated.rating), ink("titles--stars")
 
     @property
     def chosen(self) -> str | None:

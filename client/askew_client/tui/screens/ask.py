@@ -108,7 +108,9 @@ class AskScreen(FrameScreen):
                 break
             self._show_cost(cost)
             if outcome or cost.fresh or (cost.sends and not sends):
-                words = cost_question(cost, again=outcome is not None)
+                head = "" if outcome is None else f"{CHANGED}\n"
+                costs = cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
+                words = f"{head}{costs}\n{SECOND if cost.is_second else 'Ask?'}"
                 if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
                     self._end("not asked: nothing was drawn, charged or sent")
                     return
@@ -195,8 +197,12 @@ class AskScreen(FrameScreen):
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
         self.query_one(ResultList).results = answer.results
-        pick = self.query_one("#pick", Static)
-        pick.update(pick_text(answer))
+        pick, best, text = self.query_one("#pick", Static), answer.pick, Text()
+        if not answer.used:
+            text.append(f"{NOTHING_RATED}\n", "italic")
+        text.append("Your pick, never sent\n", "italic")
+        text.append(f"{best.title}\n", "bold")
+        pick.update(text.append(best.why))
         pick.display = True
 
     def _show_heat_map(self, noise: NoisePicture | None, departure: Departure | None) -> None:
@@ -243,16 +249,6 @@ def cost_text(cost: Cost) -> Text:
     return text
 
 
-def cost_question(cost: Cost, *, again: bool) -> str:
-    """Return the question of a dialog, whether to ask at this cost. again: something else was shown
-    before it, which the first line says.
-    """
-    head = f"{CHANGED}\n" if again else ""
-    costs = cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
-    warning = f"\n{SECOND}" if cost.is_second else "\nAsk?"
-    return f"{head}{costs}{warning}"
-
-
 def outcome_text(answer: Answer) -> Text:
     """Return what left the device, drawn now or sent again, and what that cost; or that nothing has
     left.
@@ -276,17 +272,3 @@ def _append_loss(text: Text, cost: Cost) -> None:
     text.append(f"ε {at_most(cost.epsilon)} a rating, {at_most(cost.replaced_title)} a replaced ")
     text.append(f"title; {at_most(cost.at_median, 3)} at median distance, ")
     text.append(f"at most {at_most(cost.between_any_two, 3)} between any two.\n")
-
-
-def pick_text(answer: Answer) -> Text:
-    """Return the pick's title and why it is best, after a line that says so if nothing here is
-    rated.
-    """
-    best = answer.pick
-    text = Text()
-    if not answer.used:
-        text.append(f"{NOTHING_RATED}\n", "italic")
-    text.append("Your pick, never sent\n", "italic")
-    text.append(f"{best.title}\n", "bold")
-    text.append(best.why)
-    return text

@@ -109,8 +109,12 @@ class PrivacyScreen(FrameScreen):
         preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
         words = self.query_one("#preview", Static)
         if isinstance(preview, SignalPreview):
-            self._one_signal = preview.one_rating
-            words.update(preview_text(preview))
+            self._one_signal = one = preview.one_rating
+            words.update(
+                f"at most ε {at_most(one)} a rating, {at_most(2 * one)} where a title is replaced; "
+                f"{at_most(preview.at_median)} between two people at the median distance, "
+                f"{at_most(preview.between_any_two)} between any two"
+            )
             self._show_noise(preview.noise)
         else:
             words.update(f"No signal: {preview.text}. {preview.hint}")
@@ -238,15 +242,3 @@ def account_text(budget: Budget) -> Text:
         text.append(f"{words}\n")
     text.append(f"The next month begins on {budget.next_month:%-d %B %Y}.", "italic")
     return text
-
-
-def preview_text(preview: SignalPreview) -> str:
-    """Return what one signal of these settings may tell at most, in epsilons: of a rating, of a
-    replaced title, and between two people.
-    """
-    one = preview.one_rating
-    return (
-        f"at most ε {at_most(one)} a rating, {at_most(2 * one)} where a title is replaced; "
-        f"{at_most(preview.at_median)} between two people at the median distance, "
-        f"{at_most(preview.between_any_two)} between any two"
-    )
