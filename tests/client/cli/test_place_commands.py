@@ -340,13 +340,6 @@ def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
     assert "was drawn when it was named" in found.err
 
 
-@pytest.mark.usefixtures("impatient")
-def test_the_noise_of_a_position_is_not_set_for_a_value_on_axes(askew: Askew, data: Path) -> None:
-    command = ("near", "places", "--unnamed", "--level=town", "--server", "127.0.0.1:1")
-    found = askew(*command, "--data", data, stdin=b"hour = 8.5")
-    assert (found.code, "changes nothing here" in found.err) == (2, True)
-
-
 def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
     askew: Askew, place: Place, data: Path
 ) -> None:
@@ -511,17 +504,6 @@ def test_a_server_of_the_other_kind_is_told_as_that(
         assert says in found.err
         assert re.findall("`askew [a-z]+`", found.err) == [instead]
         assert "refused" not in found.err
-
-
-def test_a_spent_account_of_places_is_exit_code_3(
-    askew: Askew, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASKEW_PLACE_LIFETIME_CAP", "0.3")
-    add = ("place", "add", "--region", "DE", "--data", data)
-    assert askew(*add, "home", stdin=HOME).code == 0
-    found = askew(*add, "work", "--anew", stdin=HOME)
-    assert found.code == 3
-    assert "epsilon per kilometer" in found.err
 
 
 def parameters(command: click.Command) -> Iterator[click.Parameter]:

@@ -54,12 +54,6 @@ def test_a_draw_counts_beyond_the_nearest_and_beyond_the_best_place_of_all() -> 
     assert found.row("way") == Row(nearest=1.5, wished=3.5, none=0.0)
 
 
-def test_the_places_around_have_both_the_nearest_and_the_best() -> None:
-    found = Comparison(judge, AROUND, 4.0)
-    found.add("known", AROUND)
-    assert found.row("known") == Row(nearest=0.0, wished=0.0, none=0.0)
-
-
 def test_a_draw_in_which_nothing_passes_is_counted_apart() -> None:
     """Planted bug: a pick that is too dear."""
     found = Comparison(judge, AROUND, 4.0)

@@ -52,19 +52,6 @@ async def test_another_choice_shows_what_it_would_tell_and_sends_nothing(
     assert rated.signals.entries() == ()
 
 
-async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_choice(
-    rated: DeviceWorld,
-) -> None:
-    async with rated.opened(size=(120, 40)) as person:
-        await person.press("f5")
-        heat_map = person.app.screen.query_one(HeatMap)
-        assert [mark.sign for mark in heat_map.marks] == ["◆"] * 4
-        assert heat_map.picture is not None
-        assert heat_map.picture.reach[-1] == pytest.approx(4 / 2, rel=1e-3)
-        await choose(person, "size", 3)
-        assert len(heat_map.marks) == 3
-
-
 async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f5")

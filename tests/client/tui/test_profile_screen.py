@@ -40,17 +40,6 @@ async def test_somebody_rates_three_films_and_sees_the_bars_move(device: DeviceW
     assert sorted(str(each) for each in stars(device).values()) == ["4.0", "5.0", "5.0"]
 
 
-async def test_titles_are_found_as_the_words_are_typed(device: DeviceWorld) -> None:
-    async with device.opened() as person:
-        await person.write("196")
-        person.reads("10 found", "Film 0 (1960)", "Film 9 (1969)")
-        await person.write(" 4")
-        person.reads("1 found", "Film 4 (1964)")
-        assert not person.shows("Film 9")
-        await person.write(" nonsense")
-        person.reads("No title has all these words.")
-
-
 async def test_digits_in_the_search_are_text_and_rate_nothing(device: DeviceWorld) -> None:
     """Planted bug: rating keys that are caught before the search gets them."""
     async with device.opened() as person:

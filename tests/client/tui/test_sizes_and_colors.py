@@ -60,16 +60,6 @@ async def test_what_matters_can_be_read_at_every_size(
         person.reads("Settings", "On this screen", "Everywhere")
 
 
-@pytest.mark.slow
-async def test_a_tiny_terminal_is_no_error(rated: DeviceWorld) -> None:
-    async with rated.opened(size=(20, 6)) as person:
-        for key in ("f4", "a", "f5", "f6", "f1", "escape", "f3"):
-            await person.press(key)
-        await person.pilot.resize_terminal(200, 60)
-        await person.settled()
-        person.reads("12 found")
-
-
 def contrast(one: str, other: str) -> float:
     """The contrast of WCAG 2, from 1 to 21."""
     high, low = sorted((luminance(Color.parse(each)) for each in (one, other)), reverse=True)
