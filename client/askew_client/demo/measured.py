@@ -8,6 +8,7 @@ second process answers: nothing is charged, and nothing is sent to the server of
 from __future__ import annotations
 
 import datetime
+from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +21,7 @@ from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES, Position
-from askew_client.demo.server import Rehearsal
+from askew_client.demo.server import rehearsed
 from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.near.sources import great_circle, perturbed, results_of
 from askew_client.settings.settings import ClientSettings
@@ -143,13 +144,14 @@ class MeasuredDevice:
         """Return the kilometers from the demo's home to a latitude and a longitude in degrees."""
         return great_circle((HOME.latitude, HOME.longitude), coordinates)
 
-    async def comparison(self, others: Rehearsal) -> Comparison:
+    async def comparison(self, others: Process) -> Comparison:
         """Return a comparison with the draws of the two ways that noise has no part in: "known",
         the places nearest to home, and "held", a list that all hold.
         """
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
         true = Signal(ANY_SPACE, self._noise, here)
-        around, nearest, held = await others.answers(
+        around, nearest, held = await rehearsed(
+            others,
             [
                 ("nearest", Query(true, _AROUND, self._number)),
                 ("nearest", Query(true, self._k, self._number)),
@@ -163,12 +165,13 @@ class MeasuredDevice:
         comparison.add_blind("held", held, partial(self._judged, WITHOUT_LIVE))
         return comparison
 
-    async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
+    async def draw(self, others: Process, comparison: Comparison) -> None:
         """Draw the noise once more, and add to the comparison what "served", "nearest" and "one" (k
         = 1) answer to that position.
         """
         signal = perturbed(HOME, self._noise, self._region, self._bits)
-        served, nearest, one = await others.answers(
+        served, nearest, one = await rehearsed(
+            others,
             [
                 ("served", Query(signal, self._k, self._number)),
                 ("nearest", Query(signal, self._k, self._number)),

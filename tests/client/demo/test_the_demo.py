@@ -15,7 +15,7 @@ from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
 from askew_client.demo.measured import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS, Comparison, Row
-from askew_client.demo.server import Rehearsal, server_process
+from askew_client.demo.server import rehearsed, server_process
 from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.settings.regions import region_of
 from askew_client.settings.settings import ClientSettings
@@ -102,7 +102,7 @@ async def test_a_process_that_ends_is_told_by_its_last_words(question: Query) ->
     """Planted bug: the error of the pipe, "Connection lost"."""
     async with server_process("dance") as process:
         with pytest.raises(ServerFailed, match=r"second process ended: .*No module named dance"):
-            await Rehearsal(process).answers([("nearest", question)] * 3, places_model().card)
+            await rehearsed(process, [("nearest", question)] * 3, places_model().card)
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ async def test_answers_come_in_the_order_of_the_questions(question: Query) -> No
     card = places_model().card
     other = Query(question.signal, 2, 1)
     async with server_process("askew_server.cli.rehearse") as process:
-        found = await Rehearsal(process).answers([("nearest", question), ("served", other)], card)
+        found = await rehearsed(process, [("nearest", question), ("served", other)], card)
     assert [len(slate.listings) for slate in found] == [3, 2]
     assert all("Pharmacy" in each.title for each in found[1].listings)
 
