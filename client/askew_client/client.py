@@ -246,10 +246,6 @@ class AskewClient(_Client):
 def _to_its_end(
     method: Callable[Concatenate[_Client, _P], Coroutine[Any, Any, _T]],
 ) -> Callable[Concatenate[BlockingClient, _P], _T]:
-    """Return a coroutine of AskewClient as a method that waits: the same arguments, words and
-    value.
-    """
-
     @wraps(method)
     def waits(client: BlockingClient, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return client._run(method(client, *args, **kwargs))
@@ -309,8 +305,5 @@ def _not_open() -> ParameterError:
 
 
 def _check(name: str, value: object, kind: type, limit: str) -> None:
-    """Raise ParameterError for a value of another type, or a bool; the type is named, which is
-    public.
-    """
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ParameterError(name, type(value), limit)

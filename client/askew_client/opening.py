@@ -9,7 +9,7 @@ for a key press unless it says otherwise, which may be called from any thread.
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from askew.noise.randomness import RandomBits, SystemBits
 from askew_client.catalog.cache import CatalogCache, CatalogSource
 from askew_client.device.asker import IN_PROCESS, Asker
 from askew_client.profile.document import ProfileDocument
-from askew_client.profile.store import KnownTitles, ProfileService, ProfileStore
+from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.config import DEFAULT_SERVER, places
 from askew_client.settings.settings import ClientSettings, StaticHost, month_of
 from askew_client.signals.store import SignalStore
@@ -28,6 +28,8 @@ from askew_client.storage.guard import Guard
 from askew_client.transport.protocol import Library, Network, ServerInProcess, Transport
 
 if TYPE_CHECKING:
+    from askew.catalog.item import Item
+    from askew.catalog.titles import TitleIndex
     from askew_client.device.budget import Budget
     from askew_client.device.nearby import Nearby
     from askew_client.device.titles import Titles
@@ -90,11 +92,9 @@ class Device:
             )
             return self._titles
 
-    def _known(self, document: ProfileDocument) -> KnownTitles | None:
-        """Return the model of the connected catalog with what the profile has received; None before
-        a connection.
-        """
-        return None if self._titles is None else self._titles.knowing(document)
+    def _known(self, document: ProfileDocument) -> tuple[TitleIndex, Sequence[Item]] | None:
+        model = None if self._titles is None else self._titles.knowing(document)
+        return None if model is None else (model.index, model.catalog.items)
 
     @property
     def places(self) -> PlaceService:

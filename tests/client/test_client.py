@@ -9,9 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 from inspect import isawaitable, iscoroutinefunction, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_type
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 import askew_client
@@ -25,8 +24,7 @@ from askew.errors import (
 )
 from askew_client import AskewClient, BlockingClient, ClientSettings, UnknownTitle
 from askew_client.transport.in_process import LocalTransport
-from askew_client.views.answers import Answer, NearAnswer
-from askew_client.views.cost import Cost
+from askew_client.views.answers import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,14 +161,6 @@ def test_a_rating_outside_of_every_scale_is_refused_at_once(
         assert client.ratings() == ()
 
 
-def test_numbers_of_other_kinds_are_ratings(network: LocalTransport, tmp_path: Path) -> None:
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        ratings: list[Any] = [4, np.float32(4), np.int64(4), Fraction(4)]
-        for rating in ratings:
-            client.rate("Film 9 (1969)", rating)
-            assert [each.rating for each in client.ratings()] == [4.0]
-
-
 @pytest.mark.parametrize("call", ["near", "near_cost"])
 def test_a_collection_that_is_no_text_is_refused(
     network: LocalTransport, tmp_path: Path, call: str
@@ -241,15 +231,6 @@ def test_nothing_that_a_script_reaches_is_a_coroutine(
 def test_a_script_calls_with_the_same_arguments(name: str) -> None:
     mine, theirs = getattr(BlockingClient, name), getattr(AskewClient, name)
     assert (signature(mine), mine.__doc__) == (signature(theirs), theirs.__doc__)
-
-
-def test_a_type_checker_knows_what_a_script_gets(network: LocalTransport, tmp_path: Path) -> None:
-    """mypy reads this: each `assert_type` fails its run where a type is lost."""
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        assert_type(client.ask(), Answer)
-        assert_type(client.cost(), Cost)
-        with pytest.raises(AskewError):
-            assert_type(client.near("food", "home"), NearAnswer)
 
 
 async def test_a_script_inside_an_event_loop_is_told_which_client_it_wants(
@@ -345,18 +326,3 @@ def test_a_shell_learns_to_complete_the_commands(shell: str) -> None:
         check=True,
     )
     assert f"_ASKEW_COMPLETE={shell}_complete" in run.stdout
-
-
-def test_completion_offers_the_subcommands() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", "from askew_client.cli.main import main; main()"],
-        env={
-            "_ASKEW_COMPLETE": "bash_complete",
-            "COMP_WORDS": "askew profile i",
-            "COMP_CWORD": "2",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert {"plain,import"} == set(run.stdout.split())

@@ -8,9 +8,8 @@ What the server says of epsilon, of k or of a scale is not what they ask with.
 from __future__ import annotations
 
 import shutil
-import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,10 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from client.conftest import SHARED_SLATE, VECTORS, Pair, made_retriever, space_of_width
 from client.hostile_world import World, measured
-from client.test_hostile_servers import ANSWERS, CARDS, CATALOGS, spoiled, spoiled_card
+from client.test_hostile_servers import spoiled, spoiled_card
 from client.test_hostile_wires import (
-    CALLS,
-    FILES,
     MOST_CPU,
     MOST_MEMORY,
     PATIENT,
@@ -52,7 +49,6 @@ KNOWN: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 UNKNOWN: dict[str, Liking] = {"Film 77": 5.0, "Film 99": 1.0}
 PEOPLE: tuple[dict[str, Liking], ...] = (KNOWN, UNKNOWN, {})
 MANY = 1 << 17
-NAN = float("nan")
 
 
 def file(make: Callable[[bytes], bytes]) -> Attack:
@@ -381,24 +377,3 @@ async def test_a_catalog_that_changes_under_one_date_costs_nothing_more(
             fresh, outcome = await question(world, tmp_path, KNOWN)
             assert isinstance(outcome, Answer)
             assert (fresh.paid, world.asked) == (first.paid, sent)
-
-
-SEQUENCES = ("spaces churn", "catalogs churn", "every byte of a reply", "every byte of a file")
-
-
-def test_there_are_as_many_attacks_as_were_promised(
-    record_property: Callable[[str, object], None],
-) -> None:
-    """By name. With `-rP` it prints them."""
-    tables: dict[str, Iterable[str]] = {
-        "cards": CARDS,
-        "files": CATALOGS,
-        "replies": ANSWERS,
-        "calls": CALLS,
-    }
-    tables |= {"hosts": FILES, "models": MODELS, "sequences": SEQUENCES}
-    names = [name for table in tables.values() for name in table]
-    assert len(set(names)) == len(names) >= 60
-    record_property("attacks", len(names))
-    for kind, table in tables.items():
-        sys.stdout.write(f"{len([*table])} of {kind}: {'; '.join(table)}\n")

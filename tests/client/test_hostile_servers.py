@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
-MONTH = "2026-11"
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 SETTINGS = ClientSettings(
     mode="ask",
@@ -123,12 +122,6 @@ def charges(ledger: Path) -> tuple[Entry, ...]:
     return SignalStore(ledger, Caps(Fraction(192))).entries()
 
 
-async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
-    """Or the refusals below would mean nothing."""
-    assert len(await ask(server, ledger)) == 4
-    assert len(charges(ledger)) == len(server.requests) == 1
-
-
 def spoiled(spoil: Callable[[pb.CatalogFile], None], file: bytes) -> bytes:
     """The file of a spoiled body, with a head that fits it."""
     body = pb.CatalogFile.FromString(file[HEAD_BYTES:])
@@ -178,6 +171,12 @@ CARDS: dict[str, Callable[[bytes], bytes]] = {
     "a source that steers the terminal": spoiled_card(source="\x1b[2J"),
     "an endless source": spoiled_card(source="x" * 501),
 }
+
+
+async def test_the_honest_server_answers(server: Server, ledger: Path) -> None:
+    """Or the refusals below would mean nothing."""
+    assert len(await ask(server, ledger)) == 4
+    assert len(charges(ledger)) == len(server.requests) == 1
 
 
 @pytest.mark.parametrize("case", CARDS)

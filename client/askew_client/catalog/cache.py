@@ -372,9 +372,6 @@ class CatalogSync:
         return record.next_look
 
     async def _renewed(self, day: int) -> CachedFile:
-        """Return this week's file: look for it now, and fetch its body where that is not in the
-        cache.
-        """
         catalog_date = catalog_date_of(day)
         async with self._source:
             version, fetched = await self._look(catalog_date)
@@ -418,6 +415,6 @@ class CatalogSync:
         self._cache.keep(version, body)
 
     def _settle(self, record: Record) -> None:
-        """Write this record, and remove every body but the one that it holds."""
+        # No body stays but the one that the record holds.
         self._cache.remember(record)
         self._cache.tidy(record.held)

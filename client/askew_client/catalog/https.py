@@ -106,7 +106,6 @@ class Download:
 
 
 def _check(response: http.client.HTTPResponse) -> None:
-    """Raise a WireError or a TransportError for a response that is no file, whole or in part."""
     status = response.status
     if status in {http.client.NOT_FOUND, http.client.GONE}:
         raise NotFound("catalog file on this host")

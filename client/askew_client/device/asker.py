@@ -11,17 +11,23 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from askew.dp.privacy import SignalCharge
 from askew.errors import LedgerError, NotShown, ParameterError, WireError
 from askew.noise.randomness import RandomBits
-from askew.protocol.signal import Mechanism, Query, Signal
+from askew.protocol.signal import Query, Signal
 from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import in_thread
 from askew_client.transport.protocol import Network
 from askew_client.views.cost import Cost, Leaves
+
+if TYPE_CHECKING:
+    from askew_client.device.model import Exchange  # brings numpy
+    from askew_client.near.sources import NearSource
+
+    # What is private, and how it makes a signal. All else of a question is the same for all.
+    Source = Exchange | NearSource
 
 IN_PROCESS: Final = "in-process"  # the name of a server without an address
 _SILENT = (
@@ -35,40 +41,6 @@ _SECOND = (
 _Value = TypeVar("_Value")
 _Answer = TypeVar("_Answer")
 _Answer_co = TypeVar("_Answer_co", covariant=True)
-
-
-class Source(Protocol):
-    """What is private, and how it makes a signal. All else of a question is the same for all."""
-
-    @property
-    def space_version(self) -> str:
-        """Return the space under which the ledger keeps this source's signal, with the handle and
-        the month; "" for a place, whose signal is of no space.
-        """
-
-    @property
-    def handle(self) -> str:
-        """Return the handle of a place, or of a value on axes, by which the ledger finds its
-        signal; "" for a taste.
-        """
-
-    @property
-    def k(self) -> int:
-        """Return how many results to ask for; public."""
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """Return the law of the noise by which a fresh signal is drawn."""
-
-    @property
-    def charge(self) -> SignalCharge:
-        """Return the charge of a fresh signal, by this device's own reckoning."""
-
-    def perturb(self, bits: RandomBits) -> Signal:
-        """Draw and return a noisy signal of the private point, neither charged nor stored."""
-
-    def check(self, signal: Signal) -> None:
-        """Raise WireError for a stored signal that this source would not send; else return None."""
 
 
 class Subject(Protocol[_Answer_co]):
@@ -230,10 +202,6 @@ class Asker:
     def _agreed(
         self, kind: type, subject: Subject[object], shown: Cost | None
     ) -> Callable[[Cost], None]:
-        """Return a function of a cost that raises NotShown where the person has not agreed to that
-        cost.
-        """
-
         def check(found: Cost) -> None:
             cost = self._of(subject, found)
             if shown is not None:
@@ -249,9 +217,7 @@ class Asker:
     def _prepared(
         self, subject: Subject[object], agreed: Callable[[Cost], None]
     ) -> tuple[Query, bytes, Cost]:
-        """Return the query, its encoded request and its cost. All that is private of a question is
-        done here, before its connection: the signal is charged and drawn, if the ledger has none.
-        """
+        # All that is private of a question is done here, before its connection.
         source, month = subject.source, month_of(self._today())
         with self._network.guard.private():
             signal, found = subject.drawing(
@@ -261,9 +227,6 @@ class Asker:
             return query, self._network.encoded(query), self._of(subject, found)
 
     def _of(self, subject: Subject[object], found: Cost) -> Cost:
-        """Return the ledger's cost as that of a question: with who is asked, about what, and by
-        which noise.
-        """
         source = subject.source
         return subject.priced(
             replace(

@@ -57,9 +57,10 @@ def budget_of(
 
 def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
     if entry.kind == "accept":
+        besides = f", and {at_most(entry.epsilon_per_km)} per km," if entry.epsilon_per_km else ""
         words = (
             f"you continued here; {at_most(entry.epsilon_per_rating)} a rating or value on axes"
-            f"{_and_per_km(entry)} was booked for what the ledger had lost, as far as its mark knew"
+            f"{besides} was booked for what the ledger had lost, as far as its mark knew"
         )
     elif entry.epsilon_per_km:
         per_km = entry.epsilon_per_km
@@ -103,9 +104,6 @@ def _words(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_axes(account: Account, month: str) -> Iterator[str]:
-    """Yield one line on what the values on axes cost together, or nothing if nothing was spent on
-    them.
-    """
     if account.spent_on_axes:
         yield (
             f"Values on axes: spent {at_most(account.spent_on_axes)} of a lifetime cap of "
@@ -115,9 +113,6 @@ def _words_of_axes(account: Account, month: str) -> Iterator[str]:
 
 
 def _words_of_places(account: Account, month: str) -> Iterator[str]:
-    """Yield one line on what the noisy positions cost and tell together, or nothing if there are
-    none.
-    """
     spent, caps = account.spent_per_km, account.caps
     if spent:
         yield (
@@ -129,12 +124,7 @@ def _words_of_places(account: Account, month: str) -> Iterator[str]:
         )
 
 
-def _and_per_km(entry: Entry) -> str:
-    return f", and {at_most(entry.epsilon_per_km)} per km," if entry.epsilon_per_km else ""
-
-
 def _odds(epsilon: float) -> str:
-    """Return exp(epsilon) as odds to be read, rounded up: "2.72 to 1" for 1, whole from 10 on."""
     if epsilon > 30:
         return "more than 10,000,000,000,000 to 1"
     odds = exp(epsilon)

@@ -142,46 +142,35 @@ class Model:
         """Return the index in this catalog of each item of an answer, in the answer's order. Raises
         LookupError for an item that this model neither holds nor has received.
         """
-        return tuple(
-            item if item < self.n_held else self._place_of(slate.items[at])
-            for at, item in enumerate(slate.item_ids)
-        )
-
-    def _place_of(self, item: Item) -> int:
-        place = self.index.of_label(item.label)
-        if place is None:
-            raise LookupError("an item of an answer was not met")
-        return place
+        places = []
+        for at, item in enumerate(slate.item_ids):
+            place = item if item < self.n_held else self.index.of_label(slate.items[at].label)
+            if place is None:
+                raise LookupError("an item of an answer was not met")
+            places.append(place)
+        return tuple(places)
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
     """Return what a server says of itself, for the screens: source, sizes, versions, rating scale,
-    and the axes of a map.
+    and the axes of a map: the indexes of the two coordinates along which the catalog's items score
+    most differently (by standard deviation), ascending; of a space with one coordinate, (0,).
     """
+    # By the card and the catalog alone, so a map is the same for everybody.
+    scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
+    order = np.argsort(-scores.std(axis=0), kind="stable")
     return Connection(
         source=card.source,
         simulated=card.simulated,
         n_items=card.n_items,
         dimension=card.space.dimension,
-        map_axes=map_axes_of(card, catalog),
+        map_axes=tuple(sorted(order[:2].tolist())),
         diameter=float(card.space.diameter),
         space_version=card.space.version,
         catalog_version=card.catalog_version,
         lowest_rating=card.space.scale.lowest,
         highest_rating=card.space.scale.highest,
     )
-
-
-def map_axes_of(card: ModelCard, catalog: Catalog) -> tuple[int, ...]:
-    """Return the indexes of the two coordinates along which the catalog's items score most
-    differently (by standard deviation), ascending; of a space with one coordinate, (0,).
-
-    By the card and the catalog alone, so a map is the same for everybody and says nothing of whom
-    it is for.
-    """
-    scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
-    spread = scores.std(axis=0)  # (d,)
-    return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
 
 
 def ratings_of(

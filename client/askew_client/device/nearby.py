@@ -165,9 +165,7 @@ class Nearby:
         return self.card
 
     async def _fetch_rows(self, *, fetch: bool) -> None:
-        """Fetch the rows and hold them. A server that has none within the byte budget is not asked
-        again; in mode "held" its error is raised.
-        """
+        # A server that has none within the byte budget is not asked again.
         if self._no_rows:
             return
         if not fetch:
@@ -345,9 +343,6 @@ class NearSubject:
         return Query(signal, source.k, number, self._catalog_date, holds_rows=bool(self._rows))
 
     def _held_words(self) -> str:
-        """Return what is ranked here, "all 400 items ..." or "the first 100 of 400 items ...", that
-        no epsilon is spent, and what becomes of live values.
-        """
         asked = self._card.asked(self.source.collection)
         count = sum(len(self._rows[each.name]) for each in asked)
         total = sum(each.n_items for each in asked)

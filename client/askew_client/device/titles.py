@@ -308,7 +308,6 @@ class Taste:
 
 
 def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
-    """Return what left the device: the signal, its month and mechanism, beside the true point."""
     return Departure(
         values=query.signal.values,
         mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
@@ -320,7 +319,6 @@ def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
 
 
 def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Result, ...]:
-    """Return a line for each item of the ranking, best first from place 1, the pick marked."""
     pick, reasons = ranking.best, _reasons(exchange, ranking)
     return tuple(
         [
@@ -339,9 +337,7 @@ def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Resu
 
 
 def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
-    """Return for each item in order ", most of all because you like X" with the liked title that
-    adds most to its score, or "" if none adds anything.
-    """
+    # The liked title that adds most to the score; "" where none adds anything.
     catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
     liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
     order = list(ranking.order)
@@ -357,7 +353,6 @@ def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
 
 
 def _bytes(size: int) -> str:
-    """Return a size to be read, in steps of a thousand: "999 bytes", "31 kB", "1.2 MB"."""
     if size < 1000:
         return f"{size} bytes"
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

@@ -124,9 +124,6 @@ def _text() -> str:
 
 
 def _with_names(beginning: str) -> Iterator[Town]:
-    """Yield the towns that have a name of this beginning; none where that begins with no letter or
-    digit.
-    """
     text, at = _text(), 0
     while beginning[:1].isalnum() and (at := text.find(f"|{beginning}", at)) >= 0:
         start, end = text.rfind("\n", 0, at) + 1, text.index("\n", at)
@@ -178,11 +175,8 @@ def spot_of(text: str, region: str = "") -> Spot:
 
 
 def _town(text: str, region: str) -> Position:
-    """Return the middle of the one town of a name that lies in the region. Raises UnclearTown.
-
-    A town of this very name is meant, and not a smaller one that also goes by it: "Kiel" is a name
-    of Kehl's. Several of one name are for the person to tell apart.
-    """
+    # A town of this very name is meant, and not a smaller one that also goes by it: "Kiel" is a
+    # name of Kehl's. Several of one name are for the person to tell apart.
     found = find_towns(text, region)
     how_far = [*map(distance_in(region), found)]
     near = [town for town, far in zip(found, how_far, strict=True) if far == how_far[0] < 2]
@@ -212,9 +206,6 @@ def _town(text: str, region: str) -> Position:
 
 
 def _lines(towns: Sequence[Town], *, remedy: bool = False) -> tuple[str, ...]:
-    """Return for each of the first eight towns what can be typed, its position and its people, as a
-    line. remedy: add the `--region` that has it.
-    """
     return tuple(
         f"{town.name}, {town.district or town.country}: {town.at.latitude:.2f}, "
         f"{town.at.longitude:.2f} ({town.population:,} people"

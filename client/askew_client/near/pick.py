@@ -246,7 +246,8 @@ class ColumnPreferences:
         """Return True if a value passes both filters of its attribute, `only` and `at_most`;
         without a filter everything passes, and with one an unknown value does not.
         """
-        is_kind, is_low = _word(value) in self.only, _limited(value) <= self.most
+        number = value if isinstance(value, float) else inf
+        is_kind, is_low = _word(value) in self.only, number <= self.most
         return (is_kind | self.any_kind) & (is_low | self.any_number)
 
 
@@ -305,7 +306,9 @@ def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[
         wished = {*preferences.likes.get(each.name, ()), *preferences.only.get(each.name, ())}
         unknown = sorted(wished - words.keys()) if words else ()
         names += [f"{each.name} {word}{maybe(word, words.values())}" for word in unknown]
-    if preferences.open_now and not any(_tells_open(each) for each in attributes):
+    if preferences.open_now and not any(
+        each.kind is AttributeKind.HOURS or is_open_flag(each) for each in attributes
+    ):
         names.append("opening hours")
     return tuple(names)
 
@@ -318,30 +321,18 @@ def stars(rating: float | None) -> float:
 
 
 def _h(worth: float, preferences: Preferences) -> float:
-    """Return |worth|**exponent with the sign of worth: the disutility of a distance."""
     return copysign(abs(worth) ** preferences.exponent, worth)
 
 
 def _word(value: Value) -> str | None:
-    """Return a value as preferences name it: "yes" or "no", or text in small letters; None if
-    unknown.
-    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     return None if value is None else str(value).casefold()
 
 
-def _limited(value: Value) -> float:
-    """Return a number as limits compare it; infinity for a value that is none."""
-    return value if isinstance(value, float) else inf
-
-
 def _is_open(
     attributes: Sequence[Attribute], values: Sequence[Value], now: datetime.datetime
 ) -> bool:
-    """Return True if an item is open at `now`: by its flags where one is known, which may be live;
-    else by its hours.
-    """
     pairs = [*zip(attributes, values, strict=True)]
     flags = [value for each, value in pairs if is_open_flag(each) and value is not None]
     return True in (flags or [value_is_open(each, value, now) for each, value in pairs])
@@ -370,10 +361,6 @@ def value_is_open(attribute: Attribute, value: Value, now: datetime.datetime) ->
     if attribute.kind is AttributeKind.HOURS and isinstance(value, str):
         return bool(is_open(value, now))
     return is_open_flag(attribute) and value is True
-
-
-def _tells_open(attribute: Attribute) -> bool:
-    return attribute.kind is AttributeKind.HOURS or is_open_flag(attribute)
 
 
 def is_open_flag(attribute: Attribute) -> bool:
@@ -449,9 +436,7 @@ def is_open(hours: str, now: datetime.datetime) -> bool | None:
 
 
 def _week(hours: str) -> list[list[_Span]]:
-    """Return a list of spans for each day, Monday first; of several that have a minute the last
-    counts.
-    """
+    # Spans for each day, Monday first; of several that have a minute the last counts.
     text = "00:00-24:00" if hours.strip() == "24/7" else hours.lower()
     week: list[list[_Span]] = [[] for _ in _DAYS]
     for rules in text.split(";"):
@@ -466,9 +451,7 @@ def _week(hours: str) -> list[list[_Span]]:
 
 
 def _parts(rule: str) -> tuple[set[int], list[tuple[int, int]], bool]:
-    """Return the days of a rule (0 is Monday), its spans in minutes, and True if it is open
-    then.
-    """
+    # Days (0 is Monday), spans in minutes, and whether it is open then.
     closed = next((word for word in _CLOSED if rule.endswith(word)), "")
     rule = rule.removesuffix(closed).rstrip()
     times = rule.lstrip(_IN_DAYS)

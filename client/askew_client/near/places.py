@@ -184,9 +184,6 @@ class PlaceService:
         return named, signal
 
     def _place_at(self, spot: Spot, take: bool | None) -> NamedPlace:
-        """Return a new place at this spot, or with take=True the one that is at this very position
-        already. Raises PlaceError where none is.
-        """
         if not take:
             return NamedPlace(new_handle(self._bits), spot)
         document = self._profile.read()
@@ -203,10 +200,8 @@ class PlaceService:
         shown: Cost | None,
         take: bool | None,
     ) -> ProfileDocument:
-        """Return `after`, whose new place is paid for and stored first if it is a position and not
-        taken. Inside the profile's transaction, so that nobody else pays for the same name, or the
-        same position.
-        """
+        # Inside the profile's transaction, so that nobody else pays for the same name, or the same
+        # position.
         if take:
             return after
         spot, settings = place.spot, self._settings
@@ -226,16 +221,13 @@ class PlaceService:
         return after
 
     def _named_at(self, document: ProfileDocument, spot: Spot) -> str | None:
-        """Return the name of the first place at this spot that has its signal: one whose noisy
-        position the ledger has lost is charged, and of no use to anybody.
-        """
+        # A place whose noisy position the ledger has lost is charged, and of no use to anybody.
         for name, place in document.places.items():
             if place.spot == spot and self._stored(place) is not None:
                 return name
         return None
 
     def _stored(self, place: NamedPlace) -> Signal | None:
-        """Return the stored signal of a place; None on axes, and where the ledger has none."""
         return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:

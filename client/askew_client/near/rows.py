@@ -38,7 +38,10 @@ def best_rows(
     """
     distances = _distances(source, rows.coordinates)
     away, gained = distances.copy(), np.zeros(len(rows))
-    passes = np.full(len(rows), _all_known(rows, preferences))
+    filtered = preferences.only.keys() | preferences.at_most.keys()
+    # A filter by anything that the rows lack lets nothing pass.
+    is_there = filtered <= {each.name for each in rows.card.attributes}
+    passes = np.full(len(rows), is_there)
     told = opened = hours = np.zeros(len(rows), np.bool_)
     for attribute, column in zip(rows.card.attributes, rows.columns, strict=True):
         values, which = _different(column)
@@ -56,18 +59,8 @@ def best_rows(
     return rows.listings(np.sort(order[:count]).tolist())
 
 
-def _all_known(rows: Collection, preferences: Preferences) -> bool:
-    """Return True if the rows have every attribute that is filtered by: a filter by anything else
-    lets nothing pass.
-    """
-    filtered = preferences.only.keys() | preferences.at_most.keys()
-    return filtered <= {each.name for each in rows.card.attributes}
-
-
 def _distances(source: NearSource, coordinates: _Floats) -> _Floats:
-    """Return the distance of each row (n,) from the true place: kilometers along the ground, or on
-    axes the sum of |difference| / scale.
-    """
+    # (n,), in kilometers along the ground, or on axes the sum of |difference| / scale.
     if isinstance(source, AxisSource):
         scales = np.array([axis.scale for axis in source.space.axes])
         found: _Floats = (np.abs(coordinates - np.array(source.true)) / scales).sum(axis=1)
@@ -79,9 +72,6 @@ def _distances(source: NearSource, coordinates: _Floats) -> _Floats:
 
 
 def _different(column: Column) -> tuple[Sequence[Value], NDArray[np.int64]]:
-    """Return the different values of a column, and for each item the index of its value
-    among them.
-    """
     raw: NDArray[Any] = column.codes if isinstance(column, Words) else column.values
     keys = raw.view(np.int32) if isinstance(column, Numbers) else raw
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
@@ -97,5 +87,4 @@ def _known(values: Sequence[Value], which: NDArray[np.int64]) -> _Mask:
 
 
 def _h(worth: _Floats, preferences: Preferences) -> _Floats:
-    """Return |worth|**exponent with the sign of worth, for each number."""
     return np.asarray(np.copysign(np.abs(worth) ** preferences.exponent, worth))

@@ -104,9 +104,6 @@ def _export(files: Mapping[str, Iterable[str]], user: str) -> dict[str, State]:
 
 
 def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, State]:
-    """Return the edits of a file with titles. Raises ProfileError for MovieLens' numbers, or a
-    user.
-    """
     lines = iter(ratings)
     first = next(lines, "")
     if user or {"userId", "movieId"} <= {part.strip() for part in first.split(",")}:

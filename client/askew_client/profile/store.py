@@ -6,11 +6,11 @@ It is one SQLite file, mode 0600: one document in one row. Every edit is one tra
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from askew.catalog.item import title_key
 from askew.errors import ProfileError
@@ -19,9 +19,11 @@ from askew_client.storage.guard import Guard
 from askew_client.storage.private_files import PrivateDatabase
 
 if TYPE_CHECKING:
-    from askew.catalog.catalog import Catalog
+    from askew.catalog.item import Item
     from askew.catalog.titles import TitleIndex  # brings numpy
     from askew_client.views.answers import Rated
+
+    _Known = tuple[TitleIndex, Sequence[Item]]
 
 
 _SCHEMA = """
@@ -164,18 +166,6 @@ class Forgotten:
     answers: int
 
 
-class KnownTitles(Protocol):
-    """The titles of a connected catalog, and how it writes them."""
-
-    @property
-    def index(self) -> TitleIndex:
-        """Return the places of the items in `catalog`, found by `title_key`."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """Return the items, in the order of their places."""
-
-
 class ProfileService:
     """One person's profile. Methods raise ProfileError, which names no title.
 
@@ -185,10 +175,10 @@ class ProfileService:
     def __init__(
         self,
         profile: ProfileStore,
-        known: Callable[[ProfileDocument], KnownTitles | None] = lambda _: None,
+        known: Callable[[ProfileDocument], _Known | None] = lambda _: None,
     ) -> None:
-        """Make a service on this store. known: returns what a connected catalog, with the items
-        that a profile has met, knows; None before a connection.
+        """Make a service on this store. known: returns the index and the items of a connected
+        catalog, with those that a profile has met; None before a connection.
         """
         self._profile, self._known = profile, known
 
@@ -304,22 +294,22 @@ class ProfileService:
         self._profile.wipe()
 
 
-def _has(known: KnownTitles | None, label: str) -> bool:
-    return known is None or title_key(label) in known.index
+def _has(known: _Known | None, label: str) -> bool:
+    return known is None or title_key(label) in known[0]
 
 
-def _identity(known: KnownTitles | None, label: str) -> int | str:
+def _identity(known: _Known | None, label: str) -> int | str:
     # Of a stranger to the catalog its key.
     key = title_key(label)
-    item = None if known is None else known.index.get(key)
+    item = None if known is None else known[0].get(key)
     return key if item is None else item
 
 
-def _spelled(known: KnownTitles | None, label: str, kept: Mapping[int | str, str]) -> str:
+def _spelled(known: _Known | None, label: str, kept: Mapping[int | str, str]) -> str:
     # As the profile or the catalog already writes it.
     identity = _identity(known, label)
     if identity in kept:
         return kept[identity]
     if known is None or isinstance(identity, str):
         return label.strip()
-    return known.catalog.items[identity].label
+    return known[1][identity].label

@@ -88,15 +88,10 @@ def places(directory: str | Path | None) -> DeviceFiles:
     ):
         raise ParameterError("directory", directory, "a path, or None for the platform's own")
     named = None if directory is None else Path(directory).expanduser()
-    data = named or data_directory()
+    data = named or Path(platformdirs.user_data_dir("askew", appauthor=False))
     state = named or Path(platformdirs.user_state_dir("askew", appauthor=False))
     mark = state / "mark" / "signals.json"
     return DeviceFiles(data / "profile.sqlite", ledger_file(data), mark, data / "held")
-
-
-def data_directory() -> Path:
-    """Return the platform's directory for this program's private data."""
-    return Path(platformdirs.user_data_dir("askew", appauthor=False))
 
 
 def config_file() -> Path:
@@ -209,9 +204,8 @@ def changed_text(text: str, values: Mapping[str, object]) -> str:
 
 
 def _checked_text(before: str, values: Mapping[str, object]) -> str:
-    """Return the changed text. Raises ValueError or ConfigError unless a command would start with
-    it, and it says what it said before but for these values.
-    """
+    # Refused unless a command would start with it, and it says what it said before but for these
+    # values.
     changed = changed_text(before, values)
     was, wanted, now = (
         tables_of(each.encode(), "the configuration")

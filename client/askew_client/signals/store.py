@@ -190,9 +190,7 @@ def append_entry(database: sqlite3.Connection, position: Position, entry: Entry)
 
 
 def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
-    """Return the entry of a row. Raises ValueError, TypeError and ParameterError for what this
-    program never writes.
-    """
+    # ValueError, TypeError and ParameterError are of what this program never writes.
     kind, space_version, month, per_rating, handle, per_km = row
     check_month(month)
     spent = rational_of(per_rating)
@@ -295,9 +293,6 @@ class SignalStore:
     def _append(
         self, database: sqlite3.Connection, entries: Sequence[Entry], last: int, entry: Entry
     ) -> Mark:
-        """Write an entry behind `entries`, and return the mark that is written once the entry is
-        committed.
-        """
         position = last + 1, SystemBits().read(ID_BYTES).hex()
         append_entry(database, position, entry)
         return Mark(position, {_MARK_KEY: sums_of([*entries, entry])})
@@ -313,17 +308,13 @@ class SignalStore:
         return compare(content, _SUMS, *last_entries(database))
 
     def _catch_up(self, database: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
-        """Write the mark where it is one entry behind; return why nothing is spent, or None."""
         standing, _ = self._compare(database)
         if standing in {Standing.NEW, Standing.BEHIND}:
             self._replace(Mark(last_entries(database)[0], {_MARK_KEY: sums_of(entries)}))
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
-        """Write the mark of an entry that is committed, before anything comes of it. Raises
-        LedgerRefused where another program wrote an entry first and the ledger differs from its
-        mark.
-        """
+        # Before anything comes of the entry, which is committed.
         with self._file.transaction() as database:
             if last_entries(database)[0] == mark.position:
                 self._replace(mark)
@@ -420,9 +411,6 @@ class SignalStore:
         return signal, cost
 
     def _check(self, refused: str | None, entries: Sequence[Entry], month: str) -> None:
-        """Raise LedgerRefused where `refused` says why, or the month is more than MAX_JUMP after
-        the last entry's.
-        """
         last = clock(entries)
         if refused is None and last and months_between(last, month) > MAX_JUMP:
             jump = f"the clock says {month}, and the last entry is of {last}"
@@ -432,7 +420,6 @@ class SignalStore:
 
 
 def _refusal(standing: Standing) -> str | None:
-    """Return why nothing is spent and what to do, or None."""
     if standing.may_spend:
         return None
     advice = "Put the newest copy back, or continue here: what was drawn elsewhere is not counted"

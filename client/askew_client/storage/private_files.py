@@ -76,7 +76,6 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename in this directory durable, where accounts are POSIX's. Raises OSError."""
     if os.name == "posix":
         handle = os.open(directory, os.O_RDONLY)
         try:
@@ -197,7 +196,7 @@ class PrivateDatabase:
         return database
 
     def _make(self) -> None:
-        """Make a new file, unless another process does so first."""
+        # Unless another process does so first.
         if not self.whole:
             self.path.touch(mode=0o600)
             return
@@ -222,7 +221,7 @@ class PrivateDatabase:
             _sync_directory(real.parent)
 
     def _create_if_new(self, database: sqlite3.Connection) -> None:
-        """Make the tables in an empty file; refuse a file that is not ours, leaving it alone."""
+        # A file that is not ours is refused, and left alone.
         database.execute("BEGIN IMMEDIATE")  # one of several processes makes them, others wait
         version = _pragma(database, "user_version")
         if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():

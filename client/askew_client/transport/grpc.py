@@ -179,7 +179,6 @@ class GrpcTransport:
         return set()
 
     async def _is_gone(self) -> bool:
-        """Wait a moment for all of this connection to go; return True if nothing of it is left."""
         for _ in range(_LOOKS):
             if not self._alive and not _own_sockets() - self._before:
                 return True
@@ -213,7 +212,6 @@ class GrpcTransport:
             del reply  # a frame that held its own error would be a circle
 
     async def _exchange(self, method: str, request: bytes) -> bytes | BaseException:
-        """Return the reply, or what to raise, which holds no frame of this exchange."""
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes | None]
         call, self._failed = self.channel.unary_unary(method), True
 
@@ -248,9 +246,8 @@ def _own_sockets() -> set[str]:
 
 
 def _hang_up(sockets: set[str], addresses: set[tuple[str, int]]) -> None:
-    """Shut those of these sockets that lead to these addresses: gRPC waits twenty seconds for one
-    that takes a connection and says nothing, whether anybody still wants the channel or not.
-    """
+    # gRPC waits twenty seconds for a socket that takes a connection and says nothing, whether
+    # anybody still wants the channel or not.
     descriptors = Path("/proc/self/fd").iterdir() if sockets else ()
     for descriptor in descriptors:
         with suppress(OSError):  # closed meanwhile

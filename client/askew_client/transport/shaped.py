@@ -156,7 +156,7 @@ class ShapedTransport:
             yield
 
     def _hung_up(self) -> None:
-        """Fix the moment of the next connection, before the reply is opened."""
+        # Before the reply is opened.
         self._ended = self._now()
         if self._interval is not None:
             self._moment = self._ended + self._interval
@@ -343,9 +343,6 @@ class KeptLibrary:
             return None
 
     def _check(self, body: bytes) -> None:
-        """Read a body, and keep what it says for the next use. Raises Malformed for one that has
-        neither a catalog nor rows.
-        """
         self._checked = (body, _read(body))
 
     def _catalog(self, file: CachedFile) -> CachedCatalog:
@@ -369,9 +366,6 @@ class KeptLibrary:
 
 
 def _read(body: bytes) -> _Read:
-    """Return the card of a body, with its catalog or the rows of its collections. Raises Malformed
-    for any other.
-    """
     from askew.wire.catalog_file import catalog_from_body  # brings numpy
     from askew.wire.rows_file import rows_from_body
 

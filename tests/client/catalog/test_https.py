@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from askew.errors import (
     Unreachable,
 )
 from askew.noise.randomness import SystemBits
-from askew_client.catalog import https
 from askew_client.catalog.cache import CachedFile, CatalogCache, CatalogSync
 from askew_client.catalog.https import HttpsSource
 from askew_client.settings.settings import StaticHost
@@ -175,45 +173,6 @@ async def test_nobody_waits_for_a_host_that_says_nothing(tmp_path: Path) -> None
         async with HttpsSource(StaticHost.of(base), 0.05) as source:
             with pytest.raises(TooSlow):
                 await source.read(MONDAY, Part.WHOLE, 0, 48)
-
-
-async def test_nobody_waits_for_a_host_that_drips(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One byte whenever the patience for one byte is nearly at its end, for as long as it takes."""
-    monkeypatch.setattr(https, "_SLOWEST", 1 << 30)
-    with socket.create_server(("127.0.0.1", 0)) as server, dripping(server) as over:
-        base = f"http://127.0.0.1:{server.getsockname()[1]}"
-        async with HttpsSource(StaticHost.of(base), 0.2) as source:
-            with pytest.raises(TooSlow):
-                await source.read(MONDAY, Part.WHOLE, 0, 48)
-            assert not over.is_set()
-
-
-class dripping:  # noqa: N801  # a context manager
-    """Answers with one byte of a header every 10 ms until the device goes away."""
-
-    def __init__(self, server: socket.socket) -> None:
-        self._server, self._over = server, threading.Event()
-        self._thread = threading.Thread(target=self._drip)
-
-    def _drip(self) -> None:
-        connection, _ = self._server.accept()
-        with connection:
-            connection.sendall(b"HTTP/1.1 200 ")
-            try:
-                while not self._over.wait(0.01):
-                    connection.sendall(b"A")
-            except OSError:
-                pass
-
-    def __enter__(self) -> threading.Event:
-        self._thread.start()
-        return self._over
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:

@@ -15,11 +15,8 @@ from askew.catalog.catalog_file import HEAD_BYTES, LONGEST_DELAY, PERIOD, Part, 
 from askew.errors import (
     CacheError,
     Malformed,
-    NotFound,
-    ParameterError,
     ServerFailed,
     TransportError,
-    Unreachable,
 )
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
 from askew_client.catalog.cache import (
@@ -33,7 +30,6 @@ from askew_client.catalog.cache import (
 from askew_client.views.answers import Refreshed
 
 BUDGET = 4_000_000
-HELD = (Part.WHOLE, Part.DEFAULT)  # what a device keeps
 OLD, NEW = body_of("old"), body_of("new")
 NEXT = MONDAY + PERIOD
 
@@ -124,18 +120,6 @@ async def test_what_is_forgotten_leaves_nothing_that_the_next_look_could_tell(
     assert (await sync(FakeSource({})).cached()).version == again.version
 
 
-async def test_only_this_account_can_read_and_write_what_is_held(
-    sync: Made, cache: CatalogCache
-) -> None:
-    """Which server a device uses is its own business."""
-    await sync(FakeSource.of(OLD)).cached()
-    files = [cache.directory, *cache.directory.iterdir()]
-    assert [path.stat().st_mode & 0o077 for path in files] == [0] * len(files)
-    (cache.directory / "record.json").chmod(0o666)
-    with pytest.raises(CacheError, match="others may write it"):
-        await sync(FakeSource.of(OLD)).cached()
-
-
 async def test_where_nothing_changed_a_refresh_fetches_the_head_alone(
     sync: Made, clock: Clock, cache: CatalogCache
 ) -> None:
@@ -197,18 +181,6 @@ async def test_a_refresh_waits_for_its_turn_and_draws_it_once_however_often_it_i
     assert found.next_look.timestamp() == (NEXT + PERIOD) * DAY + 7
 
 
-async def test_a_device_that_was_off_for_weeks_and_is_answered_still_waits_for_a_turn(
-    sync: Made, clock: Clock
-) -> None:
-    """Or the first of all refreshes would tell when it was switched on."""
-    await sync(FakeSource.of(OLD), bits=Delays(5)).refresh()
-    clock.set(NEXT + PERIOD, 10)
-    source = FakeSource.of(NEW)
-    assert (await sync(source, bits=Delays(11)).refresh()).fetched == 0
-    clock.set(NEXT + PERIOD, 11)
-    assert (await sync(source, bits=Delays(0)).refresh()).catalog_date == date_of(NEXT + PERIOD)
-
-
 def test_a_turn_is_uniform_over_every_second_of_the_longest_delay() -> None:
     """By the bytes that it is made of: 18 bits of three bytes, those beyond the end drawn again."""
     longest = LONGEST_DELAY * DAY
@@ -217,19 +189,6 @@ def test_a_turn_is_uniform_over_every_second_of_the_longest_delay() -> None:
     assert draw_look(MONDAY, Delays(longest, (1 << 18) - 1, 3)) == MONDAY * DAY + 3
     with pytest.raises(EOFError):
         draw_look(MONDAY, ReplayBits(b"\0\0"))
-
-
-async def test_a_first_fetch_that_broke_off_begins_again_with_the_next_question(
-    sync: Made, cache: CatalogCache
-) -> None:
-    """Planted bug: it goes on at the byte where it broke off, which the server chose: a name."""
-    source = FakeSource.of(OLD)
-    source.troubles = [None, Unreachable("gone")]
-    with pytest.raises(Unreachable):
-        await sync(source).cached()
-    assert names(cache) == set()
-    assert (await sync(source).cached()).fetched == HEAD_BYTES + len(OLD)
-    assert [start for _, _, start in source.heard] == [0, HEAD_BYTES] * 2
 
 
 async def test_a_fetch_that_broke_off_is_not_tried_again_in_its_week_while_another_is_held(
@@ -274,20 +233,6 @@ async def test_a_body_that_is_not_what_its_head_says_is_removed_and_never_used(
     assert (await sync(source).cached()).body == OLD
 
 
-async def test_a_body_that_is_of_no_use_is_removed_like_another_one(
-    cache: CatalogCache, sync: Made
-) -> None:
-    """Before what was held is removed for it."""
-
-    def refuse(body: bytes) -> None:
-        raise Malformed("it is of no use")
-
-    source = FakeSource.of(OLD)
-    with pytest.raises(Malformed, match="of no use"):
-        await CatalogSync(cache, source, BUDGET, SystemBits(), check=refuse).cached(MONDAY)
-    assert names(cache) == set()
-
-
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_refused_file_is_not_asked_for_again_in_its_week_while_another_is_held(
     sync: Made, clock: Clock, lie: str
@@ -324,23 +269,6 @@ async def test_a_server_gets_one_guess_of_what_an_outdated_device_held(
     assert (await sync(right).cached()).fetched == HEAD_BYTES + len(OLD)
 
 
-HEADS = {
-    "other magic": b"ASKEWHLD" + file_of(OLD)[8:HEAD_BYTES],
-    "too short": file_of(OLD)[: HEAD_BYTES - 1],
-    "empty": b"",
-    "of nothing": file_of(b""),
-}
-
-
-@pytest.mark.parametrize("head", HEADS)
-async def test_a_head_that_is_none_is_refused(sync: Made, cache: CatalogCache, head: str) -> None:
-    source = FakeSource.of(OLD)
-    source.spoil = lambda part, start: HEADS[head]
-    with pytest.raises(Malformed):
-        await sync(source).cached()
-    assert names(cache) == set()
-
-
 async def test_a_whole_file_beyond_the_budget_is_left_for_the_default_items(sync: Made) -> None:
     """The budget counts every byte of the file; its head tells how long it is."""
     source = FakeSource.of(OLD, default_items=NEW[:1000])
@@ -356,26 +284,6 @@ async def test_a_whole_file_beyond_the_budget_is_left_for_the_default_items(sync
 async def test_a_whole_file_of_just_the_budget_is_held(sync: Made) -> None:
     found = await sync(FakeSource.of(OLD, default_items=NEW), budget=HEAD_BYTES + len(OLD)).cached()
     assert (found.body, found.version.part) == (OLD, Part.WHOLE)
-
-
-async def test_a_server_without_this_weeks_file_is_asked_for_it_again_later(
-    sync: Made, clock: Clock
-) -> None:
-    await sync(FakeSource.of(OLD)).cached()
-    clock.set(NEXT + LONGEST_DELAY)
-    for _ in range(2):
-        with pytest.raises(NotFound):
-            await sync(FakeSource({})).refresh()
-    assert (await sync(FakeSource.of(NEW)).refresh()).catalog_date == date_of(NEXT)
-
-
-async def test_more_than_the_budget_is_never_fetched(sync: Made) -> None:
-    """However long a head says that its body is."""
-    endless = b"askewhld" + b"\xff" * 8 + bytes(32)
-    source = FakeSource({(None, part): endless + bytes(1000) for part in HELD})
-    with pytest.raises(ParameterError, match=f"byte_budget must be at least {2**64 + 47}"):
-        await sync(source).cached()
-    assert source.heard == [(MONDAY, part, 0) for part in HELD]
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
@@ -429,20 +337,3 @@ async def test_one_that_fetches_for_too_long_is_named_as_the_reason(
         with pytest.raises(CacheError, match="another program is fetching"):
             await sync(FakeSource.of(OLD)).cached()
     assert (await sync(FakeSource.of(OLD)).cached()).body == OLD
-
-
-def test_each_server_has_a_shelf_of_its_own(tmp_path: Path) -> None:
-    """Of one address the same, of others others."""
-    shelves = {
-        CatalogCache.of(tmp_path, server).directory for server in ("a:1", "a:1", "b:1", "a:11")
-    }
-    assert len(shelves) == 3
-
-
-async def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "held").write_text("a file")
-    cache = CatalogCache.of(tmp_path / "held", "a.example:1")
-    with pytest.raises(CacheError, match="cannot be used"):
-        await CatalogSync(cache, FakeSource.of(OLD), BUDGET, SystemBits(), check=_any_body).cached(
-            MONDAY
-        )

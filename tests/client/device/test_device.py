@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +18,7 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import PERIOD, Part, catalog_date_of
 from askew.catalog.item import Item, title_key
 from askew.catalog.titles import TitleIndex
-from askew.errors import AskewError, Malformed, StaleSpace, TooSlow, Unreachable
+from askew.errors import AskewError, StaleSpace
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
@@ -28,7 +27,6 @@ from askew_client.device import titles
 from askew_client.device.model import ratings_of
 from askew_client.device.titles import Titles
 from askew_client.opening import Device
-from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
@@ -141,27 +139,6 @@ async def test_a_connection_says_what_the_server_says_of_itself(device: DeviceWo
     assert device.companion.titles.connection == connection
 
 
-async def test_who_rated_nothing_asks_and_is_charged_like_anybody_else(device: DeviceWorld) -> None:
-    """Planted bug: no question for an empty profile, which tells the server that it is empty."""
-    answer = await device.answer()
-    assert (answer.used, answer.unused) == (0, 0)
-    assert len(answer.results) == 4
-    assert answer.pick.place == 1
-    assert device.network.calls == [*FETCHED, "retrieve"]
-    assert [charge.epsilon_per_rating for charge in device.signals.entries()] == [Fraction(2)]
-
-
-async def test_an_answer_to_no_ratings_is_in_the_order_for_anybody(device: DeviceWorld) -> None:
-    """Planted bug: by the number of the item, which says nothing at all."""
-    answer = await device.answer()
-    shared = ["Film 4 (1964)", "Film 9 (1969)", "Film 2 (1962)", "Film 7 (1967)", "Film 0 (1960)"]
-    shared.append("Film 10 (1970)")
-    labels = [result.title for result in answer.results]
-    known = [label for label in labels if label in shared]
-    assert known == sorted(known, key=shared.index)
-    assert labels[: len(known)] == known
-
-
 @pytest.mark.parametrize("rates", [False, True], ids=["nothing rated", "one title rated"])
 async def test_a_cost_says_what_a_question_will_tell_and_spends_nothing(
     device: DeviceWorld, rates: bool
@@ -192,34 +169,6 @@ async def test_a_cost_that_says_sent_again_ends_with_its_month(rated: DeviceWorl
     assert len(rated.network.asked) == 1
     assert [charge.month for charge in rated.signals.entries()] == ["2026-11"]
     assert left(await rated.answer()).month == "2026-12"
-
-
-async def test_a_signal_that_is_sent_again_is_shown_so(rated: DeviceWorld) -> None:
-    await rated.answer()
-    cost = await rated.companion.asker.show(rated.companion.titles)
-    assert (cost.leaves, cost.is_second) == (Leaves.KEPT, False)
-    assert (cost.spent, cost.spent_this_month) == (Fraction(2), Fraction(2))
-    rated.companion.configure(replace(SETTINGS, epsilon_per_rating=Fraction(1)))
-    again = await rated.companion.asker.show(rated.companion.titles)
-    assert (again.epsilon, again.wanted) == (Fraction(2), Fraction(1))
-
-
-async def test_a_second_signal_in_one_month_is_asked_about_before_it_is_drawn(
-    rated: DeviceWorld, pair_in_a_space: Callable[..., Pair], tmp_path: Path
-) -> None:
-    await rated.answer()
-    other = pair_in_a_space(width=1.0)
-    rated.network.become(other.card, other.catalog)
-    shutil.rmtree(tmp_path / "held")
-    await rated.companion.titles.connect()
-    cost = await rated.companion.asker.show(rated.companion.titles)
-    assert (cost.fresh, cost.is_second) == (True, True)
-    assert (await rated.problem()).trouble is Trouble.COST
-    assert (len(rated.network.asked), len(rated.signals.entries())) == (1, 1)
-    answer = await rated.companion.asker.ask(rated.companion.titles, shown=cost)
-    assert isinstance(answer, Answer)
-    assert left(await rated.answer()).fresh is False
-    assert len(rated.signals.entries()) == 2
 
 
 async def test_ratings_of_titles_that_the_catalog_lacks_are_kept_and_unused(
@@ -260,48 +209,6 @@ async def test_the_answer_says_why_in_words_of_the_persons_own_ratings(rated: De
     answer = await rated.answer()
     other = next(each for each in answer.results if each.score > 0 and not each.seen)
     assert "most of all because you like Film 9 (1969)" in other.why
-
-
-async def test_a_monthly_cap_that_is_set_in_the_app_counts_at_once(rated: DeviceWorld) -> None:
-    """Planted bug: other settings keep the lifetime's cap alone."""
-    rated.companion.configure(replace(SETTINGS, rating_monthly_cap=Fraction("1.75")))
-    problem = await rated.problem()
-    assert (problem.trouble, "monthly cap 1.75" in problem.text) == (Trouble.BUDGET, True)
-    assert (rated.network.asked, rated.signals.entries()) == ([], ())
-
-
-async def test_a_refused_budget_says_what_is_left_and_when_the_next_month_is(
-    rated: DeviceWorld,
-) -> None:
-    for month in (11, 12):
-        rated.today = datetime.date(2026, month, 1)
-        await rated.answer()
-    rated.today = datetime.date(2027, 1, 15)
-    problem = await rated.problem()
-    assert (problem.trouble, problem.next_month) == (Trouble.BUDGET, datetime.date(2027, 2, 1))
-    assert "4 of the lifetime cap 4 is spent, 0 is left" in problem.text
-    assert len(rated.network.asked) == 2
-
-
-@pytest.mark.parametrize(
-    ("failure", "trouble"),
-    [
-        (Unreachable("no connection"), Trouble.UNREACHABLE),
-        (TooSlow("too slow"), Trouble.UNREACHABLE),
-        (Malformed("not a message"), Trouble.HOSTILE),
-        (StaleSpace(), Trouble.STALE_SPACE),
-    ],
-    ids=lambda each: type(each).__name__,
-)
-async def test_every_failure_of_the_network_is_a_calm_state(
-    rated: DeviceWorld, failure: AskewError, trouble: Trouble
-) -> None:
-    rated.network.failure = failure
-    problem = await rated.problem()
-    assert (problem.trouble, problem.error) == (trouble, failure)
-    assert problem.hint
-    rated.network.failure = None
-    assert left(await rated.answer()).fresh is False
 
 
 async def test_a_stale_space_is_fetched_again_before_the_next_question(rated: DeviceWorld) -> None:
@@ -381,28 +288,6 @@ async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
     assert device.signals.entries() == ()
 
 
-async def test_search_finds_words_in_any_order_and_shows_what_is_rated(rated: DeviceWorld) -> None:
-    found = rated.companion.titles.search("1969 film")
-    assert [(match.title, match.rated and match.rated.rating) for match in found] == [
-        ("Film 9 (1969)", 5)
-    ]
-    assert [match.title for match in rated.companion.titles.search("film 1", limit=3)] == [
-        "Film 1 (1961)",
-        "Film 10 (1970)",
-        "Film 11 (1971)",
-    ]
-    assert not rated.companion.titles.search("nothing like it")
-
-
-async def test_a_title_may_be_typed_in_any_case_and_without_its_year(rated: DeviceWorld) -> None:
-    rated.companion.profile.rate("film 3", 4)
-    rated.companion.profile.rate("FILM 3 (1963)", 2)
-    assert [(each.label, each.rating) for each in rated.companion.profile.ratings()] == [
-        ("Film 3 (1963)", 2),
-        ("Film 9 (1969)", 5),
-    ]
-
-
 def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> None:
     """Planted bug: the first of two films of a name, whichever the person means."""
     items = (Item("Solaris", 1972), Item("Solaris", 2002), Item("Die Große Straße"))
@@ -418,18 +303,6 @@ async def test_a_title_is_rated_once_however_it_is_typed(rated: DeviceWorld) -> 
     assert [(each.label, each.rating) for each in rated.companion.profile.ratings()] == [
         ("Film 9 (1969)", 3)
     ]
-
-
-async def test_a_rating_off_the_servers_scale_is_kept_as_the_person_wrote_it(
-    rated: DeviceWorld,
-) -> None:
-    """Planted bug: a refusal by the scale of a connected server. One that raises its lowest end
-    would keep a program which rates, and then asks, from asking.
-    """
-    rated.companion.profile.rate("Film 3 (1963)", 6)
-    (newest, _) = rated.companion.profile.ratings()
-    assert newest.rating == 6
-    assert (await rated.answer()).used == 2
 
 
 async def test_edits_are_taken_back_one_by_one(rated: DeviceWorld) -> None:
@@ -457,38 +330,6 @@ async def test_the_bars_are_the_profile_and_none_without_ratings(rated: DeviceWo
     assert [bar.value for bar in bars] == [inside] * 2
     rated.companion.profile.unrate("Film 9 (1969)")
     assert rated.companion.titles.bars() == ()
-
-
-async def test_a_bar_is_named_by_the_titles_furthest_apart_along_it_the_same_for_everybody(
-    rated: DeviceWorld, pair: Pair
-) -> None:
-    """Planted bug: names from the person's own ratings, which a picture would give away."""
-    directions = pair.card.space.encoder.directions
-    labels = [item.label for item in pair.catalog.items]
-
-    def ends(axis: int) -> tuple[str, str]:
-        along = [float(each @ directions[:, axis]) for each in pair.catalog.scoring]
-        return labels[along.index(min(along))], labels[along.index(max(along))]
-
-    def names() -> list[tuple[str, str]]:
-        return [(bar.toward_lowest, bar.toward_highest) for bar in rated.companion.titles.bars()]
-
-    expected = [ends(0), ends(1)]
-    assert names() == expected
-    assert all(low != high for low, high in expected)
-    for label in labels:
-        rated.companion.profile.rate(label, 5)
-        assert names() == expected
-
-
-async def test_a_preview_sends_nothing_and_charges_nothing(rated: DeviceWorld) -> None:
-    """Its price is that of the question which follows."""
-    found = rated.companion.titles.preview(Fraction(2), k=4)
-    assert (found.epsilon, found.k) == (Fraction(2), 4)
-    assert (rated.network.calls, rated.signals.entries()) == (FETCHED, ())
-    cost = price(await rated.answer())
-    told = (found.one_rating, found.at_median, found.between_any_two)
-    assert told == (cost.epsilon, cost.at_median, cost.between_any_two)
 
 
 async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: DeviceWorld) -> None:
@@ -544,18 +385,6 @@ def test_what_needs_a_catalog_says_so_before_there_is_one(
 ) -> None:
     with pytest.raises(AskewError, match="connection must be made first"):
         local(device.companion)
-
-
-def profiles(directory: Path) -> list[Path]:
-    return [*directory.rglob("profile*")]
-
-
-async def test_a_passing_profile_leaves_no_file(pair: Pair, tmp_path: Path) -> None:
-    network = LocalTransport(pair.card, pair.catalog)
-    companion = made_device(network, tmp_path, SETTINGS, profile=PassingProfile())
-    companion.profile.rate("Film 9 (1969)", 5)
-    assert isinstance(await companion.asker.ask(companion.titles), Answer)
-    assert profiles(tmp_path) == []
 
 
 def test_two_threads_that_come_first_share_one_service(

@@ -251,20 +251,6 @@ async def test_titles_that_a_server_writes_twice_break_nothing(
         assert len((await device.answer()).results) == 4
 
 
-async def test_a_stored_signal_keeps_its_noise_until_its_month_ends(tmp_path: Path) -> None:
-    """Planted bug: a second signal for another setting, which charges what was not asked for."""
-    device = DeviceWorld(tmp_path, "ask")
-    first = await device.answer()
-    device.companion.configure(replace(SETTINGS, mode="ask", epsilon_per_rating=2))
-    second = await device.answer()
-    assert first.departure is not None
-    assert second.departure is not None
-    assert second.departure.values == first.departure.values
-    assert (first.departure.fresh, second.departure.fresh) == (True, False)
-    assert device.network.requests[0] == device.network.requests[1]
-    assert len(device.entries()) == 1
-
-
 # What is private decides nothing
 
 

@@ -193,14 +193,6 @@ async def test_nothing_else_needs_to_be_shown_anew(tmp_path: Path) -> None:
     assert not (await asked(device, cost)).cost.fresh  # a cost may be used again: it says as much
 
 
-async def test_less_than_was_shown_is_asked(tmp_path: Path) -> None:
-    device = DeviceWorld(tmp_path, "ask", own=replace(SETTINGS, epsilon_per_rating=FOUR))
-    device.companion.configure(replace(SETTINGS, mode="ask", rating_monthly_cap=FOUR))
-    cost = replace(await shown(device), charge=SignalCharge(FOUR))
-    draw_elsewhere(device, ONE)
-    assert (await asked(device, cost)).cost.leaves is Leaves.KEPT
-
-
 # Where nothing was shown
 
 

@@ -97,19 +97,6 @@ async def test_a_card_made_for_one_device_leaves_no_mark_on_its_question(
         assert await heard(tmp_path / name, made) == plain, name
 
 
-@pytest.mark.parametrize("kind", PLAIN)
-async def test_what_marks_a_device_near_a_place_is_counted(kind: str, tmp_path: Path) -> None:
-    """The number of a collection, and one of few numbers of results."""
-    card = PLAIN[kind]
-    questions = {str(await heard(tmp_path / "plain", card))}
-    for number in (200, 255):
-        questions.add(str(await heard(tmp_path / str(number), changed(card, number=number))))
-    assert len(questions) == 3
-    sizes = [changed(card, item_bytes=size) for size in (1, 24, 60, 100, 199, 900, 9000, 65_000)]
-    asked = {str(await heard(tmp_path / f"k{n}", each)) for n, each in enumerate(sizes)}
-    assert len(asked) <= 7
-
-
 async def test_a_reply_of_another_collection_is_refused(tmp_path: Path) -> None:
     """Though its items would fit. Planted bug: whatever collection a reply names is taken."""
     device = DeviceWorld(tmp_path)

@@ -376,10 +376,6 @@ def test_the_strongest_preferences_still_make_an_order() -> None:
     ]
 
 
-def test_preferences_do_not_show_when_they_are_printed() -> None:
-    assert repr(Preferences({"cuisine": {"italian": 1.0}}, open_now=True)) == "Preferences()"
-
-
 @pytest.mark.parametrize(
     "preferences",
     [

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import static_host
 from asked import near, near_all, near_cost
 from client.near.conftest import BERLIN, MUNICH, NOON
 from hypothesis import given
@@ -20,21 +19,17 @@ from served_rows import ServedModel, proposing, rows_model
 from small_collections import DAY, GERMANY, cafes, posts
 
 from askew.catalog.attributes import Words
-from askew.catalog.catalog_file import catalog_date_of
 from askew.catalog.item import Listing
 from askew.errors import NotShown, OtherKind, ParameterError
 from askew.protocol.metric_card import ALL_NUMBER, ServingMode
 from askew.spaces.map import MapSpace, Position
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import date_of
-from askew_client.catalog.https import HttpsSource
 from askew_client.near.pick import NO_PREFERENCES, Preferences, judged, preferences_of
 from askew_client.near.rows import best_rows
 from askew_client.near.sources import MapSource, source_at
 from askew_client.opening import Device
 from askew_client.profile.document import AxisValues, NamedPlace
-from askew_client.settings.settings import ClientSettings, StaticHost
-from askew_client.transport.shaped import ShapedTransport
+from askew_client.settings.settings import ClientSettings
 from askew_client.views.cost import Leaves
 from askew_server.collections.model import model_of
 
@@ -149,16 +144,6 @@ async def test_what_is_held_is_ranked_beside_what_comes(
         assert tuple(each.values.values()) == known[each.title].values
 
 
-async def test_who_holds_rows_never_asks_and_is_told_what_is_not_known(
-    server: ServedModel, tmp_path: Path
-) -> None:
-    device = device_at(server, tmp_path, replace(SETTINGS, mode="held"))
-    found = await near(device, "cafes", BERLIN)
-    assert server.methods == FETCH
-    assert "live values are unknown" in found.cost.reason
-    assert {each.values["open"] for each in found.results} == {None}
-
-
 async def test_rows_beyond_the_byte_budget_are_not_fetched(
     server: ServedModel, tmp_path: Path
 ) -> None:
@@ -173,27 +158,6 @@ async def test_rows_beyond_the_byte_budget_are_not_fetched(
     assert "byte_budget" in str(error)
 
 
-async def test_who_chooses_to_hold_rows_after_there_were_none_gets_them(
-    server: ServedModel, tmp_path: Path
-) -> None:
-    """Planted bug: a server without rows at the first question has none until the next start."""
-    rows, server.read = server.read, no_rows  # type: ignore[method-assign, assignment]
-    device = device_at(server, tmp_path)
-    assert (await near(device, "posts", BERLIN)).cost.fresh
-    device.configure(replace(SETTINGS, mode="held"))
-    assert isinstance((await raised(near_cost(device, "posts", BERLIN))).error, OtherKind)
-    device.configure(SETTINGS)
-    assert (await near_cost(device, "posts", BERLIN)).sends
-    server.read = rows  # type: ignore[method-assign]
-    device.configure(replace(SETTINGS, mode="held"))
-    assert (await near(device, "posts", BERLIN)).sent == ()
-
-
-async def no_rows(*_: object) -> bytes:
-    """What a server says that lets devices hold nothing."""
-    raise OtherKind("this server has no items for devices to hold", places=True)
-
-
 async def test_other_preferences_rank_all_rows_that_are_held(
     server: ServedModel, tmp_path: Path
 ) -> None:
@@ -205,25 +169,6 @@ async def test_other_preferences_rank_all_rows_that_are_held(
     assert server.methods == heard
     assert again == await near(device, "cafes", BERLIN, preferences=CAKE)
     assert {each.title for each in again.results} != {each.title for each in found.results}
-
-
-async def test_rows_come_from_a_static_host_as_well(server: ServedModel, tmp_path: Path) -> None:
-    """The server is asked for its card, and for live values where the person wants them."""
-    monday = date_of(catalog_date_of((datetime.date.today() - date_of(0)).days))
-    files = {f"/{monday}.{part}": file for part, file in server.model.files.items()}
-    with static_host.serving(files) as host:
-        source = HttpsSource(StaticHost.of(host.base), 5.0, static_host.trust())
-        network = ShapedTransport(lambda: server, source)
-        device = made_device(network, tmp_path, replace(SETTINGS, mode="held"))
-        found = await near(device, "cafes", BERLIN)
-        assert (found.sent, server.methods) == ((), ["GetModelCard"])
-        device.configure(ASKING)
-        shown = await near_cost(device, "cafes", BERLIN)
-        found = await near(device, "cafes", BERLIN, shown=shown)
-        assert (found.k, found.cost.fresh) == (160, True)
-        assert any(each.values["open"] is not None for each in found.results)
-        assert server.methods == ["GetModelCard", "Retrieve"]
-        assert len(host.heard) == 2  # the head and the body
 
 
 async def test_who_was_shown_that_nothing_leaves_is_not_charged_unseen(

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -59,29 +59,6 @@ def on_disk(path: Path) -> bytes:
 
 
 # Pages
-
-
-class PlainSqlite(sqlite3.Connection):
-    """SQLite as most systems build it: what is deleted stays in the file unless one asks."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.execute("PRAGMA secure_delete = OFF")
-
-
-def test_an_edit_overwrites_what_it_removes(
-    path: Path, store: ProfileStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bugs: `secure_delete` off, or left as a system's SQLite has it, which leaves freed
-    pages readable in the file.
-    """
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=PlainSqlite))
-    desk = ProfileService(store)
-    desk.edit({f"Title {n}": (3.0,) for n in range(2000)})
-    assert b"Title 7" in on_disk(path)
-    store.change(lambda document: document.without(lambda label: label.startswith("Title")))
-    assert CANARY.encode() in on_disk(path)
-    assert b"Title 7" not in on_disk(path)
 
 
 @pytest.mark.parametrize("act", ["wipe", "forget"])

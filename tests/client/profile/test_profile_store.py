@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,11 +37,6 @@ def rated(path: Path, **ratings: float) -> ProfileStore:
     return store
 
 
-def test_a_profile_that_was_never_written_is_empty_and_makes_no_file(path: Path) -> None:
-    assert ProfileStore(path).read() == ProfileDocument()
-    assert not path.parent.exists()
-
-
 def test_what_is_kept_comes_back(path: Path) -> None:
     past = PastAnswer(datetime.date(2026, 11, 21), "2026-11", ("A", "B"), "B")
     store = rated(path, A=2.5)
@@ -51,36 +45,6 @@ def test_what_is_kept_comes_back(path: Path) -> None:
     assert dict(document.ratings) == {CANARY: 5.0, "A": 2.5, "B": None}
     assert document.answers == (past,)
     assert len(document.edits) == 3
-
-
-def test_a_profile_that_is_the_same_is_read_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: every rating read anew with every key press."""
-    rated(path)
-    store, read = ProfileStore(path), ProfileDocument.from_bytes
-    texts: list[bytes] = []
-
-    def counted(data: bytes) -> ProfileDocument:
-        texts.append(data)
-        return read(data)
-
-    monkeypatch.setattr(ProfileDocument, "from_bytes", counted)
-    assert store.read() is store.read()
-    changed = store.change(lambda document: document.edited({"B": (2.0,)}))
-    assert store.read() is changed
-    assert len(texts) == 1
-    assert ProfileStore(path).read() == changed
-
-
-def test_what_another_program_wrote_is_read(path: Path) -> None:
-    """Planted bug: what was read first, however the file changes."""
-    store = rated(path)
-    assert CANARY in store.read().ratings
-    ProfileStore(path).change(lambda document: document.edited({"B": (2.0,)}))
-    assert store.read().ratings == {CANARY: 5.0, "B": 2.0}
-    ProfileStore(path).wipe()
-    assert store.read() == ProfileDocument()
 
 
 @pytest.mark.parametrize(
@@ -155,12 +119,6 @@ def test_a_file_system_without_links_has_a_profile_too(
     assert {each.name for each in path.parent.iterdir()} == {path.name}
 
 
-def test_only_the_person_may_read_it(path: Path) -> None:
-    rated(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-
-
 def test_an_edit_that_fails_changes_nothing(path: Path) -> None:
     store = rated(path)
     with pytest.raises(ProfileError):
@@ -186,14 +144,6 @@ def test_a_damaged_profile_is_refused_and_stays(path: Path, body: bytes) -> None
         ProfileStore(path).change_for_good(lambda document: document.without(bool))
     with ProfileStore(path)._file.transaction() as database:
         assert database.execute("SELECT body FROM profile").fetchone() == (body,)
-
-
-def test_another_programs_file_is_left_alone(path: Path) -> None:
-    path.parent.mkdir()
-    path.write_text("title,rating\n")
-    with pytest.raises(ProfileError):
-        ProfileStore(path).read()
-    assert path.read_text() == "title,rating\n"
 
 
 def test_a_wipe_that_cannot_remove_the_file_says_so(

@@ -131,20 +131,6 @@ def test_a_match_has_the_rating_of_its_title_however_that_is_written(pair: Pair)
     assert [*found[1:]] == [suspects]
 
 
-def test_what_is_rated_gets_its_keys_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted bug: the keys of all that is rated made anew with every key press."""
-    keyed: list[str] = []
-
-    def counted(text: str) -> str:
-        keyed.append(text)
-        return text
-
-    monkeypatch.setattr("askew_client.profile.document.title_key", counted)
-    document = ProfileDocument({"Alien (1979)": 4.0, "Moon (2009)": None})
-    assert (document.rated, document.likings()) == (document.rated, document.likings())
-    assert keyed == ["Alien (1979)", "Moon (2009)"]
-
-
 def plain_get(items: list[Item], key: str) -> int | None:
     """What an index means: a label's first item, a title that is clear, or one but an article."""
     keys = [(title_key(item.title), title_key(item.label)) for item in items]

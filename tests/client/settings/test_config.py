@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from askew.errors import ConfigError
-from askew_client.settings.config import SETTINGS, configured, read_file
+from askew.settings import exact_number, tables_of
+from askew_client.settings.config import SETTINGS, ConfigFile, changed_text, configured, read_file
 from askew_client.settings.settings import ClientSettings
-
-if TYPE_CHECKING:
-    from client.conftest import Askew
-
-RATED = b"title,rating\nAlien (1979),4.5\n"
 
 
 def test_without_any_source_there_are_the_defaults() -> None:
@@ -111,24 +108,134 @@ def test_a_device_starts_beside_services_of_kubernetes() -> None:
     assert configured({}, made, {}) == configured({}, {}, {})
 
 
-def test_the_command_reads_all_three(
-    askew: Askew, demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where there is no file yet, nor its directory."""
+    return tmp_path / "askew" / "config.toml"
+
+
+def written(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_a_change_keeps_comments_and_every_other_line(path: Path) -> None:
+    """Planted bug: a file that is written anew from its settings."""
+    ConfigFile(written(path, MINE)).keep(
+        {"k": 5, "epsilon_per_rating": Fraction(1, 3), "server": "b:2"}
+    )
+    assert path.read_text() == (
+        '# mine\nk = 5  # a few\nserver = "b:2"  # home # really\n\n# the end\n'
+        'epsilon_per_rating = "1/3"\n'
+    )
+
+
+def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
+    """Planted bug: a rename over the link, and the file that the person edits is another one."""
+    home = written(tmp_path / "dotfiles.toml", MINE)
+    path.parent.mkdir()
+    path.symlink_to(home)
+    ConfigFile(path).keep({"k": 5})
+    assert path.is_symlink()
+    assert "k = 5 " in home.read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k = = 3\n",
+        "k = 3\nk = 4\n",
+        "colour = 3\n",
+        "k = many\n",
+        "[k]\n",
+        "epsilon_per_rating = 2000\n",
+        '"k" = 3\n',
+        'data = """\nk = 3\n"""\n',
+        "k = 3 # \N{DOUBLE DAGGER}\x00\n",
+        "epsilon_per_rating = 0x" + 5000 * "f",
+        "epsilon_per_rating = " + 5000 * "[",
+        'data = "here"\n',
+    ],
+)
+def test_a_file_that_is_not_understood_is_left_alone_and_it_says_so(path: Path, text: str) -> None:
+    """Planted bugs: a second line for a key in quotes; a line within another value."""
+    written(path, text)
+    with pytest.raises(ConfigError, match=r"the configuration .*config\.toml has something in it"):
+        ConfigFile(path).keep({"k": 5})
+    assert path.read_text() == text
+
+
+def test_a_file_that_is_no_text_is_left_alone(path: Path) -> None:
+    written(path, "").write_bytes(b"k = 3 # \xff\n")
+    with pytest.raises(ConfigError, match="left alone"):
+        ConfigFile(path).keep({"k": 5})
+    assert path.read_bytes() == b"k = 3 # \xff\n"
+
+
+def test_a_directory_in_its_place_cannot_be_written(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="cannot be written: Is a directory"):
+        ConfigFile(path).keep({"k": 5})
+
+
+def test_every_number_that_is_accepted_can_be_kept(path: Path) -> None:
+    """Planted bug: 12 digits after the point, whose ratio has 13."""
+    epsilon = exact_number("1.123456789011")
+    ConfigFile(path).keep({"epsilon_per_rating": epsilon})
+    assert configured({}, {}, read_file(path)).settings.epsilon_per_rating == epsilon
+
+
+def test_the_cap_of_the_file_is_its_own_or_the_default_one(path: Path) -> None:
+    assert ConfigFile(path).lifetime_cap() == 48
+    assert ConfigFile(written(path, "rating_lifetime_cap = 7.5\n")).lifetime_cap() == Fraction(
+        15, 2
+    )
+    with pytest.raises(ConfigError, match="cannot be read"):
+        ConfigFile(written(path, "rating_lifetime_cap = many\n")).lifetime_cap()
+
+
+TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
+
+
+@given(data=TEXTS, k=st.integers(1, 10**6), epsilon=st.fractions(1, 20, max_denominator=99))
+def test_a_changed_text_is_read_as_it_was_meant(data: str, k: int, epsilon: Fraction) -> None:
+    """Twice, so that what was written can be replaced. Planted bug: a quote that ends the value."""
+    text = changed_text(MINE, {"data": "other", "k": 1})
+    text = changed_text(text, {"data": f"/{data}", "k": k, "epsilon_per_rating": epsilon})
+    found = configured({}, {}, tables_of(text.encode(), ""))
+    assert (found.data, found.settings.k, found.settings.epsilon_per_rating) == (
+        Path(f"/{data}"),
+        k,
+        epsilon,
+    )
+    assert found.server == "a:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ('[keys]\nnear.ask = "g"\n"help" = "f9"\n', {"near.ask": "g", "help": "f9"}),
+        ('[keys]\n"near.ask" = "g,enter"\n', {"near.ask": "g,enter"}),
+        ("", {}),
+    ],
+)
+def test_keys_of_the_app_have_a_table_of_their_own_which_a_change_leaves_alone(
+    path: Path, text: str, keys: dict[str, str]
 ) -> None:
-    """From end to end, by the number of results; the file is where the platform keeps them."""
+    """Planted bug: a setting that is appended behind the table, and so becomes a key."""
+    written(path, f"# mine\n{text}")
+    ConfigFile(path).keep({"k": 3})
+    config = configured({}, {}, read_file(path))
+    assert (config.keys, config.settings.k) == (keys, 3)
+    assert path.read_text() == f"# mine\nk = 3\n{text}"
 
-    def results(*flags: str) -> int:
-        found = askew("ask", "--server", demo_address, "--ratings", "-", *flags, stdin=RATED)
-        return sum(not line.startswith("(") for line in found.out.splitlines())
 
-    file = home / "config" / "askew" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("k = 3\n")
-    counts = [results()]
-    monkeypatch.setenv("ASKEW_K", "4")
-    counts.append(results())
-    counts.append(results("-k", "5"))
-    (home / "other.toml").touch()
-    monkeypatch.setenv("ASKEW_CONFIG", str(home / "other.toml"))
-    monkeypatch.delenv("ASKEW_K")
-    counts.append(results())
-    assert counts == [3, 4, 5, 20]
+@pytest.mark.parametrize("text", ["keys = 3", '[keys]\nhelp = ""', "[keys]\na.b.c = 'x'"])
+def test_what_is_no_table_of_keys_is_refused_in_words(path: Path, text: str) -> None:
+    written(path, text)
+    with pytest.raises(ConfigError, match="a line of \\[keys\\] is a name and a key"):
+        configured({}, {}, read_file(path))

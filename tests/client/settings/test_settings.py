@@ -135,17 +135,6 @@ def test_by_default_one_signal_says_little_of_one_rating_and_not_all_of_two_peop
 
 
 @pytest.mark.parametrize(
-    ("end", "beyond"), [("1/1024", Fraction(-1, 2**20)), ("1024", Fraction(1))]
-)
-def test_the_range_known_at_the_start_is_that_of_the_noise(end: str, beyond: Fraction) -> None:
-    """A flag is checked without the noise. Planted bug: a range that is wider or narrower."""
-    settings = ClientSettings(epsilon_per_rating=end)
-    assert LatticeLaplace.for_epsilon(settings.epsilon_per_rating).epsilon > 0
-    with pytest.raises(ParameterError, match="epsilon"):
-        LatticeLaplace.for_epsilon(settings.epsilon_per_rating + beyond)
-
-
-@pytest.mark.parametrize(
     ("day", "month"),
     [
         (datetime.date(2026, 11, 1), "2026-11"),

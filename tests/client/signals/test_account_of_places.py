@@ -70,12 +70,6 @@ def test_a_places_signal_is_the_same_in_every_month(store: SignalStore, month: s
     assert store.account().spent_per_km == TOWN.epsilon_per_km
 
 
-def test_another_handle_is_another_draw_and_another_charge(store: SignalStore) -> None:
-    remember(store)
-    assert remember(store, WORK, draw=lambda: position(48_000_000)) == position(48_000_000)
-    assert store.account().spent_per_km == 2 * TOWN.epsilon_per_km
-
-
 def test_the_two_accounts_never_mix(store: SignalStore) -> None:
     """Planted bugs: a place that eats the budget of tastes, or is paid in plain epsilon."""
     store.remember(SPACE, "2026-11", PLAIN, point)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import stat
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -11,7 +10,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from mounts import unwritable
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import LedgerError
@@ -33,11 +31,6 @@ def run(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         for statement in statements:
             database.execute(statement)
-
-
-def tables(path: Path) -> set[str]:
-    with closing(sqlite3.connect(path)) as database:
-        return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
 
 
 @pytest.fixture
@@ -101,24 +94,6 @@ def test_a_spoiled_store_is_refused_and_nothing_is_drawn(path: Path, case: str) 
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
-def test_another_programs_database_is_left_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "photos.sqlite"
-    run(path, PHOTOS)
-    before = path.read_bytes()
-    with pytest.raises(LedgerError):
-        SignalStore(path, Caps(Fraction(10))).entries()
-    assert tables(path) == {"photos"}
-    assert path.read_bytes() == before
-
-
-def test_a_directory_in_its_place_keeps_its_mode(path: Path) -> None:
-    put_a_directory_in_its_place(path)
-    path.chmod(0o755)
-    with pytest.raises(LedgerError):
-        SignalStore(path, Caps(Fraction(10))).entries()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o755
-
-
 def lattice(step_exponent: int = 11, inverse_rate: int = 1024, values: bytes = bytes(8)) -> bytes:
     return struct.pack("<BII", 1, step_exponent, inverse_rate) + values
 
@@ -160,16 +135,6 @@ def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(path: Path, eps
     row = f"(9, '{'0' * 32}', 'signal', 'x', '', '2026-12', '{epsilon}', '0')"
     with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
         run(path, f"INSERT INTO charges VALUES {row}")
-
-
-@pytest.mark.slow
-def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir()
-    with unwritable(closed), pytest.raises(LedgerError):
-        SignalStore(closed / "signals.sqlite", Caps(Fraction(10))).remember(
-            SPACE, MONTH, SignalCharge(Fraction(1)), never
-        )
 
 
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

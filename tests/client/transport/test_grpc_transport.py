@@ -54,14 +54,6 @@ def listening_socket() -> Iterator[str]:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
-@contextmanager
-def closed_port() -> Iterator[str]:
-    """A port that nobody listens on, held so that nobody else takes it."""
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        yield f"127.0.0.1:{holder.getsockname()[1]}"
-
-
 async def never(_: bytes, __: Context) -> bytes:
     await asyncio.Event().wait()
     return b""
@@ -184,14 +176,6 @@ async def test_success_without_a_message_is_a_bad_answer(monkeypatch: pytest.Mon
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that soon sends nothing again."""
     monkeypatch.setattr(grpc_transport, "PATIENCE", SOON)
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_a_closed_port_is_unreachable() -> None:
-    with closed_port() as target:
-        async with GrpcTransport(target, LONG) as network:
-            with pytest.raises(Unreachable):
-                await network.call("GetModelCard", b"")
 
 
 async def test_a_port_that_says_nothing_is_too_slow() -> None:

@@ -66,16 +66,6 @@ def test_probes_are_the_signal_plus_the_offsets_in_the_plane_of_its_noise(
     assert np.allclose(probes(query), expected, rtol=0, atol=1e-9)
 
 
-async def test_every_item_fits_its_collection_and_is_called_simulated(server: LocalPlaces) -> None:
-    for name, items in server._items.items():
-        card = server.card.collection(name)
-        assert card.simulated
-        assert card.source.startswith("SIMULATED")
-        for item in items:
-            card.check(item, server.card.space)
-    assert server._items == simulated_places(400, 100)._items
-
-
 async def test_what_the_card_does_not_allow_is_refused(server: LocalPlaces) -> None:
     with pytest.raises(OutOfRange):
         await server.retrieve(question(65), server.card)

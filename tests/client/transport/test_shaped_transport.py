@@ -21,7 +21,6 @@ from raised import raised
 from small_map import GERMANY, NearServer, made_card
 from virtual_time import VirtualSelector, in_virtual_time
 
-from askew.catalog.catalog_file import catalog_date_of
 from askew.errors import (
     BudgetExceeded,
     CacheError,
@@ -33,7 +32,6 @@ from askew.errors import (
 )
 from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapSpace, Position
-from askew_client.catalog.cache import date_of
 from askew_client.device import asker, model, nearby
 from askew_client.device import model as exchanging
 from askew_client.device.model import TitleSearch
@@ -290,22 +288,6 @@ def test_files_are_fetched_at_the_moment_too_whoever_has_them(pair: Pair, line: 
     assert [round(b - a, 9) for a, b in pairwise(began)] == [INTERVAL] * 5
     assert len(files.happened) == 9
     assert len(line.happened) == 6
-
-
-def test_a_look_at_the_calendar_fetches_at_the_moment(
-    pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector, slow: Slow
-) -> None:
-    """Planted bug: a timer's fetch that begins when the ranking before it ends."""
-    slow(*AFTER, 0.3)
-    device = device_on(line, tmp_path)
-
-    async def play() -> None:
-        await device.asker.ask(device.titles)
-        await device._library.forget(catalog_date_of((TODAY - date_of(0)).days))
-        await device.titles.refresh()
-
-    in_virtual_time(play, clock)
-    assert line.gaps() == [INTERVAL] * 2
 
 
 # Nothing private while a connection is open.

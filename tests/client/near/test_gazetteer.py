@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import socket
 import zlib
 from importlib import resources
 
@@ -121,16 +120,6 @@ def test_the_hundred_largest_of_the_demo_s_country_are_found() -> None:
         except UnclearTown:
             asked.append(row["name"])
     assert asked == ["Hamm", "Mülheim"]
-
-
-def test_nothing_of_the_network_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(*_: object, **__: object) -> None:
-        raise AssertionError("a socket was opened")
-
-    for name in ("socket", "create_connection", "getaddrinfo"):
-        monkeypatch.setattr(socket, name, opened)
-    assert at("Kiel") == (54.32, 10.13)
-    assert towns_like("Kie")
 
 
 def test_the_map_names_the_large_ones_and_some_of_each_country() -> None:
