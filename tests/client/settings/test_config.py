@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,9 @@ from askew.errors import ConfigError
 from askew.settings import exact_number, tables_of
 from askew_client.settings.config import SETTINGS, ConfigFile, changed_text, configured, read_file
 from askew_client.settings.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from client.conftest import Askew
 
 
 def test_without_any_source_there_are_the_defaults() -> None:
@@ -239,3 +243,29 @@ def test_what_is_no_table_of_keys_is_refused_in_words(path: Path, text: str) -> 
     written(path, text)
     with pytest.raises(ConfigError, match="a line of \\[keys\\] is a name and a key"):
         configured({}, {}, read_file(path))
+
+
+RATED = b"title,rating\nAlien (1979),4.5\n"
+
+
+def test_the_command_reads_all_three(
+    askew: Askew, demo_address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From end to end, by the number of results; the file is where the platform keeps them."""
+
+    def results(*flags: str) -> int:
+        found = askew("ask", "--server", demo_address, "--ratings", "-", *flags, stdin=RATED)
+        return sum(not line.startswith("(") for line in found.out.splitlines())
+
+    file = home / "config" / "askew" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("k = 3\n")
+    counts = [results()]
+    monkeypatch.setenv("ASKEW_K", "4")
+    counts.append(results())
+    counts.append(results("-k", "5"))
+    (home / "other.toml").touch()
+    monkeypatch.setenv("ASKEW_CONFIG", str(home / "other.toml"))
+    monkeypatch.delenv("ASKEW_K")
+    counts.append(results())
+    assert counts == [3, 4, 5, 20]
