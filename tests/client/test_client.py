@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pydoc
 import re
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import askew_client
 from askew import errors
 from askew.errors import (
     AskewError,
+    BudgetExceeded,
     ParameterError,
     ProfileError,
     TransportError,
@@ -64,14 +64,14 @@ def test_a_script_needs_no_event_loop(network: LocalTransport, tmp_path: Path) -
         assert client.pick(client.ask()) == client.pick(first)
 
 
-def test_who_rated_nothing_asks_like_anybody_else(network: LocalTransport, tmp_path: Path) -> None:
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
-        assert client.cost().fresh
-        answer = client.ask()
-        assert answer.departure is not None
-        assert (answer.used, answer.departure.fresh) == (0, True)
-        assert client.pick(answer) == answer.results[0]
-        assert not client.cost().fresh
+def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path) -> None:
+    """Planted bug: a ledger that is opened with the lifetime's cap alone."""
+    tight = replace(SETTINGS, rating_monthly_cap=Fraction(1))
+    with (
+        BlockingClient(tight, transport=network, directory=tmp_path) as client,
+        pytest.raises(BudgetExceeded, match="monthly cap 1"),
+    ):
+        client.ask()
 
 
 QUICK = ClientSettings(mode="ask")
@@ -244,13 +244,6 @@ async def test_a_script_inside_an_event_loop_is_told_which_client_it_wants(
         pass
 
 
-def test_help_shows_every_promised_name() -> None:
-    shown = pydoc.plain(pydoc.render_doc(askew_client))
-    for name in askew_client.__all__:
-        assert re.search(rf"^    (class )?{name}\(", shown, re.MULTILINE), name
-    assert set(askew_client.__all__) <= set(dir(askew_client))
-
-
 @pytest.mark.parametrize("use", ["rate", "ask"])
 def test_a_client_is_used_in_a_with_statement(use: str, tmp_path: Path) -> None:
     client = BlockingClient(directory=tmp_path)
@@ -274,11 +267,6 @@ def test_every_error_that_the_device_raises_can_be_imported_beside_it() -> None:
     assert "NotShown" in of_ours
 
 
-def test_a_name_that_is_not_promised_is_an_ordinary_error() -> None:
-    with pytest.raises(AttributeError, match="Akew"):
-        _ = askew_client.AkewClient  # type: ignore[attr-defined]
-
-
 def loaded(code: str) -> set[str]:
     """What an interpreter has loaded after some code."""
     run = subprocess.run(
@@ -298,8 +286,16 @@ def test_importing_the_package_loads_next_to_nothing() -> None:
     assert loaded("import askew_client") & (HEAVY | {"numpy", "sqlite3", "asyncio"}) == set()
 
 
-def test_importing_the_client_loads_no_heavy_library() -> None:
-    assert loaded("from askew_client import AskewClient, BlockingClient") & HEAVY == set()
+def test_asking_over_the_network_needs_no_screen(demo_address: str, tmp_path: Path) -> None:
+    """What a small device has to install, and what makes a start slow."""
+    code = f"""
+from pathlib import Path
+from askew_client import BlockingClient
+with BlockingClient(server={demo_address!r}, directory=Path({str(tmp_path)!r})) as client:
+    client.rate("Alien (1979)", 5)
+    client.ask()
+"""
+    assert loaded(code) & HEAVY == {"grpc"}
 
 
 def test_the_first_line_of_ask_comes_before_the_heavy_imports(

@@ -130,12 +130,15 @@ def test_boosts_count_in_the_ranking(pair_with_boosts: Pair) -> None:
     assert exchange.rank(_slate(pair_with_boosts, 5, 7, 10)).order == (5, 10, 7)
 
 
-def test_the_widest_space_and_the_largest_k_are_allowed(
-    pair_in_a_space: Callable[..., Pair], memory: Memory, replay: Replay
+def test_no_ratings_are_asked_about_and_charged_like_any_other(
+    pair: Pair, memory: Memory, replay: Replay
 ) -> None:
-    widest = pair_in_a_space(width=16.0)  # two axes of 16 make a diameter of 32, the limit
-    query = query_of(widest.exchange(FAN, replace(K4, k=6)), MONTH, memory, replay("first"))
-    assert query.k == 6
+    """Planted bug: silence, or a lower price, for who rated nothing."""
+    query = query_of(pair.exchange({}), MONTH, memory, replay("first"))
+    assert memory.charges == [SignalCharge(Fraction(2))]
+    assert query.signal.values == query.signal.lattice.perturb(
+        pair.exchange({9: 1.0}).profile.point, replay("first")
+    )
 
 
 def _score(pair: Pair, exchange: Exchange, item: int) -> float:
@@ -171,6 +174,12 @@ def _slate(pair: Pair, *ids: int) -> Slate:
     return slate_from_bytes(data, pair.card, len(ids))
 
 
+def test_ties_go_to_the_lower_id(pair: Pair) -> None:
+    exchange = pair.exchange({5: 5.0})  # a taste of (0, 1)
+    assert exchange.rank(_slate(pair, 0, 2, 4, 8)).order == (0, 4, 2, 8)
+    assert exchange.rank(_slate(pair, 2, 8)).best == 2
+
+
 @pytest.mark.parametrize("ratings", [{}, {9: 1.0}, {4: 5.0}], ids=["none", "no like", "no taste"])
 def test_who_likes_nothing_gets_the_order_for_anybody(
     pair: Pair, ratings: dict[int, float]
@@ -181,11 +190,36 @@ def test_who_likes_nothing_gets_the_order_for_anybody(
     assert unrated.best == 2
 
 
-def test_a_round_trip_ranks_exactly_what_was_asked_for(
-    pair: Pair, memory: Memory, replay: Replay
+# A space a little wider than the device's limit is too wide, and so is a rating's reach.
+
+FOUR = replace(ClientSettings(), mode="ask", k=4, max_ratings_apart=4.0)
+A_LITTLE = 2.0**-16  # the least that a width can change
+
+
+@pytest.mark.parametrize("beyond", [A_LITTLE, 0.25, 0.4375])
+def test_a_fraction_beyond_the_limit_is_refused(
+    pair_in_a_space: Callable[..., Pair], beyond: float
 ) -> None:
-    exchange = pair.exchange(FAN, K4)
-    slate = pair.retrieve(query_of(exchange, MONTH, memory, replay("first")))
-    assert sorted(exchange.rank(slate).order) == list(slate.item_ids)
-    assert len(slate.item_ids) == 4
-    assert exchange.rank(slate).best in slate.item_ids
+    """Planted bug: `int(diameter) > max_ratings_apart`, which lets 4.875 pass for 4."""
+    pair = pair_in_a_space(width=2.0 + beyond)  # two axes
+    with pytest.raises(ParameterError, match="at most this device's limit, 4"):
+        pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
+
+
+@pytest.mark.parametrize("short", [0.0, A_LITTLE])
+def test_the_limit_itself_is_entered(pair_in_a_space: Callable[..., Pair], short: float) -> None:
+    pair = pair_in_a_space(width=2.0 - short)
+    pair.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
+
+
+def test_a_space_where_one_rating_moves_a_point_by_more_than_1_is_not_asked(
+    pair_in_a_space: Callable[..., Pair],
+) -> None:
+    """The device computes the bound, whatever the card says: width * clip, rounded up by 2**-20.
+    Planted bug: it does not, and epsilon a rating is whatever the server makes of it.
+    """
+    most = (1 - 2.0**-20) / 2
+    pair_in_a_space(width=2.0, clip=most).exchange({0: 3.0}, FOUR).mechanism  # noqa: B018
+    beyond = pair_in_a_space(width=2.0, clip=0.5)
+    with pytest.raises(ParameterError, match="how far one rating moves a point must be at most 1"):
+        beyond.exchange({0: 3.0}, FOUR).mechanism  # noqa: B018

@@ -23,7 +23,7 @@ import static_host
 
 from askew.catalog.catalog_file import HEAD_BYTES, Part, file_of
 from askew.catalog.item import Item
-from askew.errors import Malformed, NotFound, OtherKind, ParameterError, StaleSpace, TransportError
+from askew.errors import Malformed, NotFound, OtherKind, ParameterError, StaleSpace
 from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import slate_to_bytes
@@ -34,7 +34,6 @@ from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import Caps, ClientSettings
 from askew_client.signals.account import Entry
 from askew_client.signals.store import SignalStore
-from askew_client.transport import grpc as grpc_transport
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -320,17 +319,6 @@ async def test_an_answer_of_another_catalog_costs_nothing_more_and_what_is_held_
         server.spoil = lambda answer: answer
         assert (await ask_once(SETTINGS, address, ledger), charges(ledger)) == before
     assert server.requests == [server.requests[0]] * 3
-
-
-async def test_a_server_that_is_gone_costs_nothing_more(
-    server: Server, ledger: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.3)
-    await ask(server, ledger)
-    before = charges(ledger)
-    with pytest.raises(TransportError):
-        await ask_once(SETTINGS, "127.0.0.1:1", ledger)
-    assert charges(ledger) == before
 
 
 def frame(kind: int, payload: bytes) -> bytes:

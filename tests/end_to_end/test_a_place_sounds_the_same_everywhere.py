@@ -45,7 +45,7 @@ from askew_client.cli import main as cli
 from askew_client.opening import Device, open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
-from askew_client.tui.widgets.results import NearList
+from askew_client.tui.lists import NearList
 from askew_client.views.answers import NearAnswer
 
 SETTINGS = ClientSettings(

@@ -21,7 +21,7 @@ from end_to_end.demo_process import (
     starter,
 )
 
-from askew_client.demo.person import HOME
+from askew_client.demo.measured import HOME
 from askew_client.settings.settings import ClientSettings
 
 README = Path(__file__).parents[2] / "README.md"

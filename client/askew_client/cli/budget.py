@@ -65,15 +65,10 @@ def budget(
     status, mode = budget_of(store, today, named), config.settings.mode
     if as_json:
         options.print_json({**_as_json(status, month_of(today)), "mode": mode})
-    else:
-        _print(status)
-        click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
-
-
-def _print(status: Budget) -> None:
+        return
     for entry, words in status.lines:
-        where = f"  on space {entry.space_version[:8]}" if entry.space_version else ""
-        click.echo(f"{entry.month}{where}  {words}")
+        space = f"  on space {entry.space_version[:8]}" if entry.space_version else ""
+        click.echo(f"{entry.month}{space}  {words}")
     if status.lines:
         click.echo()
     for words in status.words:
@@ -81,6 +76,7 @@ def _print(status: Budget) -> None:
     click.echo(f"The next month begins on {status.next_month}.")
     if status.account.refused:
         click.echo(f"NOTHING IS SPENT: {status.account.refused} (`askew budget --accept`).")
+    click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
 
 
 def _as_json(status: Budget, month: str) -> dict[str, object]:

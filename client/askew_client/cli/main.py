@@ -35,7 +35,8 @@ _COMMANDS = (
     *("ask", "budget", "catalog", "demo"),
     *("near", "place", "profile", "refresh", "tui"),
 )
-_MODULES = {"refresh": "catalog"}  # of a command that has another's; else each has its own
+# Of commands that have another's module; every other has one of its name.
+_MODULES = {"catalog": "ask", "demo": "tui", "refresh": "ask"}
 
 
 class _LazyCommands(click.Group):

@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from askew_client.profile.document import Spot
     from askew_client.profile.store import ProfileStore
     from askew_client.settings.config import Config
-    from askew_client.views.answers import NearAnswer, NearResult
+    from askew_client.views.answers import NearAnswer
 
 _NO_HOME = (
     "without --place a question is from home, and no place is called so; `askew place list` lists "
     "yours, and `askew place add` adds one"
 )
-
-
 _SHOWN = 20
+_RESULT = ("title", "coordinates", "distance", "passes", "values")
 
 
 @click.command()
@@ -96,16 +95,24 @@ def near(
     if collection is None:
         _list(options.run(_card(config)), as_json=as_json)
         return
-    preferences = _preferences(preferences_file)
+    from askew_client.near.pick import preferences_of
+
+    typed = "" if preferences_file is None else preferences_file.read_text("utf-8", "replace")
+    preferences = preferences_of(typed)
     if unnamed and name is not None:
         raise click.UsageError("--unnamed asks from a place without a name, not from --place")
     if again and not unnamed:
         raise click.UsageError("--again is of --unnamed: a named place is sent again by itself")
     profile = options.open_profile(config.data)
-    spot: str | Spot = name or "home"
+    spot: str | Spot
     if unnamed:
-        spot = options.typed_place(config.settings.region)
-    _check_signal(_position(spot, profile, named=name is not None), flags, named=not unnamed)
+        spot = position = options.typed_place(config.settings.region)
+    else:
+        document, spot = profile.read(), name or "home"
+        if name is None and spot not in document.places:
+            raise click.ClickException(_NO_HOME)
+        position = document.place(spot).spot
+    _check_signal(position, flags, named=not unnamed)
     options.note(f"asking {config.server} ...")
     found = options.run(_asked(config, profile, collection, spot, preferences, again=again))
     if as_json:
@@ -119,18 +126,6 @@ def near(
             click.echo(line)
 
 
-def _position(spot: str | Spot, profile: ProfileStore, *, named: bool) -> Spot:
-    """Return where a question is from: a spot itself, or that of the named place. named: the person
-    named the place; else a missing one has a message of its own.
-    """
-    if not isinstance(spot, str):
-        return spot
-    document = profile.read()
-    if not named and spot not in document.places:
-        raise click.ClickException(_NO_HOME)
-    return document.place(spot).spot
-
-
 async def _asked(  # what is asked, and from where
     config: Config,
     profile: ProfileStore,
@@ -140,9 +135,6 @@ async def _asked(  # what is asked, and from where
     *,
     again: bool,
 ) -> tuple[NearAnswer, ...]:
-    """Ask, and return one answer, or for ALL one a collection. What a fresh signal costs is printed
-    before; of a kept one, as of a named place, nothing.
-    """
     from askew_client.opening import open_device
 
     opened = open_device(
@@ -159,14 +151,7 @@ async def _asked(  # what is asked, and from where
         return await device.asker.ask(question, shown=options.agreed(cost), again=again)
 
 
-def _preferences(source: Path | None) -> Preferences:
-    from askew_client.near.pick import preferences_of
-
-    return preferences_of("" if source is None else source.read_text("utf-8", errors="replace"))
-
-
 def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
-    """Raise UsageError for an option of the noise that has no say in the signal of this place."""
     from askew.spaces.map import Position
 
     if isinstance(spot, Position) and not named:
@@ -191,7 +176,6 @@ async def _card(config: Config) -> MetricCard:
 
 
 def _list(card: MetricCard, *, as_json: bool) -> None:
-    """Print the collections that one can type after `askew near`, and what preferences can name."""
     if as_json:
         options.print_json([asdict(each) for each in card.collections])
         return
@@ -210,12 +194,14 @@ def _told(attribute: Attribute) -> str:
 def _as_lines(found: NearAnswer) -> Iterator[str]:
     for result in found.results[:_SHOWN]:
         mark = "*" if result.picked else " " if result.passes else "-"
-        told = ", ".join(
-            f"{name} {_shown(value)}{_unit(found.units.get(name), value)}"
+        told = [
+            f"{name} {_shown(value, found.units.get(name))}"
             for name, value in result.values.items()
-        )
+        ]
+        values = ", ".join([*told, *([result.now] if result.now else [])])
         at = ", ".join(f"{each:.7g}" for each in result.coordinates)
-        yield f"{mark} {result.title}  {result.distance:.1f} {found.unit}, at {at}  {told}".rstrip()
+        far = f"{result.distance:.1f} {found.unit}, at {at}"
+        yield f"{mark} {result.title}  {far}  {values}".rstrip()
     yield f"({found.source}; * is your pick, chosen on this device; - does not pass your filters)"
     if len(found.results) > _SHOWN:
         yield f"(the best {_SHOWN} of {len(found.results)} results; --json prints all)"
@@ -231,20 +217,12 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
     yield f"(sent: {sent}, k = {found.k}; {drawn})"
 
 
-def _unit(unit: str | None, value: Value) -> str:
-    return "" if unit is None or value is None else f" {unit}"
-
-
-def _shown(value: Value) -> str:
-    match value:
-        case None:
-            return "unknown"
-        case bool():
-            return "yes" if value else "no"
-        case float():
-            return f"{value:g}"
-        case _:
-            return str(value)
+def _shown(value: Value, unit: str | None) -> str:
+    if value is None:
+        return "unknown"
+    shown = "yes" if value is True else "no" if value is False else value
+    shown = f"{shown:g}" if isinstance(shown, float) else shown
+    return shown if unit is None else f"{shown} {unit}"
 
 
 def _as_json(found: NearAnswer) -> dict[str, object]:
@@ -262,15 +240,5 @@ def _as_json(found: NearAnswer) -> dict[str, object]:
         "mode": found.cost.mode,
         "fresh": found.cost.fresh,
         "k": found.k,
-        "results": [_result(each) for each in found.results],
-    }
-
-
-def _result(result: NearResult) -> dict[str, object]:
-    return {
-        "title": result.title,
-        "coordinates": result.coordinates,
-        "distance": result.distance,
-        "passes": result.passes,
-        "values": result.values,
+        "results": [{name: getattr(result, name) for name in _RESULT} for result in found.results],
     }

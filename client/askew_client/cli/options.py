@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _SECOND = (
     "This month has a fresh signal already, and another one tells more about you. Ask all the same?"
 )
+_POSITION = "Draw and charge this noisy position?"
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _Outcome = TypeVar("_Outcome")
 
@@ -54,7 +55,6 @@ class DirectoryPath(click.Path):
 
 
 def _setting(name: str, **more: Any) -> Callable[[_Command], _Command]:
-    """Return the option of a setting, whose text `load` looks at."""
     [setting] = [setting for setting in SETTINGS.settings if setting.name == name]
     names, keywords = setting.option()
     return click.option(*names, **{**keywords, **more})
@@ -158,14 +158,17 @@ def region_first(context: click.Context, region: object, town: str = "") -> str 
 
 
 def agreed(cost: Cost) -> Cost | None:
-    """Return the cost as what the person was shown and agreed to. Of a second fresh signal of the
-    month (not of a place) a terminal asks, and a no aborts; without a terminal return None.
+    """Return the cost as what the person was shown and agreed to. A terminal asks about a fresh
+    position, and about a second fresh signal of the month of titles or axes; a no aborts. Without a
+    terminal return None for such a second one.
     """
-    if cost.is_second and cost.account != "places":
-        if not sys.stdin.isatty():
-            return None
-        click.confirm(_SECOND, abort=True, err=True)
-    return cost
+    of_place = cost.account == "places"
+    if cost.refused or not (cost.fresh if of_place else cost.is_second):
+        return cost
+    if sys.stdin.isatty():
+        click.confirm(_POSITION if of_place else _SECOND, abort=True, err=True)
+        return cost
+    return cost if of_place else None
 
 
 def keep_region(context: click.Context, region: str | None) -> None:

@@ -61,10 +61,11 @@ def add(context: click.Context, /, **typed: Any) -> None:
     Without TOWN, where it is comes from standard input or a prompt, and stays out of the shell's
     history and of what other programs on the machine see. Degrees always do.
 
-    What it costs is said first. No other setting, server or month draws it again. At level town the
-    caps allow 15 positions for life and 5 a month, with each one that `askew near --unnamed` draws;
-    the settings place_lifetime_cap and place_monthly_cap change that. A second name for the very
-    position of a place is refused: `--take` is one more name of it for nothing, `--anew` pays.
+    What it costs is said first, and a terminal asks for a yes. No other setting, server or month
+    draws it again. At level town the caps allow 15 positions for life and 5 a month, with each one
+    that `askew near --unnamed` draws; the settings place_lifetime_cap and place_monthly_cap change
+    that. A second name for the very position of a place is refused: `--take` is one more name of it
+    for nothing, `--anew` pays.
 
     \b
     Examples:
@@ -147,9 +148,6 @@ def _draw(  # as the two commands take it
     level: str | None,
     data: Path | None,
 ) -> None:
-    """Draw and charge a place, and say before that what it costs; where a place is there already,
-    say its name.
-    """
     from askew.spaces.map import Position
     from askew_client.near.gazetteer import nearest_town
     from askew_client.settings.regions import country_called, region_words
@@ -174,6 +172,7 @@ def _draw(  # as the two commands take it
         price = () if cost is None else (*cost.words, desk.allowance())
         for line in (*region_words(plane), *price):
             tell(line)
+        cost = cost and options.agreed(cost)
     view = (desk.move if moves else desk.add)(name, spot, cost, take=take)
     done = f"{view.name} {'has moved' if moves else 'is kept'}"
     if take:
@@ -187,9 +186,6 @@ def _draw(  # as the two commands take it
 
 
 def _town(words: tuple[str, ...]) -> str:
-    """Return the town of a command line, "" for no words. Raises UsageError for degrees, which are
-    not repeated.
-    """
     town = " ".join(words)
     if town and ("=" in town or not any(letter.isalpha() for letter in town)):
         raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")

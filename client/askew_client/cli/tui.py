@@ -1,4 +1,4 @@
-"""`askew tui`: the app in the terminal."""
+"""`askew tui`, the app in the terminal, and `askew demo`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,32 @@ from askew_client.cli import options
 
 if TYPE_CHECKING:
     from askew_client.opening import Device
+
+
+_DRAWS = 300  # of the noise, by which the answers are measured
+
+
+@click.command()
+@options.near_k
+@options.level
+@click.pass_context
+def demo(context: click.Context, near_k: str | None, level: str | None) -> None:
+    """Play one made-up person's question near home against a server on this machine.
+
+    \b
+    Examples:
+      askew demo
+      askew demo --level district
+    """
+    from rich.console import Console
+
+    from askew_client.demo.measured import COUNTRY
+    from askew_client.demo.play import WIDTH, play
+
+    config = options.load(context, near_k=near_k, level=level, region=COUNTRY)
+    console = Console(highlight=False)
+    console.width = min(console.width, WIDTH)
+    options.run(play(config.settings, _DRAWS, console))
 
 
 @click.command()

@@ -1,28 +1,59 @@
-"""A made-up device at the demo's home that asks again and again with fresh noise, to be measured.
+"""A made-up person, whose device asks again and again with fresh noise, to be measured.
 
-A second process answers: nothing is charged, and nothing is sent to the server of the demo. Each
-way of answering the same question is compared with the best place of all.
+Nobody lives at this home in Heilbronn, whose figures are near the average over people of the
+country, a little worse. Positions of towns: GeoNames, CC BY 4.0 (see settings/GEONAMES.md). A
+second process answers: nothing is charged, and nothing is sent to the server of the demo.
 """
 
 from __future__ import annotations
 
 import datetime
+from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
+from typing import Final
 
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import ParameterError
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
-from askew.spaces.map import MICRODEGREES
-from askew_client.demo.person import HOME, PREFERENCES, WITHOUT_LIVE
-from askew_client.demo.server import Rehearsal
+from askew.spaces.map import MICRODEGREES, Position
+from askew_client.demo.server import rehearsed
 from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.near.sources import great_circle, perturbed, results_of
 from askew_client.settings.settings import ClientSettings
+from askew_client.views.place_map import Town
+
+COUNTRY: Final = "Germany"
+PLACE: Final = "home"
+TOWN: Final = "Heilbronn"
+HOME: Final = Position(49.1519, 9.2405)
+WITHOUT_LIVE: Final = Preferences(
+    likes={
+        "kind": {"Vietnamese": 4.0, "Indian": 3.0, "Greek": 2.0, "Burgers": -3.0, "Bakery": -3.0}
+    },
+    at_most={"price": 18.0},
+)
+PREFERENCES: Final = replace(WITHOUT_LIVE, only={"free table": frozenset({"yes"})})
+# By which the map is read, wherever the noise leads.
+TOWNS: Final = (
+    Town("Stuttgart", Position(48.7823, 9.1770), 612_663),
+    Town("Heidelberg", Position(49.4077, 8.6908), 143_345),
+    Town("Heilbronn", Position(49.1399, 9.2205), 120_733),
+    Town("Ludwigsburg", Position(48.8973, 9.1916), 87_603),
+    Town("Waiblingen", Position(48.8324, 9.3164), 52_945),
+    Town("Backnang", Position(48.9474, 9.4372), 38_818),
+    Town("Sinsheim", Position(49.2529, 8.8787), 37_036),
+    Town("Schwäbisch Hall", Position(49.1113, 9.7391), 36_543),
+    Town("Bretten", Position(49.0369, 8.7074), 30_274),
+    Town("Mosbach", Position(49.3536, 9.1511), 25_106),
+    Town("Öhringen", Position(49.1988, 9.5072), 22_765),
+    Town("Eppingen", Position(49.1365, 8.9123), 21_179),
+)
+
 
 Judge = Callable[[PlaceSlate], tuple[Judged, ...]]
 
@@ -113,13 +144,14 @@ class MeasuredDevice:
         """Return the kilometers from the demo's home to a latitude and a longitude in degrees."""
         return great_circle((HOME.latitude, HOME.longitude), coordinates)
 
-    async def comparison(self, others: Rehearsal) -> Comparison:
+    async def comparison(self, others: Process) -> Comparison:
         """Return a comparison with the draws of the two ways that noise has no part in: "known",
         the places nearest to home, and "held", a list that all hold.
         """
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
         true = Signal(ANY_SPACE, self._noise, here)
-        around, nearest, held = await others.answers(
+        around, nearest, held = await rehearsed(
+            others,
             [
                 ("nearest", Query(true, _AROUND, self._number)),
                 ("nearest", Query(true, self._k, self._number)),
@@ -133,12 +165,13 @@ class MeasuredDevice:
         comparison.add_blind("held", held, partial(self._judged, WITHOUT_LIVE))
         return comparison
 
-    async def draw(self, others: Rehearsal, comparison: Comparison) -> None:
+    async def draw(self, others: Process, comparison: Comparison) -> None:
         """Draw the noise once more, and add to the comparison what "served", "nearest" and "one" (k
         = 1) answer to that position.
         """
         signal = perturbed(HOME, self._noise, self._region, self._bits)
-        served, nearest, one = await others.answers(
+        served, nearest, one = await rehearsed(
+            others,
             [
                 ("served", Query(signal, self._k, self._number)),
                 ("nearest", Query(signal, self._k, self._number)),

@@ -11,7 +11,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
 from askew.errors import ServerFailed
@@ -88,39 +88,31 @@ async def last_words(process: Process) -> str:
 Way = Literal["served", "nearest", "held"]
 
 
-class Rehearsal:
-    """Answers of the process to questions as they travel, a line each."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def answers(
-        self, questions: Sequence[tuple[Way, Query]], card: MetricCard
-    ) -> list[PlaceSlate]:
-        """Return one slate for each question, in their order, answered in its way. Raises
-        ServerFailed.
-        """
-        sender, answers = self._process.stdin, self._process.stdout
-        if sender is None or answers is None:  # both are pipes: for the type checker
-            raise ServerFailed("the rehearsal has no pipes")
-        lines = [b"%s %s\n" % (way.encode(), b64encode(query_to_bytes(q))) for way, q in questions]
-        slates: list[PlaceSlate] = []
-        try:
-            sender.writelines(lines)
-            await sender.drain()
-            for _, query in questions:
-                line = b64decode(await answers.readuntil())
-                slates += places_from_bytes(line, card, query)
-        except (OSError, EOFError):
-            words = await last_words(self._process)
-            raise ServerFailed(f"the demo's second process ended: {words}") from None
-        return slates
-
-
-@asynccontextmanager
-async def rehearsal() -> AsyncIterator[Rehearsal]:
-    """Start a rehearsal in a process of its own and yield it; it is stopped on the way out,
-    whatever happens.
+async def rehearsed(
+    process: Process, questions: Sequence[tuple[Way, Query]], card: MetricCard
+) -> list[PlaceSlate]:
+    """Return what the process of `rehearsal` answers: one slate for each question, in their order,
+    answered in its way. Raises ServerFailed.
     """
-    async with server_process("askew_server.cli.rehearse") as process:
-        yield Rehearsal(process)
+    sender, answers = process.stdin, process.stdout
+    if sender is None or answers is None:  # both are pipes: for the type checker
+        raise ServerFailed("the rehearsal has no pipes")
+    lines = [b"%s %s\n" % (way.encode(), b64encode(query_to_bytes(q))) for way, q in questions]
+    slates: list[PlaceSlate] = []
+    try:
+        sender.writelines(lines)
+        await sender.drain()
+        for _, query in questions:
+            line = b64decode(await answers.readuntil())
+            slates += places_from_bytes(line, card, query)
+    except (OSError, EOFError):
+        words = await last_words(process)
+        raise ServerFailed(f"the demo's second process ended: {words}") from None
+    return slates
+
+
+def rehearsal() -> AbstractAsyncContextManager[Process]:
+    """Return the process that answers questions as they travel, a line each; it is stopped on the
+    way out, whatever happens.
+    """
+    return server_process("askew_server.cli.rehearse")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from askew.catalog.item import Listing
+from askew.catalog.item import Attribute, Listing
 from askew.errors import (
     CacheError,
     Malformed,
@@ -37,6 +37,7 @@ from askew_client.near.pick import (
     Judged,
     Preferences,
     by_other_preferences,
+    hours_have,
     judged,
     missing,
     preferences_of,
@@ -430,14 +431,14 @@ class NearSubject:
             {key: stars(each) for key, each in self._document.likings().items()},
             now,
         )[: source.k]
-        names = tuple(each.name for each in asked.attributes)
         return NearAnswer(
             collection=asked.name,
             source=asked.source,
             simulated=asked.simulated,
             k=len(order),
             results=tuple(
-                _result(n, found[each.index], each, names) for n, each in enumerate(order, 1)
+                _result(n, found[each.index], each, asked.attributes, now)
+                for n, each in enumerate(order, 1)
             ),
             none_passes=not any(each.passes for each in order),
             sent=() if signal is None else source.sent(signal),
@@ -450,7 +451,14 @@ class NearSubject:
         )
 
 
-def _result(rank: int, listing: Listing, each: Judged, names: tuple[str, ...]) -> NearResult:
+def _result(
+    rank: int,
+    listing: Listing,
+    each: Judged,
+    attributes: Sequence[Attribute],
+    now: datetime.datetime,
+) -> NearResult:
+    names = [attribute.name for attribute in attributes]
     return NearResult(
         rank=rank,
         title=listing.title,
@@ -459,4 +467,5 @@ def _result(rank: int, listing: Listing, each: Judged, names: tuple[str, ...]) -
         distance=each.distance,
         passes=each.passes,
         picked=rank == 1 and each.passes,
+        is_open=hours_have(attributes, listing.values, now),
     )

@@ -338,6 +338,22 @@ def _is_open(
     return True in (flags or [value_is_open(each, value, now) for each, value in pairs])
 
 
+def hours_have(
+    attributes: Sequence[Attribute], values: Sequence[Value], now: datetime.datetime
+) -> bool | None:
+    """Return True if opening hours of an item have `now`, False if none do; None without hours that
+    can be read, and where a flag is known, which says so itself.
+    """
+    pairs = [*zip(attributes, values, strict=True)]
+    said = [
+        is_open(value, now)
+        for each, value in pairs
+        if each.kind is AttributeKind.HOURS and isinstance(value, str)
+    ]
+    is_flagged = any(is_open_flag(each) and value is not None for each, value in pairs)
+    return None if is_flagged or {*said} <= {None} else True in said
+
+
 def value_is_open(attribute: Attribute, value: Value, now: datetime.datetime) -> bool:
     """Return True if this one value says open at `now`: hours that have it, or True of a flag that
     `is_open_flag` knows. False for what is unknown or cannot be read.

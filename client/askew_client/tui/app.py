@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from rich.segment import Segments
 from rich.traceback import Traceback
@@ -21,16 +21,12 @@ from textual.screen import Screen
 from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
-from askew_client.tui.screens.frame import TABS, FrameScreen
+from askew_client.tui.screens.frame import TABS, BentHeader, FrameScreen
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
 from askew_client.tui.screens.settings import SettingsScreen
-from askew_client.tui.widgets.header import BentHeader
 from askew_client.views.problems import Problem
-
-if TYPE_CHECKING:
-    from askew_client.opening import Device
 
 REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
 
@@ -90,14 +86,24 @@ class AskewApp(Desk):
 
     def run(self, *args: Any, **options: Any) -> AskewError | OSError | None:
         """Run the app until the person leaves, and return the error that ended it, or None. Raises
-        AskewError where there is no terminal, and ConfigError for a key of a name that does not
-        exist.
+        AskewError where there is no terminal of UTF-8, and ConfigError for a key of a name that
+        does not exist.
         """
         allowed = self.names_of_keys()
         for name in self.keys:
             if name not in allowed:
                 raise ConfigError(f"[keys] has no {name!r}; it has {', '.join(allowed)}")
-        check_terminal()
+        keys, screen = sys.__stdin__, sys.__stderr__
+        if keys is None or screen is None or not (keys.isatty() and screen.isatty()):
+            raise AskewError(  # it would wait for a key for ever
+                "the app needs a terminal for keys and screen; `askew --help` names commands that "
+                "need none"
+            )
+        if screen.encoding.lower().replace("-", "") != "utf8":
+            raise AskewError(
+                f"the app needs a terminal with UTF-8, and this one has {screen.encoding}; set "
+                "LANG to a locale such as C.UTF-8, or use the other commands"
+            )
         return super().run(*args, **options)
 
     @work(group="live")
@@ -108,7 +114,8 @@ class AskewApp(Desk):
         try:
             opened = await asyncio.to_thread(self.opening)
             async with opened as device:
-                await asyncio.to_thread(_load, device)
+                # In a thread: on the loop, keys would wait for it.
+                await asyncio.to_thread(lambda: (device.titles, device.nearby))
                 self.device = device
                 self.connect()
                 self.set_interval(REFRESH_EVERY, self.refresh_held)
@@ -130,14 +137,10 @@ class AskewApp(Desk):
         return super().check_action(action, parameters)
 
     def action_retry(self) -> None:
-        """Connect again after a failure; the notice goes while that is tried."""
         self.connection = None
         self.connect()
 
     def action_go(self, mode: str) -> None:
-        """Show the screen of this mode, unless it is there already or a dialog wants an answer
-        first.
-        """
         if isinstance(self.screen, FrameScreen) and mode != self.current_mode:
             self.screen.leave()
             self.switch_mode(mode)
@@ -173,26 +176,3 @@ class AskewApp(Desk):
         report = Traceback(show_locals=False, width=None)
         self._exit_renderables.append(Segments(self.console.render(report)))
         self._close_messages_no_wait()
-
-
-def _load(device: Device) -> None:
-    # In a thread: on the loop, keys would wait for it.
-    device.titles  # noqa: B018  # made by being asked for
-    device.nearby  # noqa: B018
-
-
-def check_terminal() -> None:
-    """Raise AskewError where nobody can type, or see, or the terminal is not UTF-8: the app would
-    wait for a key for ever. Else return None.
-    """
-    keys, screen = sys.__stdin__, sys.__stderr__
-    if keys is None or screen is None or not (keys.isatty() and screen.isatty()):
-        raise AskewError(
-            "the app needs a terminal for keys and screen; `askew --help` names commands that need "
-            "none"
-        )
-    if screen.encoding.lower().replace("-", "") != "utf8":
-        raise AskewError(
-            f"the app needs a terminal with UTF-8, and this one has {screen.encoding}; set LANG "
-            "to a locale such as C.UTF-8, or use the other commands"
-        )

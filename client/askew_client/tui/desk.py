@@ -8,26 +8,67 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from textual import work
 from textual.app import App
 from textual.reactive import reactive
 
-from askew.errors import AskewError, OtherKind
+from askew.errors import AskewError, ConfigError, OtherKind
 from askew_client.device.budget import Budget
 from askew_client.storage.guard import in_thread
-from askew_client.tui.keeping import keep_theme
-from askew_client.tui.themes import DARK, LIGHT
+from askew_client.tui.ink import DARK, LIGHT
+from askew_client.tui.pictures import short_number
 from askew_client.views.answers import Bar, Connection, Rated
 from askew_client.views.problems import Problem, Trouble, problem_of
 
 if TYPE_CHECKING:
     from askew_client.opening import Device
     from askew_client.settings.config import ConfigFile
+    from askew_client.settings.settings import ClientSettings
+
+
+def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]) -> str:
+    """Use settings as they were typed, keep those that changed in the file, and return a sentence
+    that says which epsilon and k hold from now on.
+
+    Raises ParameterError, in which case nothing changed, or ConfigError, in which case they are
+    used and not kept.
+    """
+    before, after = device.settings, _typed(device, typed)
+    device.configure(after)
+    changed = {name for name in typed if getattr(before, name) != getattr(after, name)}
+    if file is not None and changed:
+        file.keep({name: getattr(after, name) for name in sorted(changed)})
+    return (
+        f"From now on: ε {short_number(after.epsilon_per_rating)} a rating, k {after.k}. A signal "
+        "already drawn stays for its month."
+    )
+
+
+def raised_cap(
+    file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]
+) -> tuple[Fraction, Fraction] | tuple[()]:
+    """Return the lifetime cap of before and the typed one, if that is higher; else ().
+
+    The lower of the one in force and the one in the file counts as that of before: neither is
+    raised in silence. Raises ParameterError.
+    """
+    before = device.settings.rating_lifetime_cap
+    after = _typed(device, typed).rating_lifetime_cap
+    if after != before and file is not None:
+        with suppress(ConfigError):  # nothing is kept in a file that cannot be read
+            before = min(before, file.lifetime_cap())
+    return (before, after) if after > before else ()
+
+
+def _typed(device: Device, typed: Mapping[str, str]) -> ClientSettings:
+    values: dict[str, Any] = dict(typed)
+    return replace(device.settings, **values)
+
 
 _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Device"]]
@@ -46,18 +87,10 @@ async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
 
 @dataclass(frozen=True, repr=False)
 class ProfileView:
-    """The profile as the screens show it."""
+    """The profile as the screens show it: ratings newest first, and bars."""
 
     ratings: tuple[Rated, ...] = ()
     bars: tuple[Bar, ...] = ()
-
-    @classmethod
-    def of(cls, device: Device) -> ProfileView:
-        """Return the ratings, newest first, and the bars of the profile; no bars without a
-        catalog.
-        """
-        bars = () if device.titles.connection is None else device.titles.bars()
-        return cls(device.profile.ratings(), bars)
 
 
 class Desk(App[AskewError | OSError]):
@@ -169,7 +202,12 @@ class Desk(App[AskewError | OSError]):
         await self._bring_profile()
 
     async def _bring_profile(self) -> None:
-        view = await self.on_device(ProfileView.of)
+        def view_of(device: Device) -> ProfileView:
+            # No bars without a catalog.
+            bars = () if device.titles.connection is None else device.titles.bars()
+            return ProfileView(device.profile.ratings(), bars)
+
+        view = await self.on_device(view_of)
         if isinstance(view, Problem):
             self.refuse(view)
         else:
@@ -190,4 +228,5 @@ class Desk(App[AskewError | OSError]):
     def use_theme(self, *, dark: bool) -> None:
         """Use the dark or the light theme from now on, and keep that in the file of settings."""
         self.theme = DARK.name if dark else LIGHT.name
-        self.edit(partial(keep_theme, self.file, dark=dark))
+        if (file := self.file) is not None:
+            self.edit(lambda _: file.keep({"theme": "dark" if dark else "light"}))

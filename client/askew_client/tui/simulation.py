@@ -54,23 +54,16 @@ class SimulatedServers(InProcess):
         self._tastes, self._places = tastes, places
 
     def card_for(self, collection: int | None) -> Card:
-        """Return the card of tastes for None, or of places for the number of a collection."""
         return (self._tastes if collection is None else self._places).card_for(collection)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return `size` bytes from byte `start` on of the file of the tastes; places have nothing
-        to hold.
-        """
+        # Places have nothing to hold.
         return await self._tastes.read(catalog_date, part, start, size)
 
     async def metric_card(self) -> MetricCard:
-        """Return the card of the server of places."""
         return self._places.card
 
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
-        """Return the answer of the server of tastes, or of places to a question with a
-        collection.
-        """
         server = self._tastes if query.collection is None else self._places
         return await server.retrieve(query, card)
 
@@ -123,22 +116,29 @@ def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlace
     one map; the same items each time.
     """
     region = region_of(COUNTRY)
-    items = {
-        "food": tuple(_food(_scattered("food", n_food, region))),
-        "pharmacies": tuple(_pharmacies(_scattered("pharmacies", n_pharmacies, region))),
-    }
-    cards = (
-        _card("food", "SIMULATED places to eat around real towns", items["food"], _FOOD),
-        _card(
-            "pharmacies", "SIMULATED pharmacies around real towns", items["pharmacies"], _DUTY, 1
-        ),
+    food = tuple(_food(_scattered("food", n_food, region)))
+    on_duty = (_spread("on duty", n_pharmacies) < 0.25).tolist()
+    pharmacies = tuple(
+        Listing(item, f"Pharmacy {item + 1}", tuple(at), (on_duty[item],))
+        for item, at in enumerate(_scattered("pharmacies", n_pharmacies, region).tolist())
     )
-    rule = MetricRuleKind.CODEBOOK
-    return LocalPlaces(MetricCard(MapSpace(region), cards, 64, rule), items)
+    cards = []
+    for number, (name, things, items, attributes) in enumerate(
+        (
+            ("food", "places to eat", food, _FOOD),
+            ("pharmacies", "pharmacies", pharmacies, _DUTY),
+        )
+    ):
+        version = hashlib.sha256(repr([items, attributes]).encode()).hexdigest()[:32]
+        source = f"SIMULATED {things} around real towns"
+        cards.append(
+            CollectionCard(name, version, len(items), source, True, attributes, number=number)
+        )
+    card = MetricCard(MapSpace(region), tuple(cards), 64, MetricRuleKind.CODEBOOK)
+    return LocalPlaces(card, {"food": food, "pharmacies": pharmacies})
 
 
 def _spread(name: str, n: int) -> Floats:
-    """Return n numbers in [0, 1) that look like chance, and are the same for the same name."""
     digest = hashlib.shake_256(name.encode()).digest(8 * n)
     return np.asarray(np.frombuffer(digest, "<u8") / 2.0**64)
 
@@ -176,23 +176,6 @@ def _food(coordinates: Floats) -> Iterator[Listing]:
         kind = _KINDS[kinds[item]]
         title = f"{_FIRST[first[item]]} {kind.title()} {item + 1}"
         yield Listing(item, title, tuple(at), (kind, prices[item], free[item]))
-
-
-def _pharmacies(coordinates: Floats) -> Iterator[Listing]:
-    on_duty = (_spread("on duty", len(coordinates)) < 0.25).tolist()
-    for item, at in enumerate(coordinates.tolist()):
-        yield Listing(item, f"Pharmacy {item + 1}", tuple(at), (on_duty[item],))
-
-
-def _card(
-    name: str,
-    source: str,
-    items: tuple[Listing, ...],
-    attributes: tuple[Attribute, ...],
-    number: int = 0,
-) -> CollectionCard:
-    version = hashlib.sha256(repr([items, attributes]).encode()).hexdigest()[:32]
-    return CollectionCard(name, version, len(items), source, True, attributes, number=number)
 
 
 # Loves a crime story and would rather not be sung to.

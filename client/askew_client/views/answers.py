@@ -192,7 +192,8 @@ class NearResult:
     """One result. rank: 1 for the best. passes: whether it passes every filter. distance: from the
     true place, in kilometers or in units of distance. values: by the name of the attribute, None
     where it is unknown: `pick.values["price"]`. Private as a whole: titles in print would
-    tell the order, and which one is the pick.
+    tell the order, and which one is the pick. is_open: whether its opening hours have the moment of
+    the answer; None where they do not say, or a flag does.
     """
 
     rank: int = field(repr=False)
@@ -202,6 +203,12 @@ class NearResult:
     distance: float = field(repr=False)
     passes: bool = field(repr=False)
     picked: bool = field(repr=False)
+    is_open: bool | None = field(repr=False, default=None)
+
+    @property
+    def now(self) -> str:
+        """Return "open now" or "closed now" by opening hours; "" where `is_open` is None."""
+        return "" if self.is_open is None else "open now" if self.is_open else "closed now"
 
 
 @dataclass(frozen=True)

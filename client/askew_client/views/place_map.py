@@ -27,7 +27,7 @@ from unicodedata import combining, east_asian_width
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Position
 
 KM_A_DEGREE: Final = 6371.0088 * pi / 180  # on a sphere of the Earth's size
-_NARROWEST, _WIDEST = 0.01, 1000.0  # kilometers a row
+NARROWEST, WIDEST = 0.01, 1000.0  # kilometers a row
 _MARGIN = 1.12  # how much more than what is shown fits in
 _LEAST_COSINE = 0.05  # near a pole, where a degree of longitude has no length
 
@@ -57,7 +57,7 @@ class Frame:
         """
         width, height = max(4, width), max(3, height)
         if not positions:
-            return cls(Position(0, 0), _WIDEST / height, width, height)
+            return cls(Position(0, 0), WIDEST / height, width, height)
         first = positions[0].longitude
         east = [(position.longitude - first + 180) % 360 - 180 for position in positions]
         north = [position.latitude for position in positions]
@@ -65,7 +65,7 @@ class Frame:
         wide = (max(east) - min(east)) * KM_A_DEGREE * _cosine(middle) / (width - 1) * 2
         high = (max(north) - min(north)) * KM_A_DEGREE / (height - 1)
         km_a_row = max(_MARGIN * max(wide, high), least_km / height)
-        return cls(middle, min(km_a_row, _WIDEST), width, height)
+        return cls(middle, min(km_a_row, WIDEST), width, height)
 
     def cell(self, at: Position) -> tuple[int, int] | None:
         """Return the row (from the north) and the column (from the west) of a position, counted
@@ -85,13 +85,6 @@ class Frame:
         y = ((self.height - 1) / 2 - row) * self.km_a_row
         east = x / (KM_A_DEGREE * _cosine(self.middle))
         return _kept(self.middle.latitude + y / KM_A_DEGREE, self.middle.longitude + east)
-
-    def zoomed(self, factor: float, at: Position) -> Frame:
-        """Return a frame of the same cells around another position, with `factor` times the
-        kilometers a row, kept between 0.01 and 1000.
-        """
-        km_a_row = max(_NARROWEST, min(_WIDEST, self.km_a_row * factor))
-        return replace(self, middle=at, km_a_row=km_a_row)
 
     def resized(self, width: int, height: int) -> Frame:
         """Return a frame of the same middle and scale on other cells, at least 4 times 3."""
@@ -189,14 +182,6 @@ class PlaceHeatMap:
         return float(KM_OF_LONGITUDE) * self.cosine / COSINE_PARTS
 
 
-@dataclass(frozen=True)
-class LikelyTown:
-    """A town, and its share of the odds among all people of the list."""
-
-    town: Town
-    share: float = field(repr=False)
-
-
 def share_above(depth: float) -> float:
     """Return the share of all draws, from 0 to 1, in which the true place lies at this depth or
     less: 0 for depth 0.
@@ -206,9 +191,9 @@ def share_above(depth: float) -> float:
 
 def likeliest(
     towns: Sequence[Town], heat_map: PlaceHeatMap, count: int = 3
-) -> tuple[LikelyTown, ...]:
-    """Return the `count` towns with the largest share, largest first: where a server would look
-    that knows no more than the list, by population times density.
+) -> tuple[tuple[Town, float], ...]:
+    """Return the `count` towns with the largest share, largest first, and their shares: where a
+    server would look that knows no more than the list, by population times density.
 
     The shares are among all towns of the list, so they sum to at most one. A town without a share
     is left out; without people there is none.
@@ -216,7 +201,7 @@ def likeliest(
     weights = [(town.population * exp(-heat_map.depth(town.at)), town) for town in towns]
     total = sum(weight for weight, _ in weights)
     best = sorted(weights, key=lambda weight: -weight[0])[:count]
-    return tuple(LikelyTown(town, weight / total) for weight, town in best if total and weight)
+    return tuple((town, weight / total) for weight, town in best if total and weight)
 
 
 def people_within(towns: Sequence[Town], heat_map: PlaceHeatMap, depth: float = HALF) -> int:
@@ -324,7 +309,11 @@ def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
         cells = [marks.get((row, column), Cell()) for column in range(frame.width)]
         if scene.heat_map is not None:
             heat_map = scene.heat_map
-            cells = [_lit(cell, heat_map, frame, row, column) for column, cell in enumerate(cells)]
+            upper, lower = (
+                [heat_map.depth(frame.position(row + part, n)) for n in range(frame.width)]
+                for part in (-0.25, 0.25)
+            )
+            cells = [replace(cell, upper=upper[n], lower=lower[n]) for n, cell in enumerate(cells)]
         rows.append(tuple(cells))
     return tuple(rows)
 
@@ -416,11 +405,6 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
                 named += 1
                 break
     return cells
-
-
-def _lit(cell: Cell, heat_map: PlaceHeatMap, frame: Frame, row: int, column: int) -> Cell:
-    upper, lower = (heat_map.depth(frame.position(row + part, column)) for part in (-0.25, 0.25))
-    return replace(cell, upper=upper, lower=lower)
 
 
 def shade(cell: Cell) -> str:

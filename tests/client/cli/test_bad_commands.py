@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import re
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,10 +39,6 @@ BAD_RATINGS = {
     "an endless field": (b"title,rating\n" + b"x" * 200_000 + b",4.25\n", "line 2 .* no csv"),
     "another encoding": (b"title,rating\nAm\xe9lie (2001),4.25\n", "UTF-8"),
     "another file altogether": (bytes(range(256)) * 10, ""),
-}
-BAD_OPTIONS: dict[str, tuple[list[str], int, str]] = {
-    "k above the slate": (["-k", "65"], 1, "k must be at most what this server answers, 64"),
-    "a film on the command line": (["Secret"], 2, "unexpected"),
 }
 OUT_OF_RANGE: dict[str, str] = {
     "ask -k 0": "-k must be a whole number",
@@ -106,17 +101,6 @@ def test_bad_ratings_are_refused_and_change_nothing(askew: Askew, data: Path, ca
     before = files(data)
     command = ("ask", "--ratings", "-", "--server", "127.0.0.1:1", "--data", data)
     refused(askew(*command, stdin=ratings), 1, reason)
-    assert files(data) == before
-
-
-@pytest.mark.parametrize("case", BAD_OPTIONS)
-def test_bad_options_are_refused_and_change_nothing(
-    askew: Askew, demo_address: str, data: Path, case: str
-) -> None:
-    options, code, reason = BAD_OPTIONS[case]
-    before = files(data)
-    command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, *options)
-    refused(askew(*command, stdin=RATINGS), code, reason)
     assert files(data) == before
 
 
@@ -282,20 +266,6 @@ def test_a_variable_that_no_setting_has_is_named_without_its_value(
     found = askew("budget", "--data", tmp_path / "data")
     refused(found, 2, rf"ASKEW_{name} is no setting \(perhaps ASKEW_{meant}\b")
     assert "0.125" not in found.err
-
-
-def test_a_refusal_of_the_real_program_has_no_traceback(tmp_path: Path) -> None:
-    """The one above run `main` in this process; this is the command as it is installed."""
-    run = subprocess.run(
-        [sys.executable, "-m", "askew_client", "ask", "--ratings", "-", "--server", "nowhere"],
-        input=RATINGS,
-        capture_output=True,
-        check=False,
-    )
-    assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr.startswith(b"Usage: askew ask")
-    assert b"--server must be host:port, such as 127.0.0.1:7571, got 'nowhere'" in run.stderr
-    assert b"Traceback" not in run.stderr
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("aks", "ask"), ("plase", "place"), ("zzz", "")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import shutil
 from fractions import Fraction
 from pathlib import Path
@@ -66,22 +65,6 @@ def test_the_ledger_says_when_where_how_much_and_what_it_means(askew: Askew, dat
     # e^3 = 20.09, rounded up.
     assert "could tell that one at most e^3 better than by guessing: 21 to 1" in text
     assert "Two people who differ in n ratings are told apart by up to n times" in text
-
-
-def test_the_budget_as_json(askew: Askew, data: Path) -> None:
-    spend(data, 2, "2026-10")
-    found = json.loads(askew("budget", "--data", data, "--json").out)
-    assert (found["spent_per_rating"], found["lifetime_cap_per_rating"]) == (2.0, 48.0)
-    assert (found["monthly_cap_per_rating"], found["refused"]) == (1.6, None)
-    assert found["entries"] == [
-        {
-            "month": "2026-10",
-            "space_version": SPACE,
-            "kind": "signal",
-            "epsilon_per_rating": 2.0,
-            "epsilon_per_km": 0.0,
-        }
-    ]
 
 
 def test_an_older_ledger_says_why_and_a_question_is_exit_code_3(

@@ -1,7 +1,8 @@
-"""The command `askew`: what it answers, and what it takes to answer."""
+"""The command `askew`: what it answers, by each mode, and what it takes to answer."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import subprocess
@@ -9,19 +10,23 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
-from askew.noise.lattice import LatticeLaplace
+from askew.catalog.catalog_file import catalog_date_of
+from askew_client.catalog.cache import date_of
 from askew_client.cli import main as cli
-from askew_client.settings.settings import Caps, ClientSettings
+from askew_client.settings.settings import Caps
 from askew_client.signals.account import Entry
 from askew_client.signals.store import SignalStore
+from askew_client.storage import private_files
+from askew_client.transport.grpc import GrpcTransport
 
 if TYPE_CHECKING:
-    from client.conftest import Askew
+    from client.conftest import Askew, Outcome
+
 
 Charges = Callable[[], tuple[Entry, ...]]
 RATINGS = "title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\nToy Story (1995),2.5\n"
@@ -76,19 +81,6 @@ def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_
     assert (told in found.out) == bool(unused)
 
 
-def test_asking_twice_gives_one_answer_and_one_charge(
-    askew: Askew, demo_address: str, ratings: Path, data: Path, charges: Charges
-) -> None:
-    """Planted bug: a fresh draw for every run of the program."""
-    where = ("--server", demo_address, "--data", data)
-    command = ("ask", "--ratings", ratings, *where, "--epsilon-per-rating", "1/3")
-    first, again = askew(*command), askew(*command)
-    assert first.out.splitlines()[:-1] == again.out.splitlines()
-    assert again.err == ""  # a signal that is sent again costs nothing, and needs no price
-    (charge,) = charges()
-    assert charge.epsilon_per_rating == LatticeLaplace.for_epsilon(Fraction(1, 3)).epsilon
-
-
 def test_who_changes_epsilon_is_told_when_it_counts(
     askew: Askew, demo_address: str, ratings: Path, data: Path
 ) -> None:
@@ -141,10 +133,6 @@ def test_every_command_explains_itself_in_80_columns(askew: Askew, arguments: li
     assert max(map(len, found.out.splitlines())) <= 80
 
 
-def test_the_version_is_printed(askew: Askew) -> None:
-    assert askew("--version").out.split()[-1].count(".") == 2
-
-
 def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
     command = cli.cli.get_command(click.Context(cli.cli), "ask")
@@ -154,22 +142,6 @@ def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
     assert set(parameters) == public | {"mode", "ratings", "unmatched"}
     assert isinstance(parameters["ratings"].type, click.File)
     assert not any(isinstance(each, click.Argument) for each in parameters.values())
-
-
-@pytest.mark.parametrize("name", ["ask", "near", "demo", "tui"])
-def test_the_help_says_the_defaults_of_the_settings(name: str) -> None:
-    """Planted bug: a default that the settings had before."""
-    command = cli.cli.get_command(click.Context(cli.cli), name)
-    assert command is not None
-    settings = ClientSettings()
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    told = {each.name: re.search(r"\[default: ([\w.]+)\]", each.help or "") for each in options}
-    numbers = {"k", "epsilon_per_rating", "mode", "level"}
-    said = {option: found[1] for option, found in told.items() if found and option in numbers}
-    assert said
-    for option, default in said.items():
-        value = getattr(settings, str(option))
-        assert default == (value if isinstance(value, str) else f"{float(value):g}")
 
 
 def test_a_reader_that_stops_reading_gets_no_traceback(demo_address: str) -> None:
@@ -185,3 +157,160 @@ def test_a_reader_that_stops_reading_gets_no_traceback(demo_address: str) -> Non
         complaints = process.stderr.read()
     assert b"Traceback" not in complaints
     assert b"Error" not in complaints
+
+
+MIXED = b'title,rating\nUnheard Of (1901),4.5\nalien,5\nHeat (1996),\n"Godfather, The",3\n'
+UNKNOWN = "title,rating\nUnheard Of (1901),4.5\nHeat (1996),\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "unmatched.csv"
+
+
+def test_one_unknown_title_stops_nothing_and_all_are_listed(
+    askew: Askew, demo_address: str, tmp_path: Path, file: Path
+) -> None:
+    where = ("--server", demo_address, "--data", tmp_path / "data")
+    found = askew("ask", "--ratings", "-", *where, "--unmatched", file, stdin=MIXED)
+    assert found.code == 0
+    assert "(this device does not know the titles of 2 of your ratings" in found.out
+    assert "Unheard" not in found.out + found.err
+    assert file.read_text() == UNKNOWN
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_stored_profile_is_looked_through_too_and_json_stays_json(
+    askew: Askew, demo_address: str, tmp_path: Path, file: Path
+) -> None:
+    data = tmp_path / "data"
+    askew("profile", "import", "-", "--data", data, stdin=MIXED)
+    where = ("--server", demo_address, "--data", data)
+    found = askew("ask", *where, "--json", "--unmatched", file)
+    assert (json.loads(found.out)["unused_ratings"], file.read_text()) == (2, UNKNOWN)
+
+
+def test_nothing_is_looked_for_or_written_before_the_connection_is_closed(
+    askew: Askew,
+    demo_address: str,
+    tmp_path: Path,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted bug: the file written inside the connection, so that its size delays the end of it,
+    which is seen.
+    """
+    order: list[str] = []
+    close, write = GrpcTransport.__aexit__, private_files.replace_file
+
+    async def closed(network: GrpcTransport, *error: Any) -> None:
+        await close(network, *error)
+        order.append("closed")
+
+    def written(path: Path, text: str) -> None:
+        order.append(path.name)
+        write(path, text)
+
+    monkeypatch.setattr(GrpcTransport, "__aexit__", closed)
+    monkeypatch.setattr(private_files, "replace_file", written)
+    where = ("--server", demo_address, "--data", tmp_path / "data")
+    askew("ask", "--ratings", "-", *where, "--unmatched", file, stdin=MIXED)
+    assert [each for each in order if each != "signals.json"] == ["closed", "unmatched.csv"]
+
+
+TWO = b"title,rating\nAlien (1979),4.5\nCasablanca (1942),1.5\n"
+
+
+@pytest.fixture
+def by_itself(by_signal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASKEW_MODE")
+
+
+def asked(askew: Askew, address: str, data: Path, *more: str) -> Outcome:
+    files = ("--server", address, "--data", data)
+    return askew("ask", "--ratings", "-", *files, *more, stdin=TWO)
+
+
+@pytest.mark.usefixtures("by_itself")
+def test_by_itself_a_device_that_holds_everything_asks_nothing_and_says_so(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    """Planted bug: a ledger, and so a file that says when this device asked."""
+    found = asked(askew, demo_address, tmp_path / "data")
+    assert (found.code, found.err) == (0, "")
+    assert len([line for line in found.out.splitlines() if line.startswith(("* ", "  "))]) == 20
+    assert "(held: all 417 items (" in found.out
+    assert "nothing is drawn, charged or sent)" in found.out
+    assert not [*tmp_path.rglob("signals.sqlite")]
+
+
+@pytest.mark.usefixtures("by_itself")
+def test_another_way_is_taken_where_it_is_chosen(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    whole = json.loads(asked(askew, demo_address, tmp_path / "data", "--json").out)
+    assert (whole["cost"], whole["fresh"], whole["came"]) == (None, False, [])
+    shared = asked(askew, demo_address, tmp_path / "data", "--mode", "held", "--json")
+    assert json.loads(shared.out)["mode"]["name"] == "held"
+    signal = asked(askew, demo_address, tmp_path / "data", "--mode", "ask", "--json")
+    found = json.loads(signal.out)
+    assert (found["mode"]["name"], found["fresh"]) == ("ask", True)
+    assert found["results"] == whole["results"]  # all of them were held
+    assert "this question costs" in signal.err
+
+
+@pytest.mark.usefixtures("by_itself")
+def test_budget_says_which_way_is_set(askew: Askew, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(askew("budget", "--json").out)["mode"] == "auto"
+    monkeypatch.setenv("ASKEW_MODE", "held")
+    assert "The mode is held; `askew ask` says" in askew("budget").out
+
+
+def monday() -> datetime.date:
+    """This week's."""
+    today = (datetime.datetime.now(datetime.UTC).date() - datetime.date(1970, 1, 1)).days
+    return date_of(catalog_date_of(today))
+
+
+def test_a_refresh_fetches_once_and_then_says_when_it_looks_again(
+    askew: Askew, demo_address: str, tmp_path: Path
+) -> None:
+    command = ("refresh", "--server", demo_address, "--data", tmp_path)
+    first, second = askew(*command, "--json"), askew(*command)
+    found = json.loads(first.out)
+    assert (first.code, found["part"]) == (0, "whole")
+    assert found["catalog_date"] == monday().isoformat()
+    assert found["fetched"] == found["size"] > 5_000
+    next_look = datetime.datetime.fromisoformat(found["next_look"])
+    later = next_look.date() - monday()
+    assert datetime.timedelta(7) <= later < datetime.timedelta(9)
+    held, fetched, again = second.out.splitlines()
+    assert held == f"held       {found['catalog_date']}, whole, {found['size']:,} bytes"
+    assert fetched == "fetched    0 bytes"
+    assert again == f"next look  {next_look:%Y-%m-%d %H:%M} UTC"
+
+
+def test_a_refresh_that_fails_says_so_apart_from_its_output(
+    askew: Askew, impatient: None, tmp_path: Path
+) -> None:
+    """So that a timer may throw the output away."""
+    gone = askew("refresh", "--server", "127.0.0.1:1", "--data", tmp_path)
+    assert (gone.code, gone.out) == (4, "")
+    assert gone.err.startswith("askew: ")
+
+
+def test_what_is_held_answers_without_a_call(
+    askew: Askew, demo_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The titles of a server that went away, until its catalog date is too old."""
+    monkeypatch.setenv("ASKEW_DATA", str(tmp_path))
+    titles = askew("catalog", "--server", demo_address).out
+    assert titles.count("\n") > 100
+    assert "Alien (1979)\tHorror, Science Fiction" in titles.splitlines()
+
+    def unreachable(*_: object) -> None:
+        pytest.fail("something was sent")
+
+    monkeypatch.setattr("askew_client.transport.grpc.GrpcTransport.call", unreachable)
+    assert askew("catalog", "--server", demo_address).out == titles
+    assert not (tmp_path / "signals.sqlite").exists()

@@ -25,6 +25,8 @@ from askew_client.cli import main as cli
 if TYPE_CHECKING:
     from client.conftest import Askew, Outcome
 
+    from askew_client.signals.account import Entry
+
 HOME = b"52.52, 13.405\n"
 PRIVATE = ("52.52", "13.405")
 
@@ -75,6 +77,24 @@ def place(askew: Askew, data: Path) -> Callable[..., Outcome]:
 
 
 Place = Callable[..., "Outcome"]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A terminal at which somebody types, and says yes; `yes` is what is answered, `asked` what
+    was asked.
+    """
+    here = SimpleNamespace(isatty=lambda: True)
+    typed = SimpleNamespace(stdin=here, stderr=here, yes=True, asked=[])
+
+    def confirm(question: str, *, abort: bool, err: bool) -> None:
+        typed.asked.append(question)
+        if not typed.yes:
+            raise click.Abort
+
+    monkeypatch.setattr("askew_client.cli.options.sys", typed)
+    monkeypatch.setattr("askew_client.cli.options.click.confirm", confirm)
+    return typed
 
 
 def test_a_place_is_added_listed_moved_and_forgotten(place: Place) -> None:
@@ -137,6 +157,7 @@ def test_a_town_may_follow_the_name_and_degrees_may_not(place: Place, data: Path
         assert not any(each in refused.err for each in ("48", "2.35", "8.5"))
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_country_of_a_town_is_proposed_as_the_region(
     askew: Askew, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,21 +168,16 @@ def test_the_country_of_a_town_is_proposed_as_the_region(
         return default
 
     monkeypatch.setattr("askew_client.cli.options.click.prompt", typed)
-    here = SimpleNamespace(isatty=lambda: True)
-    terminal = SimpleNamespace(stdin=here, stderr=here)
-    monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     assert askew("place", "add", "home", "Wien", "--data", data).code == 0
     assert proposed == ["AT"]
 
 
+@pytest.mark.usefixtures("terminal")
 def test_a_terminal_lists_towns_and_asks_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = ["Neustadt", "Neustadt in Holstein"]
     monkeypatch.setattr("askew_client.cli.options.click.prompt", lambda *_, **__: answers.pop(0))
-    here = SimpleNamespace(isatty=lambda: True)
-    terminal = SimpleNamespace(stdin=here, stderr=here)
-    monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     found = place("add", "home", "Frankfurt", "--region", "DE")
     assert found.code == 0
     for line in ("Frankfurt am Main, Hesse: ", "Neustadt in Holstein, Schleswig-Holstein: "):
@@ -176,6 +192,22 @@ def test_a_terminal_lists_towns_and_asks_again(
     answers.append("54.2, 13.8")
     assert "Greifswald" not in place("add", "ship").err
     assert json.loads(place("list", "--json").out)[0]["true"] == [54.11, 10.81]
+
+
+def test_a_terminal_asks_before_it_charges_a_position(
+    place: Place, terminal: SimpleNamespace, charges: Callable[[], tuple[Entry, ...]]
+) -> None:
+    """Planted bug: it is drawn whatever the answer is."""
+    terminal.yes = False
+    refused = place("add", "home", "Berlin", "--region", "DE")
+    assert refused.code == 130
+    assert "epsilon 0.277 per km" in refused.err  # what it would charge stands before
+    assert charges() == ()
+    terminal.yes = True
+    for command in ("add", "move"):
+        assert place(command, "home", "Berlin", "--anew", "--region", "DE").code == 0
+    assert place("add", "flat", "Berlin", "--take").code == 0  # which charges nothing
+    assert terminal.asked == 3 * ["Draw and charge this noisy position?"]
 
 
 UNCLEAR = {
@@ -210,6 +242,7 @@ def test_a_region_of_ones_own_edges_is_told_to_show_and_countries_are_proposed(
     assert "your own" not in place("add", "work", "--region", "DE", stdin=HOME).err
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_region_is_asked_for_before_the_position(
     askew: Askew, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,9 +254,6 @@ def test_the_region_is_asked_for_before_the_position(
         return "DE" if text.startswith("Region") else "Berlin"
 
     monkeypatch.setattr("askew_client.cli.options.click.prompt", typed)
-    here = SimpleNamespace(isatty=lambda: True)
-    terminal = SimpleNamespace(stdin=here, stderr=here)
-    monkeypatch.setattr("askew_client.cli.options.sys", terminal)
     for name in ("home", "work"):
         assert askew("place", "add", name, "--anew", "--data", data).code == 0
     assert [text.split()[0].strip(":,") for text in asked] == ["Region", "Town", "Town"]
@@ -294,6 +324,7 @@ def test_a_result_says_where_it_is_and_in_which_currency(
     latitude, longitude = value["results"][0]["coordinates"]
     assert f" km, at {latitude:.7g}, {longitude:.7g}  " in first
     assert re.search(r"price \d+(\.\d+)? EUR", first)
+    assert re.search(r", hours .*, (open|closed) now$", first)
     assert value["units"] == {"price": "EUR"}
 
 
@@ -307,13 +338,6 @@ def test_the_noise_of_a_named_place_is_not_set_when_it_is_asked_from(
     found = askew("near", "places", option, "--server", "127.0.0.1:1", "--data", data)
     assert found.code == 2
     assert "was drawn when it was named" in found.err
-
-
-@pytest.mark.usefixtures("impatient")
-def test_the_noise_of_a_position_is_not_set_for_a_value_on_axes(askew: Askew, data: Path) -> None:
-    command = ("near", "places", "--unnamed", "--level=town", "--server", "127.0.0.1:1")
-    found = askew(*command, "--data", data, stdin=b"hour = 8.5")
-    assert (found.code, "changes nothing here" in found.err) == (2, True)
 
 
 def test_the_budget_shows_both_accounts_with_their_units_and_names_the_places(
@@ -480,17 +504,6 @@ def test_a_server_of_the_other_kind_is_told_as_that(
         assert says in found.err
         assert re.findall("`askew [a-z]+`", found.err) == [instead]
         assert "refused" not in found.err
-
-
-def test_a_spent_account_of_places_is_exit_code_3(
-    askew: Askew, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASKEW_PLACE_LIFETIME_CAP", "0.3")
-    add = ("place", "add", "--region", "DE", "--data", data)
-    assert askew(*add, "home", stdin=HOME).code == 0
-    found = askew(*add, "work", "--anew", stdin=HOME)
-    assert found.code == 3
-    assert "epsilon per kilometer" in found.err
 
 
 def parameters(command: click.Command) -> Iterator[click.Parameter]:

@@ -67,24 +67,6 @@ def test_titles_are_removed_and_an_undo_brings_them_back(askew: Askew) -> None:
     assert sorted(listed(askew)) == sorted(LISTED)
 
 
-def test_an_undo_takes_a_whole_import_back(askew: Askew, tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_bytes(RATINGS)
-    askew("profile", "add", stdin=b"Heat (1995),5\n")
-    askew("profile", "import", path)
-    undone = askew("profile", "undo").err
-    assert undone == "undone: the last edit, of 3 titles; rated now: 1 title\n"
-    assert listed(askew) == ["    5  Heat (1995)"]
-    askew("profile", "undo")
-    assert askew("profile", "undo").err == "there is nothing to undo; rated now: 0 titles\n"
-
-
-def test_an_edit_that_changes_nothing_offers_no_undo_of_the_one_before(askew: Askew) -> None:
-    askew("profile", "import", "-", stdin=RATINGS)
-    again = askew("profile", "import", "-", stdin=RATINGS).err
-    assert again == "3 titles rated; 3 of them were rated so already\n"
-
-
 def test_an_export_is_what_an_import_reads(askew: Askew) -> None:
     askew("profile", "add", stdin=RATINGS)
     exported = askew("profile", "export").out
@@ -93,13 +75,6 @@ def test_an_export_is_what_an_import_reads(askew: Askew) -> None:
         "title": "Moon (2009)",
         "rating": None,
     }
-
-
-def test_the_stored_profile_answers(askew: Askew, demo_address: str) -> None:
-    askew("profile", "add", stdin=b"Alien (1979),5\nNobody Knows It (1901),5\n")
-    found = askew("ask", "--server", demo_address)
-    assert found.code == 0
-    assert "this device does not know the titles of 1 of your ratings" in found.out
 
 
 def test_wiping_asks_first(askew: Askew, home: Path) -> None:

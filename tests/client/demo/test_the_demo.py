@@ -14,9 +14,8 @@ from askew.errors import ParameterError, ServerFailed
 from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise
-from askew_client.demo.measured import Comparison, Row
-from askew_client.demo.person import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS
-from askew_client.demo.server import Rehearsal, server_process
+from askew_client.demo.measured import COUNTRY, HOME, PREFERENCES, TOWN, TOWNS, Comparison, Row
+from askew_client.demo.server import rehearsed, server_process
 from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.settings.regions import region_of
 from askew_client.settings.settings import ClientSettings
@@ -53,12 +52,6 @@ def test_a_draw_counts_beyond_the_nearest_and_beyond_the_best_place_of_all() -> 
     found.add("way", slate((2.5, "bread", 5.0), (8.0, "curry", 5.0)))
     # nearest 2.5 - 1; best 2.5 (bread, against 8 - 4 for the curry) - (-1)
     assert found.row("way") == Row(nearest=1.5, wished=3.5, none=0.0)
-
-
-def test_the_places_around_have_both_the_nearest_and_the_best() -> None:
-    found = Comparison(judge, AROUND, 4.0)
-    found.add("known", AROUND)
-    assert found.row("known") == Row(nearest=0.0, wished=0.0, none=0.0)
 
 
 def test_a_draw_in_which_nothing_passes_is_counted_apart() -> None:
@@ -109,7 +102,7 @@ async def test_a_process_that_ends_is_told_by_its_last_words(question: Query) ->
     """Planted bug: the error of the pipe, "Connection lost"."""
     async with server_process("dance") as process:
         with pytest.raises(ServerFailed, match=r"second process ended: .*No module named dance"):
-            await Rehearsal(process).answers([("nearest", question)] * 3, places_model().card)
+            await rehearsed(process, [("nearest", question)] * 3, places_model().card)
 
 
 @pytest.mark.slow
@@ -117,7 +110,7 @@ async def test_answers_come_in_the_order_of_the_questions(question: Query) -> No
     card = places_model().card
     other = Query(question.signal, 2, 1)
     async with server_process("askew_server.cli.rehearse") as process:
-        found = await Rehearsal(process).answers([("nearest", question), ("served", other)], card)
+        found = await rehearsed(process, [("nearest", question), ("served", other)], card)
     assert [len(slate.listings) for slate in found] == [3, 2]
     assert all("Pharmacy" in each.title for each in found[1].listings)
 

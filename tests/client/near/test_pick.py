@@ -25,6 +25,7 @@ from askew_client.near.pick import (
     Judged,
     Preferences,
     by_other_preferences,
+    hours_have,
     is_open,
     judged,
     missing,
@@ -199,6 +200,20 @@ def test_a_live_flag_beats_the_hours() -> None:
     rows: list[tuple[Value, ...]] = [("24/7", False), ("off", True), ("24/7", None)]
     found = chosen(rows, (1.0, 2.0, 3.0), Preferences(open_now=True), columns)
     assert [(each.index, each.passes) for each in found] == [(1, True), (2, True), (0, False)]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (("24/7", None), True),
+        (("off", None), False),
+        (("at noon", None), None),  # which cannot be read
+        ((None, None), None),
+        (("24/7", False), None),  # the flag says it
+    ],
+)
+def test_a_result_says_whether_it_is_open_now(values: tuple[Value, ...], said: bool | None) -> None:
+    assert hours_have((HOURS, OPEN), values, MONDAY) is said
 
 
 def test_in_another_order_every_result_keeps_what_is_its_own() -> None:

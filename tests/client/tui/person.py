@@ -34,7 +34,7 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.tui.app import AskewApp
-from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.screens.frame import ConfirmScreen
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.place import PlaceScreen
 from askew_client.tui.screens.profile import ProfileScreen

@@ -26,7 +26,7 @@ from askew_client.signals.account import Entry
 from askew_client.signals.store import decode_signal
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import SCREENS, AskewApp
-from askew_client.tui.screens.dialogs import ConfirmScreen
+from askew_client.tui.screens.frame import ConfirmScreen
 from askew_client.tui.screens.place import PlaceScreen
 
 if TYPE_CHECKING:

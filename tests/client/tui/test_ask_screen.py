@@ -20,11 +20,9 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.widgets.bars import NumberLines
-from askew_client.tui.widgets.header import Notice
-from askew_client.tui.widgets.heat_map import HeatMap
-from askew_client.tui.widgets.results import ResultList
+from askew_client.tui.lists import ResultList
+from askew_client.tui.pictures import HeatMap, NumberLines
+from askew_client.tui.screens.frame import ConfirmScreen, Notice
 from askew_client.views.answers import Connection
 
 if TYPE_CHECKING:
@@ -245,16 +243,6 @@ async def test_a_server_that_never_answers_leaves_everything_else_alive(rated: D
     assert len(rated.signals.entries()) == 1
 
 
-async def test_asking_again_stops_the_question_before(rated: DeviceWorld) -> None:
-    rated.network.silent = True
-    async with rated.opened() as person:
-        await person.press("f4")
-        for _ in range(3):
-            await person.ask_in_vain()
-        assert (len(rated.network.asked), rated.network.stopped) == (3, 2)
-    assert rated.network.stopped == 3
-
-
 async def test_going_to_another_screen_stops_the_question(rated: DeviceWorld) -> None:
     rated.network.silent = True
     async with rated.opened() as person:
@@ -266,16 +254,6 @@ async def test_going_to_another_screen_stops_the_question(rated: DeviceWorld) ->
         person.reads("★★★★★")
         await person.press("f4")
         person.reads("stopped")
-
-
-async def test_leaving_the_app_while_it_waits_leaves_nothing_running(rated: DeviceWorld) -> None:
-    rated.network.silent = True
-    async with rated.opened() as person:
-        await person.press("f4")
-        await person.ask_in_vain()
-        await person.press("ctrl+q")
-    assert rated.network.stopped == 1
-    assert person.app.return_code == 0
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from client.tui.test_near_screen import Town
 from textual.widgets import Button, DataTable, Footer, Input, OptionList, Select
 
 from askew.errors import Unreachable
-from askew_client.tui.screens.frame import TABS, FrameScreen
-from askew_client.tui.widgets.header import BentHeader
-from askew_client.tui.widgets.title_list import TitleList
+from askew_client.tui.lists import TitleList
+from askew_client.tui.screens.frame import TABS, BentHeader, FrameScreen
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Pair

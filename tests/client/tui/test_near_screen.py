@@ -27,12 +27,12 @@ from askew_client.opening import Device
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalPlaces
 from askew_client.tui.app import AskewApp
+from askew_client.tui.lists import NearList
+from askew_client.tui.pictures import PlaceMap, PlacePicker
+from askew_client.tui.screens.frame import chosen_name
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
 from askew_client.tui.screens.place import position_typed, words_of
-from askew_client.tui.widgets.choices import chosen_name, chosen_number
-from askew_client.tui.widgets.place_map import PlaceMap, PlacePicker
-from askew_client.tui.widgets.results import NearList
 from askew_client.views.answers import NearAnswer
 from askew_client.views.cost import Cost, Leaves
 
@@ -120,15 +120,6 @@ def answer_of(person: Person) -> NearAnswer:
 
 def spent(near: Near) -> Fraction:
     return near.device.signals.account().spent_per_km
-
-
-async def test_the_app_opens_here_on_the_towns_of_its_region_before_a_place_is_named(
-    near: Near,
-) -> None:
-    """Planted bug: an empty map, around a point off Africa."""
-    async with near.opened() as person:
-        assert person.app.current_mode == "near"
-        person.reads("∘Berlin", "∘Hamburg", "Add a place with n.")
 
 
 async def test_a_server_of_titles_alone_is_asked_from_the_profile(device: DeviceWorld) -> None:
@@ -291,26 +282,6 @@ async def test_all_collections_are_asked_at_once_and_looked_at_one_after_the_oth
     first, second = at_home.network.asked  # what one request asked of each collection
     assert (first.signal, first.k) == (second.signal, second.k)
     assert at_home.network.requests == 1
-
-
-@pytest.mark.slow
-async def test_results_by_bytes_are_called_that_and_stay_so(at_home: Near) -> None:
-    """Planted bug: a choice of 40, which is a number of the person's as soon as it is used."""
-    at_home.device.settings = replace(at_home.device.settings, near_k=0)
-    async with at_home.opened() as person:
-        assert chosen_number(person.app.screen, "size") == 0
-        device = person.app.device
-        assert device is not None
-        usual = device.nearby.usual_k("food")
-        person.reads("◆", f"{usual}, by bytes")
-        person.reads(f"With k = {usual} the nearest query point")
-        await person.press("w")
-        person.reads(f"k = {usual}, as about 4 kB hold")
-        assert person.app.device is not None
-        assert person.app.device.settings.near_k == 0
-        person.app.screen.query_one("#size").focus()
-        await person.press("enter", "end", "enter", "w")
-        assert person.app.device.settings.near_k == 64
 
 
 async def test_who_stops_a_question_while_its_signal_is_looked_up_can_ask_again(

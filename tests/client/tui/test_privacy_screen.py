@@ -14,9 +14,8 @@ from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.widgets import Select
 
 from askew_client.device.titles import Titles
+from askew_client.tui.pictures import HeatMap, NumberLines
 from askew_client.tui.screens.privacy import PrivacyScreen
-from askew_client.tui.widgets.bars import NumberLines
-from askew_client.tui.widgets.heat_map import HeatMap
 from askew_client.views.answers import SignalPreview
 
 
@@ -51,19 +50,6 @@ async def test_another_choice_shows_what_it_would_tell_and_sends_nothing(
         )
     assert rated.network.asked == []
     assert rated.signals.entries() == ()
-
-
-async def test_the_noise_is_drawn_with_k_offsets_and_moves_with_the_choice(
-    rated: DeviceWorld,
-) -> None:
-    async with rated.opened(size=(120, 40)) as person:
-        await person.press("f5")
-        heat_map = person.app.screen.query_one(HeatMap)
-        assert [mark.sign for mark in heat_map.marks] == ["◆"] * 4
-        assert heat_map.picture is not None
-        assert heat_map.picture.reach[-1] == pytest.approx(4 / 2, rel=1e-3)
-        await choose(person, "size", 3)
-        assert len(heat_map.marks) == 3
 
 
 async def test_chosen_settings_count_from_now_on_and_are_kept(rated: DeviceWorld) -> None:

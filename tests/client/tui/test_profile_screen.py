@@ -14,8 +14,8 @@ from askew.catalog.item import Item
 from askew.errors import Unreachable
 from askew_client.profile.document import PastAnswer
 from askew_client.profile.store import ProfileService
-from askew_client.tui.widgets.bars import ProfileBars
-from askew_client.tui.widgets.title_list import Stars, TitleList
+from askew_client.tui.lists import Stars, TitleList
+from askew_client.tui.pictures import ProfileBars
 
 
 def bars(person: Person) -> list[float]:
@@ -38,17 +38,6 @@ async def test_somebody_rates_three_films_and_sees_the_bars_move(device: DeviceW
     assert seen[0] == []
     assert len({tuple(each) for each in seen}) == 4
     assert sorted(str(each) for each in stars(device).values()) == ["4.0", "5.0", "5.0"]
-
-
-async def test_titles_are_found_as_the_words_are_typed(device: DeviceWorld) -> None:
-    async with device.opened() as person:
-        await person.write("196")
-        person.reads("10 found", "Film 0 (1960)", "Film 9 (1969)")
-        await person.write(" 4")
-        person.reads("1 found", "Film 4 (1964)")
-        assert not person.shows("Film 9")
-        await person.write(" nonsense")
-        person.reads("No title has all these words.")
 
 
 async def test_digits_in_the_search_are_text_and_rate_nothing(device: DeviceWorld) -> None:

@@ -14,7 +14,7 @@ from textual.widgets import Select
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
-from askew_client.tui.keeping import raised_cap, use_settings
+from askew_client.tui.desk import raised_cap, use_settings
 
 if TYPE_CHECKING:
     from client.conftest import Askew
@@ -107,24 +107,6 @@ async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
         person.reads("a file cannot be used", says, "it is not kept")
         assert settings_of(person) == replace(rated.settings, k=3)
     assert path.is_dir() if text is None else path.read_text() == text
-
-
-async def test_settings_are_chosen_and_ones_own_value_is_among_the_choices(
-    rated: DeviceWorld,
-) -> None:
-    """Planted bug: a slider that shows the nearest of its own values, and uses it."""
-    rated.settings = replace(rated.settings, epsilon_per_rating=Fraction("1.3"), k=5)
-    async with rated.opened(size=(120, 40)) as person:
-        await person.press("f6")
-        await person.click("#use")
-        assert settings_of(person) == rated.settings
-        person.app.screen.query_one("#epsilon", Select).focus()
-        await person.press("enter", "down", "enter")
-        person.app.screen.query_one("#mode", Select).value = "auto"
-        await person.click("#use")
-        assert settings_of(person) == replace(
-            rated.settings, epsilon_per_rating=Fraction("1.5"), mode="auto"
-        )
 
 
 async def test_the_demo_keeps_no_setting(

@@ -21,15 +21,11 @@ from textual.widgets import DataTable
 from askew.catalog.item import Item
 from askew.errors import Unreachable
 from askew.limits import MAX_MARKS, MAX_TEXT
-from askew_client.tui.screens.frame import TABS
-from askew_client.tui.themes import DARK, LIGHT
-from askew_client.tui.widgets.header import ScrollPart
-from askew_client.tui.widgets.heat_map import HeatMap
-from askew_client.tui.widgets.plain_text import fitted
-from askew_client.tui.widgets.ramp import CHARACTERS, STEPS, colors
-from askew_client.tui.widgets.ramp import contrast as contrast_in_terminal
-from askew_client.tui.widgets.results import ResultList
-from askew_client.tui.widgets.title_list import TitleList
+from askew_client.tui.ink import CHARACTERS, DARK, LIGHT, STEPS, colors, fitted
+from askew_client.tui.ink import contrast as contrast_in_terminal
+from askew_client.tui.lists import ResultList, TitleList
+from askew_client.tui.pictures import HeatMap
+from askew_client.tui.screens.frame import TABS, ScrollPart
 
 if TYPE_CHECKING:
     from client.conftest import Pair
@@ -62,16 +58,6 @@ async def test_what_matters_can_be_read_at_every_size(
         person.reads("Dark", "Light", "Forget my profile")
         await person.press("f1")
         person.reads("Settings", "On this screen", "Everywhere")
-
-
-@pytest.mark.slow
-async def test_a_tiny_terminal_is_no_error(rated: DeviceWorld) -> None:
-    async with rated.opened(size=(20, 6)) as person:
-        for key in ("f4", "a", "f5", "f6", "f1", "escape", "f3"):
-            await person.press(key)
-        await person.pilot.resize_terminal(200, 60)
-        await person.settled()
-        person.reads("12 found")
 
 
 def contrast(one: str, other: str) -> float:

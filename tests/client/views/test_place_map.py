@@ -217,9 +217,9 @@ def test_the_likeliest_towns_weigh_people_by_the_law() -> None:
     deep = HEAT_MAP.outline(math.log(3))[0]
     towns = (Town("near", SIGNAL, 100), Town("deep", deep, 300), Town("empty", SIGNAL, 0))
     found = likeliest(towns, HEAT_MAP)
-    assert {each.town.name: round(each.share, 9) for each in found} == {"near": 0.5, "deep": 0.5}
+    assert {town.name: round(share, 9) for town, share in found} == {"near": 0.5, "deep": 0.5}
     assert likeliest(towns[2:], HEAT_MAP) == ()
-    assert [round(each.share, 9) for each in likeliest(towns, HEAT_MAP, 1)] == [0.5]
+    assert [round(share, 9) for _, share in likeliest(towns, HEAT_MAP, 1)] == [0.5]
     assert people_within(towns, HEAT_MAP, 1.0) == 100
 
 

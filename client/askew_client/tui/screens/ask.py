@@ -13,12 +13,17 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
-from askew_client.tui.widgets.bars import SENT, TRUE, NumberLines, short_number
-from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
-from askew_client.tui.widgets.results import ResultList
+from askew_client.tui.lists import ResultList
+from askew_client.tui.pictures import (
+    SENT,
+    TRUE,
+    HeatMap,
+    Mark,
+    NumberLines,
+    axes_words,
+    short_number,
+)
+from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, Notice, ScrollPart, key
 from askew_client.views.answers import Answer, Connection, Departure, NoisePicture
 from askew_client.views.cost import Cost, at_most
 from askew_client.views.problems import Problem, Trouble
@@ -103,7 +108,9 @@ class AskScreen(FrameScreen):
                 break
             self._show_cost(cost)
             if outcome or cost.fresh or (cost.sends and not sends):
-                words = cost_question(cost, again=outcome is not None)
+                head = "" if outcome is None else f"{CHANGED}\n"
+                costs = cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
+                words = f"{head}{costs}\n{SECOND if cost.is_second else 'Ask?'}"
                 if not await self.app.push_screen_wait(ConfirmScreen(words, "Ask")):
                     self._end("not asked: nothing was drawn, charged or sent")
                     return
@@ -129,9 +136,7 @@ class AskScreen(FrameScreen):
         )
 
     def _end(self, said: str) -> None:
-        """Show that a question is over, in these words, and read connection, budget and price anew:
-        the next question may have others.
-        """
+        # The next question may have another connection, budget and price.
         self.set_class(False, "-waiting")
         self._say(said)
         self.desk.learn_connection()
@@ -147,7 +152,7 @@ class AskScreen(FrameScreen):
                 self._show_cost(cost)
 
     def on_screen_resume(self) -> None:
-        """Show the price anew: settings and ledger may have changed on another screen."""
+        # Settings and ledger may have changed on another screen.
         self.look()
 
     def on_button_pressed(self) -> None:
@@ -178,9 +183,7 @@ class AskScreen(FrameScreen):
         self.look()
 
     def _show_cost(self, cost: Cost) -> None:
-        """Show what a question would cost, or that nothing would be sent. Only a cost that can be
-        seen counts as one that was shown.
-        """
+        # Only a cost that can be seen counts as one that was shown.
         price = self.query_one("#price", Static)
         price.update(cost_text(cost))
         if price.display and not self.has_class("-waiting"):
@@ -194,8 +197,12 @@ class AskScreen(FrameScreen):
         self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
         self.query_one(ResultList).results = answer.results
-        pick = self.query_one("#pick", Static)
-        pick.update(pick_text(answer))
+        pick, best, text = self.query_one("#pick", Static), answer.pick, Text()
+        if not answer.used:
+            text.append(f"{NOTHING_RATED}\n", "italic")
+        text.append("Your pick, never sent\n", "italic")
+        text.append(f"{best.title}\n", "bold")
+        pick.update(text.append(best.why))
         pick.display = True
 
     def _show_heat_map(self, noise: NoisePicture | None, departure: Departure | None) -> None:
@@ -242,16 +249,6 @@ def cost_text(cost: Cost) -> Text:
     return text
 
 
-def cost_question(cost: Cost, *, again: bool) -> str:
-    """Return the question of a dialog, whether to ask at this cost. again: something else was shown
-    before it, which the first line says.
-    """
-    head = f"{CHANGED}\n" if again else ""
-    costs = cost_text(cost).plain.strip() if cost.sends else NOTHING_LEAVES
-    warning = f"\n{SECOND}" if cost.is_second else "\nAsk?"
-    return f"{head}{costs}{warning}"
-
-
 def outcome_text(answer: Answer) -> Text:
     """Return what left the device, drawn now or sent again, and what that cost; or that nothing has
     left.
@@ -272,21 +269,6 @@ def outcome_text(answer: Answer) -> Text:
 
 
 def _append_loss(text: Text, cost: Cost) -> None:
-    """Add to the text what a signal tells of a rating, and between two people."""
     text.append(f"ε {at_most(cost.epsilon)} a rating, {at_most(cost.replaced_title)} a replaced ")
     text.append(f"title; {at_most(cost.at_median, 3)} at median distance, ")
     text.append(f"at most {at_most(cost.between_any_two, 3)} between any two.\n")
-
-
-def pick_text(answer: Answer) -> Text:
-    """Return the pick's title and why it is best, after a line that says so if nothing here is
-    rated.
-    """
-    best = answer.pick
-    text = Text()
-    if not answer.used:
-        text.append(f"{NOTHING_RATED}\n", "italic")
-    text.append("Your pick, never sent\n", "italic")
-    text.append(f"{best.title}\n", "bold")
-    text.append(best.why)
-    return text

@@ -1,22 +1,304 @@
-"""What every screen has: header, notice, footer, help, and its place among the others."""
+"""What screens share: header, notice, choices, dialogs, help."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Final, cast
 
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
-from textual.screen import Screen
-from textual.widgets import Footer
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Click
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
+from textual.widgets import Button, Footer, Label, Select, Static
 
 from askew_client.tui.desk import Desk
-from askew_client.tui.screens.dialogs import HelpScreen
-from askew_client.tui.widgets.header import BentHeader, Notice, Tab
 from askew_client.views.answers import Connection
-from askew_client.views.problems import Problem
+from askew_client.views.problems import Problem, Trouble
+
+_Value = str | Fraction
+_NONE_YET = (("none yet", ""),)
+
+
+def choice(label: str, id: str) -> Horizontal:
+    """Return a row of a label and a Select of this id that has only "none yet" to choose."""
+    select = Select[_Value](_NONE_YET, allow_blank=False, id=id, compact=True)
+    return Horizontal(Label(label), select, classes="field")
+
+
+def offer(
+    screen: Widget,
+    name: str,
+    values: Sequence[_Value],
+    chosen: _Value | None = None,
+    words: Mapping[Any, str] | None = None,
+) -> None:
+    """Set the options of the Select with the id `name`, without a message, and choose `chosen`, or
+    the first where that is not among them. A number of one's own is offered beside `values`, in
+    order, since using what stands there must change nothing.
+
+    words: what stands on the screen for some of the values.
+    """
+    options: list[_Value] = list(values)
+    if isinstance(chosen, Fraction) and chosen not in options:
+        options = sorted([*options, chosen], key=float)
+    select = screen.query_one(f"#{name}", Select)
+    with select.prevent(Select.Changed):
+        texts = [(Text((words or {}).get(option, short(option))), option) for option in options]
+        select.set_options(texts or _NONE_YET)
+        if chosen in options:
+            select.value = chosen
+        # Its words may be others for the same value.
+        select.mutate_reactive(Select.value)  # type: ignore[misc]  # a reactive, not a value
+
+
+def chosen_name(screen: Widget, name: str) -> str:
+    """Return the chosen value of the Select with the id `name`; "" where there is none to
+    choose.
+    """
+    return cast("str", screen.query_one(f"#{name}", Select).value)
+
+
+def chosen_number(screen: Widget, name: str) -> Fraction:
+    """Return the chosen value of the Select with the id `name`, which offers numbers."""
+    return cast("Fraction", screen.query_one(f"#{name}", Select).value)
+
+
+def short(value: _Value) -> str:
+    """Return a name as it is, and a number with at most four significant digits."""
+    return value if isinstance(value, str) else f"{float(value):.4g}"
+
+
+_NAME = " ask╱ew "
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One screen of the app: its mode, its key, its name and what it is for."""
+
+    mode: str
+    key: str
+    title: str
+    says: str
+
+    @property
+    def text(self) -> str:
+        """Return the tab's text in the header, its key and its title: " F2 Near "."""
+        return f" {self.key} {self.title} "
+
+
+class BentHeader(Widget):
+    """Two rows: names on the first; on the second a line, bent upwards under the active one."""
+
+    COMPONENT_CLASSES = {
+        "header--ask",
+        "header--bend",
+        "header--ew",
+        "header--line",
+        "header--active",
+        "header--tab",
+        "header--key",
+    }
+
+    class Chosen(Message):
+        """A screen was clicked."""
+
+        def __init__(self, mode: str) -> None:
+            super().__init__()
+            self.mode = mode
+
+    def __init__(self, tabs: Sequence[Tab], active: str, note: str = "") -> None:
+        super().__init__()
+        self._tabs, self._active, self._note = tuple(tabs), active, note
+
+    def render(self) -> Text:
+        width = self.size.width
+        names, line = Text(no_wrap=True, end=""), Text(no_wrap=True, end="")
+        style = self.get_component_rich_style
+        for part, name in ((" ask", "ask"), ("╱", "bend"), ("ew ", "ew")):
+            names.append(part, style(f"header--{name}", partial=True))
+        line.append("▁" * cell_len(_NAME))
+        for tab in self._tabs:
+            active = tab.mode == self._active
+            title = self._text(tab).removeprefix(f" {tab.key} ")
+            names.append(f" {tab.key} ", style("header--key", partial=True))
+            names.append(title, style(f"header--{'active' if active else 'tab'}", partial=True))
+            room = cell_len(self._text(tab))
+            line.append("╱" + "▔" * (room - 2) + "╲" if active else "▁" * room)
+        line.append("▁" * max(0, width - line.cell_len))
+        line.stylize(style("header--line", partial=True))
+        space = width - names.cell_len - cell_len(self._note) - 1
+        if self._note and space >= 1:
+            names.append(" " * space + self._note, style("header--key", partial=True))
+        names.truncate(width)
+        line.truncate(width)
+        return names + "\n" + line
+
+    def on_click(self, event: Click) -> None:
+        left = cell_len(_NAME)
+        for tab in self._tabs:
+            room = cell_len(self._text(tab))
+            if left <= event.x < left + room:
+                self.post_message(self.Chosen(tab.mode))
+            left += room
+
+    def _text(self, tab: Tab) -> str:
+        # Where names do not fit, all but one are keys alone.
+        whole = cell_len(_NAME) + sum(cell_len(tab.text) for tab in self._tabs)
+        fits = whole <= self.size.width
+        return tab.text if fits or tab.mode == self._active else f" {tab.key} "
+
+
+_MARKS = {
+    Trouble.UNREACHABLE: "○",
+    Trouble.BUDGET: "▪",
+    Trouble.REFUSED: "‖",
+    Trouble.STALE_SPACE: "↻",
+    Trouble.HOSTILE: "✕",
+}
+
+
+class Notice(Static):
+    """Says a problem in words; takes no room when there is none."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__("", markup=False, id=id)
+        self.display = False
+        self.problem: Problem | None = None
+
+    def tell(self, problem: Problem) -> None:
+        """Show a problem's words until `hush`, in place of another one."""
+        self.problem = problem
+        self.update(words(problem))
+        self.display = True
+
+    def hush(self) -> None:
+        self.problem = None
+        self.display = False
+
+
+def words(problem: Problem) -> Text:
+    """Return a problem as text in three parts: a bold heading, what happened, and in italics what
+    to do, if anything.
+    """
+    text = Text()
+    text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
+    text.append(f"{_sentence(problem.text)} ")
+    if problem.hint:
+        text.append(_sentence(problem.hint), "italic")
+    return text
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _sentence(text: str) -> str:
+    return _capital(text) if text.endswith((".", "!", "?")) else f"{_capital(text)}."
+
+
+class ScrollPart(VerticalScroll):
+    """Tab reaches it, and arrows scroll it, while there is more than it shows."""
+
+    def allow_focus(self) -> bool:
+        """Return True if there is anything to scroll: the focus skips the part else."""
+        return self.max_scroll_y > 0
+
+
+_EVERYWHERE = (
+    ("F2 … F6", "the five screens; [ and ] step through them"),
+    ("Tab", "the next part of a screen"),
+    ("Ctrl+P", "every command by its name"),
+    ("Ctrl+T", "light or dark"),
+    ("? or F1", "this help"),
+    ("r", "connect again, where that failed"),
+    ("Ctrl+Q", "leave"),
+)
+_COLORS = (
+    ("warm", "stays on this device: ratings, the true profile, the pick"),
+    ("cool", "is public or leaves: the signal, the results, the offsets"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """A page over the screen that it explains."""
+
+    BINDINGS = [Binding("escape,f1,question_mark,q,enter", "dismiss", "Close", key_display="Esc")]
+
+    def __init__(
+        self,
+        name: str,
+        purpose: str,
+        keys: Sequence[tuple[str, str]],
+        own: Sequence[tuple[str, str]],
+    ) -> None:
+        """Make the help of a screen. own: keys that the file of settings gives in place of those
+        that are said.
+        """
+        super().__init__()
+        self._about, self._purpose, self._keys, self._own = name, purpose, keys, own
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help"):
+            yield Static(Text(self._about.capitalize(), "bold"), classes="heading")
+            yield Static(Text(self._purpose))
+            yield Static(Text("On this screen", "bold"), classes="heading")
+            yield Static(_table(self._keys))
+            yield Static(Text("Everywhere", "bold"), classes="heading")
+            yield Static(_table(_EVERYWHERE))
+            if self._own:
+                yield Static(Text("Instead, by your settings", "bold"), classes="heading")
+                yield Static(_table(self._own))
+            yield Static(Text("Colors", "bold"), classes="heading")
+            yield Static(_table(_COLORS))
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=10, style="bold", no_wrap=True)
+    table.add_column()
+    for key, words in rows:
+        table.add_row(Text(key), Text(words))
+    return table
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """A question with two answers; the careful one is in focus."""
+
+    BINDINGS = [
+        Binding("escape,n", "answer(False)", "No"),
+        Binding("y", "answer(True)", "Yes"),
+        Binding("left,right", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, question: str, verb: str) -> None:
+        super().__init__()
+        self._question, self._verb = question, verb
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="dialog"):
+            yield Static(Text(self._question))
+            with Horizontal(classes="buttons"):
+                yield Button("Keep", id="keep")
+                yield Button(self._verb, id="go", variant="error")
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "go")
+
+    def action_answer(self, sure: bool) -> None:
+        self.dismiss(sure)
+
 
 TABS: Final = (
     Tab("near", "F2", "Near", "What is near a place of yours, on a map"),
@@ -89,13 +371,10 @@ class FrameScreen(Screen[None]):
         self.app.push_screen(page)
 
     def on_mount(self) -> None:
-        """Watch the connection: every screen says so when there is none."""
         self.watch(self.app, "connection", self._show_connection)
 
     def on_screen_suspend(self) -> None:
-        """Show the connection's state alone, for when the person comes back: what went wrong here
-        was said.
-        """
+        # What went wrong here was said; the connection's state stays said.
         self._tell(self.desk.connection)
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:

@@ -20,24 +20,29 @@ from askew_client.near.gazetteer import named_towns
 from askew_client.near.pick import EXAMPLE, preferences_of
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
+from askew_client.tui.desk import use_settings
+from askew_client.tui.lists import NearList, distance
+from askew_client.tui.pictures import PlaceMap
+from askew_client.tui.screens.frame import (
+    ConfirmScreen,
+    FrameScreen,
+    Notice,
+    ScrollPart,
+    choice,
+    chosen_name,
+    chosen_number,
+    key,
+    offer,
+)
 from askew_client.tui.screens.near_work import (
     Ranked,
-    forget_place,
     keep_place,
+    mapped,
     outlook_of,
     places_on_map,
-    ranked_again,
-    ranked_answers,
-    use_level,
 )
 from askew_client.tui.screens.place import PlaceScreen
-from askew_client.tui.widgets.choices import choice, chosen_name, chosen_number, offer
-from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.tui.widgets.place_map import PlaceMap
-from askew_client.tui.widgets.results import NearList, distance
-from askew_client.views.answers import Connection, NearAnswer, PlaceView
+from askew_client.views.answers import Connection, PlaceView
 from askew_client.views.place_map import Scene, legend
 from askew_client.views.problems import Problem, problem_of
 
@@ -148,9 +153,6 @@ class NearScreen(FrameScreen):
             self._show_loaded()
 
     def _show_loaded(self) -> None:
-        """Show the map and the words from before a question, once places and collections were read;
-        without a place, the region and how to add one.
-        """
         device = self.desk.device
         if self.places is None or device is None or device.nearby.card is None:
             return
@@ -187,25 +189,26 @@ class NearScreen(FrameScreen):
         order. Asking again stops the one before. A question that would draw a fresh signal is not
         asked.
         """
-        answers: Sequence[NearAnswer] | Problem
         device = self.desk.device
         if device is None:
             return
         question = device.nearby.question(collection, place, preferences)
         cost = await self.desk.on_network(lambda device: device.asker.show(question))
+        ranked: Sequence[Ranked] | Problem
         if isinstance(cost, Problem):
-            answers = cost
+            ranked = cost
         elif cost.fresh:
-            answers = problem_of(NotShown("this place's noisy position would be drawn anew"))
+            ranked = problem_of(NotShown("this place's noisy position would be drawn anew"))
         else:  # as it says: sent again, for nothing
             answers = await self.desk.on_network(
                 lambda device: device.asker.ask(question, shown=cost)
             )
-        ranked: Sequence[Ranked] | Problem
-        if isinstance(answers, Problem):
-            ranked = answers
-        else:
-            ranked = await self.desk.on_device(partial(ranked_answers, answers=answers))
+            if isinstance(answers, Problem):
+                ranked = answers
+            else:
+                ranked = await self.desk.on_device(
+                    lambda device: [mapped(device, each) for each in answers]
+                )
         self.set_class(False, "-waiting")
         self._show_ranked(ranked)
 
@@ -213,8 +216,12 @@ class NearScreen(FrameScreen):
     async def order_again(self, preferences: Preferences) -> None:
         """Show the same results in the order of these preferences; nothing is sent."""
         answers = [each.answer for each in self.found.values()]
-        act = partial(ranked_again, answers=answers, preferences=preferences)
-        self._show_ranked(await self.desk.on_device(act), "nothing was sent for this; ")
+
+        def again(device: Device) -> list[Ranked]:
+            ratings, order = device.profile.ratings(), device.nearby.by_other_preferences
+            return [mapped(device, order(each, preferences, ratings)) for each in answers]
+
+        self._show_ranked(await self.desk.on_device(again), "nothing was sent for this; ")
 
     @work(exclusive=True, group="question")
     async def draw_place(self, *, moves: bool) -> None:
@@ -242,27 +249,32 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="question")
     async def action_forget(self) -> None:
-        """Forget the chosen place, after the person says yes a second time."""
         if self.place is not None:
             name = self.place.name
             question = ConfirmScreen(FORGET.format(name=name), "Forget")
+
+            def forget(device: Device) -> str:
+                device.places.forget(name)
+                return "Forgotten here; servers keep the noisy position that they got."
+
             if await self.app.push_screen_wait(question):
-                await self._keep(partial(forget_place, name=name))
+                await self._keep(forget)
 
     @work(group="keep")
     async def action_apply(self) -> None:
-        """Use the chosen level for places to come, and the chosen k for questions to come, and keep
-        both.
-        """
         level, k = self._chosen()
-        typed = {"level": level, "near_k": str(k)}
-        act = partial(use_level, file=self.desk.file, typed=typed, collection=self._collection())
-        await self._keep(act)
+        typed, collection = {"level": level, "near_k": str(k)}, self._collection()
+
+        def use(device: Device) -> str:
+            use_settings(self.desk.file, device, typed=typed)
+            by_bytes = "" if k else ", as about 4 kB hold"
+            size = f"k = {k or device.nearby.usual_k(collection)}{by_bytes}"
+            return f"From now on: level {level} for positions that are yet to be drawn, {size}."
+
+        await self._keep(use)
 
     async def _keep(self, act: Callable[[Device], str], name: str = "") -> None:
-        """Change places or settings by `act`, and show what it says. name: of the place to ask from
-        next, or "".
-        """
+        # name: of the place to ask from next.
         outcome = await self.desk.on_device(act)
         if isinstance(outcome, Problem):
             self.desk.refuse(outcome)
@@ -295,13 +307,11 @@ class NearScreen(FrameScreen):
         self.read()
 
     def _tell(self, connection: Connection | Problem | None) -> None:
-        """Hide the notice: what is wrong with a catalog is told on the screens that need one."""
+        # What is wrong with a catalog is told on the screens that need one.
         self.query_one(Notice).hush()
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:
-        """Catch up: a catalog is no matter here, but a new try to connect is one for this screen
-        too.
-        """
+        # A catalog is no matter here, but a new try to connect is one for this screen too.
         self.catch_up()
 
     def _offer_collections(self, card: MetricCard) -> None:
@@ -312,9 +322,7 @@ class NearScreen(FrameScreen):
         self._show_k()
 
     def on_select_changed(self, event: Select.Changed) -> None:
-        """Show what another place, level or k means, or what is there of another collection; one of
-        which nothing is there waits for a question.
-        """
+        # A collection of which nothing is there waits for a question.
         if event.select.id != "collection":
             self._look(what_if=event.select.id == "level")
             return
@@ -323,7 +331,6 @@ class NearScreen(FrameScreen):
             self._show_found(str(event.value), "nothing was sent for this; ")
 
     def on_input_submitted(self) -> None:
-        """Rank what is there anew by the typed preferences; without results they wait."""
         self.set_focus(None)  # the next key is of the screen
         preferences = self._preferences()
         if preferences is not None and self.found:
@@ -333,9 +340,6 @@ class NearScreen(FrameScreen):
         self.action_ask()
 
     def action_ask(self) -> None:
-        """Ask the chosen collection from the chosen place, for the settings' number of results;
-        where one of them is missing, say so.
-        """
         device, preferences = self.desk.device, self._preferences()
         place, collection = self.place, chosen_name(self, "collection")
         if device is None or place is None or not collection or preferences is None:
@@ -348,9 +352,6 @@ class NearScreen(FrameScreen):
         self.ask(collection, place.name, preferences)
 
     def action_stop(self) -> None:
-        """Stop waiting for an answer; and leave the field of preferences, if they are being
-        typed.
-        """
         if isinstance(self.focused, Input):
             self.set_focus(None)
         if self.has_class("-waiting"):
@@ -383,9 +384,6 @@ class NearScreen(FrameScreen):
             self._show_answer(None)
 
     def _show_ranked(self, ranked: Sequence[Ranked] | Problem, said: str = "") -> None:
-        """Show what became of a question, or of another order: of the chosen collection, or of the
-        first where that was not asked. said: what the line of the state begins with.
-        """
         if isinstance(ranked, Problem):
             self.query_one(Notice).tell(ranked)
             self.say("no answer this time")
@@ -400,18 +398,26 @@ class NearScreen(FrameScreen):
         self.desk.read_budget()
 
     def _show_found(self, collection: str, said: str) -> None:
-        """Show the answer, the map and the words of a collection that was asked."""
         ranked = self.found[collection]
         self._show_answer(ranked)
         self.show_scene(ranked.scene, ranked.words)
         others = f"; {len(self.found)} collections answered: turn to another"
-        self.say(said + answered_words(ranked.answer) + (others if len(self.found) > 1 else ""))
+        answer, missing = ranked.answer, ", ".join(ranked.answer.missing)
+        unknown = f"; your preferences name {missing}, which this collection does not have"
+        words = f"{said}{answer.source}; ranked here{unknown if missing else ''}"
+        self.say(words + (others if len(self.found) > 1 else ""))
 
     def _show_answer(self, ranked: Ranked | None) -> None:
-        self.query_one(NearList).answer = None if ranked is None else ranked.answer
+        answer = None if ranked is None else ranked.answer
+        self.query_one(NearList).answer = answer
         pick = self.query_one("#pick", Static)
-        pick.display = ranked is not None
-        pick.update(Text() if ranked is None else pick_words(ranked.answer))
+        pick.display = answer is not None
+        if answer is None or answer.none_passes or answer.pick is None:
+            pick.update(NONE_PASSES)
+            return
+        far = f"{distance(answer.pick.distance)} {answer.unit} from you"
+        head = ("Your pick, never sent\n", "italic")
+        pick.update(Text.assemble(head, (f"{answer.pick.title}, ", "bold"), far))
 
     def show_scene(self, scene: Scene, words: str) -> None:
         """Show a map with its legend, and words beside it."""
@@ -432,9 +438,7 @@ class NearScreen(FrameScreen):
         return chosen_name(self, "collection") or ALL
 
     def _show_k(self) -> None:
-        """Offer the numbers of results, of which 0 is shown as what a question of the chosen
-        collection asks for where the person named no number: "20, by bytes".
-        """
+        # 0 is shown as what is asked for where the person named no number: "20, by bytes".
         device = self.desk.device
         if device is not None and device.nearby.card is not None:
             usual = f"{device.nearby.usual_k(self._collection())}, by bytes"
@@ -444,28 +448,8 @@ class NearScreen(FrameScreen):
         return chosen_name(self, "level"), int(chosen_number(self, "size"))
 
     def _preferences(self) -> Preferences | None:
-        """Return the preferences that were typed, or None after saying what is wrong with them."""
         try:
             return preferences_of(self.query_one("#preferences", Input).value)
         except AskewError as error:
             self.desk.refuse(problem_of(error))
             return None
-
-
-def answered_words(answer: NearAnswer) -> str:
-    """Return whose results these are, that they were ranked here, and which preferences this
-    collection does not know.
-    """
-    missing = ", ".join(answer.missing)
-    unknown = f"; your preferences name {missing}, which this collection does not have"
-    return f"{answer.source}; ranked here{unknown if missing else ''}"
-
-
-def pick_words(answer: NearAnswer) -> Text:
-    """Return the pick's title and its distance from you, or that no result passes."""
-    best, text = answer.pick, Text()
-    if best is None or answer.none_passes:
-        return text.append(NONE_PASSES)
-    text.append("Your pick, never sent\n", "italic")
-    text.append(f"{best.title}, ", "bold")
-    return text.append(f"{distance(best.distance)} {answer.unit} from you")

@@ -6,16 +6,15 @@ is printed. What is heavy to import is imported where it is used: the screen sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from askew.errors import AskewError, PlaceError
 from askew.spaces.map import Position
 from askew_client.near.gazetteer import named_towns
-from askew_client.near.sources import PlaceForecast
-from askew_client.tui.keeping import use_settings
-from askew_client.tui.widgets.results import distance
+from askew_client.tui.desk import use_settings
+from askew_client.tui.lists import distance
 from askew_client.views.answers import NearAnswer, PlaceView
 from askew_client.views.cost import Cost
 from askew_client.views.place_map import (
@@ -29,7 +28,6 @@ from askew_client.views.place_map import (
 
 if TYPE_CHECKING:
     from askew.spaces.map import MapNoise
-    from askew_client.near.pick import Preferences
     from askew_client.opening import Device
     from askew_client.settings.config import ConfigFile
     from askew_client.settings.settings import Level
@@ -85,7 +83,7 @@ def outlook_of(
     true, towns = Position(*place.true), named_towns()
     heat_map = _heat_map_of(place.sent, cast("Cost", place.cost))
     scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)
-    words = f"{place_words(place)}\n\n{guess_words(heat_map, towns)}"
+    words = f"{sentences(cast('Cost', place.cost))}\n\n{guess_words(heat_map, towns)}"
     try:
         forecast = device.nearby.forecast(cast("Level", level), k)
     except AskewError as error:  # no region is set
@@ -93,7 +91,16 @@ def outlook_of(
     if what_if:
         around = PlaceHeatMap(true, forecast.epsilon, forecast.cosine)
         scene = Scene(true, around, towns=towns, drawn=False)
-    return scene, f"{words}\n\n{forecast_words(forecast, level)}"
+    mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
+    odds = forecast.odds(10)
+    times = f"{odds:.3g} times" if odds < 1e6 else "more than a million times"
+    return scene, (
+        f"{words}\n\n"
+        f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
+        f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
+        f"{times}. With k = {forecast.k} the nearest query point is "
+        f"{distance(forecast.query_point_km)} km from you on average. Nothing is sent for this."
+    )
 
 
 def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
@@ -112,30 +119,8 @@ def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, mo
     return "Drawn and charged; every server will get this one position."
 
 
-def forget_place(device: Device, name: str) -> str:
-    """Erase a place, and return a sentence that says so. Raises AskewError."""
-    device.places.forget(name)
-    return "Forgotten here; servers keep the noisy position that they got."
-
-
-def use_level(
-    device: Device, file: ConfigFile | None, typed: Mapping[str, str], collection: str
-) -> str:
-    """Use the typed level and k from now on, and return a sentence that says so. Raises
-    AskewError.
-    """
-    use_settings(file, device, typed=typed)
-    level, k = device.settings.level, device.settings.near_k
-    size = f"k = {k or device.nearby.usual_k(collection)}{'' if k else ', as about 4 kB hold'}"
-    return f"From now on: level {level} for positions that are yet to be drawn, {size}."
-
-
-def ranked_answers(device: Device, answers: Sequence[NearAnswer]) -> tuple[Ranked, ...]:
-    """Return the answers in their order, each with its map and words. Raises AskewError."""
-    return tuple(_ranked(device, each) for each in answers)
-
-
-def _ranked(device: Device, answer: NearAnswer) -> Ranked:
+def mapped(device: Device, answer: NearAnswer) -> Ranked:
+    """Return an answer with its map and words."""
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     towns, true = named_towns(), Position(*answer.true)
@@ -146,20 +131,9 @@ def _ranked(device: Device, answer: NearAnswer) -> Ranked:
         return Ranked(answer, scene, answer.cost.reason)
     heat_map = _heat_map_of(answer.sent, answer.cost)
     probes = _probes(heat_map, answer.k)
-    words = f"{_sentences(answer.cost)}\n\n{guess_words(heat_map, towns)}"
+    words = f"{sentences(answer.cost)}\n\n{guess_words(heat_map, towns)}"
     scene = Scene(true, heat_map, probes, results, picked, towns)
     return Ranked(answer, scene, words)
-
-
-def ranked_again(
-    device: Device, answers: Sequence[NearAnswer], preferences: Preferences
-) -> tuple[Ranked, ...]:
-    """Return the same answers, each ranked anew by these preferences, with map and words: nothing
-    is sent. Raises AskewError.
-    """
-    nearby, ratings = device.nearby, device.profile.ratings()
-    again = [nearby.by_other_preferences(each, preferences, ratings) for each in answers]
-    return ranked_answers(device, again)
 
 
 def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:
@@ -173,54 +147,22 @@ def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
     return PlaceHeatMap(Position(*sent), float(noise.epsilon), noise.cosine)
 
 
-# What is said
-
 _LEAST_SHARE = 0.005  # of a guess that is named: less is 0 %
 
 
-def place_words(view: PlaceView) -> str:
-    """Return in sentences what asking from a place tells, and that it costs nothing more."""
-    if view.cost is None:
-        return "Asking sends this place's one noisy position again, for nothing."
-    return _sentences(view.cost)
-
-
-def price_words(cost: Cost, allowance: str) -> str:
-    """Return in sentences what drawing one more position costs, whether a cap refuses that, and how
-    many the caps allow.
-    """
-    return f"A position is drawn once and charged. {_sentences(cost)} {allowance}"
-
-
-def _sentences(cost: Cost) -> str:
+def sentences(cost: Cost) -> str:
+    """Return the words of a cost as sentences in a row."""
     return " ".join(f"{each[:1].upper()}{each[1:]}." for each in cost.words)
-
-
-def forecast_words(forecast: PlaceForecast, level: str) -> str:
-    """Return in sentences how far a signal of this level lands, what odds change, and how near k
-    query points come, before anything is sent.
-    """
-    mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
-    return (
-        f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
-        f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
-        f"{_times(forecast.odds(10))}. With k = {forecast.k} the nearest query point is "
-        f"{distance(forecast.query_point_km)} km from you on average. Nothing is sent for this."
-    )
 
 
 def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
     """Return a sentence on where a server would look first that knows the map's own list of towns
     and nothing else: at most three towns, with shares in percent; "" where none has half a percent.
     """
-    likely = [each for each in likeliest(towns, heat_map) if each.share >= _LEAST_SHARE]
+    likely = [each for each in likeliest(towns, heat_map) if each[1] >= _LEAST_SHARE]
     if not likely:
         return ""
     people = people_within(towns, heat_map)
     among = f"{people:,} people of this map's towns live where you are 5 times in 10. "
-    names = ", ".join(f"{each.town.name} {100 * each.share:.0f} %" for each in likely)
+    names = ", ".join(f"{town.name} {100 * share:.0f} %" for town, share in likely)
     return f"{among if people else ''}Of these towns alone, a server's guess: {names}."
-
-
-def _times(odds: float) -> str:
-    return f"{odds:.3g} times" if odds < 1e6 else "more than a million times"

@@ -19,9 +19,9 @@ from textual.widgets import Button, Input, Label, Static
 from askew.errors import AskewError, PlaceError, UnclearTown
 from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
-from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, price_words
-from askew_client.tui.widgets.header import Notice
-from askew_client.tui.widgets.place_map import PlacePicker
+from askew_client.tui.pictures import PlacePicker
+from askew_client.tui.screens.frame import Notice
+from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, sentences
 from askew_client.views.cost import Cost
 from askew_client.views.place_map import Scene, Town
 from askew_client.views.problems import Problem, Trouble, problem_of
@@ -104,7 +104,6 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
                 yield Button("Leave it", id="leave")
 
     def on_mount(self) -> None:
-        """Open the map where the place is, or in the middle of its region."""
         self.query_one("#take", Button).display = False
         self._show_price(self._region)
         self.call_after_refresh(self._open_map)
@@ -119,7 +118,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
 
     def _show_price(self, region: str) -> None:
         # Only in a region can the place be confirmed.
-        words, lacks_region = price_words(self._price, self._allowance), False
+        words = f"A position is drawn once and charged. {sentences(self._price)} {self._allowance}"
+        lacks_region = False
         try:
             region_of(region.strip())
         except AskewError:
@@ -128,7 +128,6 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self.query_one("#keep", Button).disabled = lacks_region
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Move the map to what is typed, and show the price in the typed region."""
         if self._told is not None:
             self._forget_named()
         if event.input.id == "region":
@@ -150,7 +149,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             typed.value = words_of(message.position)
 
     def on_input_submitted(self) -> None:
-        """Move the focus to the button: Enter, a key that ends a word, charges nothing."""
+        # Enter, a key that ends a word, charges nothing.
         self.query_one("#keep", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -160,9 +159,6 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self.dismiss(None)
 
     def _keep(self, *, take: bool = False) -> None:
-        """Close the dialog with what was typed. At the very position of a named place, say that
-        first.
-        """
         name, region, position = (
             self.query_one(f"#{field}", Input).value.strip()
             for field in ("name", "region", "position")

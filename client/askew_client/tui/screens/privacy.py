@@ -16,13 +16,18 @@ from textual.widgets import DataTable, ProgressBar, Static
 from askew_client.device.budget import Budget
 from askew_client.profile.document import PastAnswer
 from askew_client.signals.account import Entry
-from askew_client.tui.keeping import use_settings
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
-from askew_client.tui.widgets.bars import short_number
-from askew_client.tui.widgets.choices import choice, chosen_number, offer
-from askew_client.tui.widgets.header import Notice, ScrollPart
-from askew_client.tui.widgets.heat_map import HeatMap, Mark, axes_words
+from askew_client.tui.desk import use_settings
+from askew_client.tui.pictures import HeatMap, Mark, axes_words, short_number
+from askew_client.tui.screens.frame import (
+    ConfirmScreen,
+    FrameScreen,
+    Notice,
+    ScrollPart,
+    choice,
+    chosen_number,
+    key,
+    offer,
+)
 from askew_client.views.answers import Connection, NoisePicture, SignalPreview
 from askew_client.views.cost import at_most
 from askew_client.views.problems import Problem
@@ -78,7 +83,6 @@ class PrivacyScreen(FrameScreen):
                 yield Static("", id="caption", markup=False)
 
     def on_mount(self) -> None:
-        """Show the budget, and choose the settings in force."""
         self.query_one(DataTable).add_columns("when", "what")
         self.watch(self.app, "budget", self._show_budget)
         self.action_back()
@@ -105,8 +109,12 @@ class PrivacyScreen(FrameScreen):
         preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
         words = self.query_one("#preview", Static)
         if isinstance(preview, SignalPreview):
-            self._one_signal = preview.one_rating
-            words.update(preview_text(preview))
+            self._one_signal = one = preview.one_rating
+            words.update(
+                f"at most ε {at_most(one)} a rating, {at_most(2 * one)} where a title is replaced; "
+                f"{at_most(preview.at_median)} between two people at the median distance, "
+                f"{at_most(preview.between_any_two)} between any two"
+            )
             self._show_noise(preview.noise)
         else:
             words.update(f"No signal: {preview.text}. {preview.hint}")
@@ -144,7 +152,6 @@ class PrivacyScreen(FrameScreen):
         self._show_rows()
 
     def _show_figures(self) -> None:
-        """Show what is spent as a bar, and what a signal of the chosen settings would take."""
         if self._budget is None:
             return
         spent, cap = self._budget.account.spent, self._budget.account.caps.lifetime
@@ -155,7 +162,6 @@ class PrivacyScreen(FrameScreen):
         self.query_one("#figures", Static).update(text)
 
     def _show_rows(self) -> None:
-        """List every signal and answer, the newest first, below what they mean together."""
         table = self.query_one(DataTable)
         table.clear()
         if self._budget is None:
@@ -171,7 +177,6 @@ class PrivacyScreen(FrameScreen):
         self.query_one("#ledger", Static).update(self._pages[0])
 
     def _look(self) -> None:
-        """Show what the chosen settings mean, once there is a connection."""
         if isinstance(self.desk.connection, Connection):
             self.preview(*self._chosen())
 
@@ -179,7 +184,6 @@ class PrivacyScreen(FrameScreen):
         return chosen_number(self, "epsilon"), int(chosen_number(self, "size"))
 
     def action_back(self) -> None:
-        """Choose the settings in force, and show what they mean."""
         device = self.desk.device
         epsilon, k = Fraction(4, 5), 20
         if device is not None:
@@ -189,14 +193,12 @@ class PrivacyScreen(FrameScreen):
         self._look()
 
     def action_apply(self) -> None:
-        """Use and keep the chosen settings; a signal already drawn stays for its month."""
         epsilon, k = self._chosen()
         typed = {"epsilon_per_rating": str(epsilon), "k": str(k)}
         self.desk.edit(partial(use_settings, self.desk.file, typed=typed))
 
     @work(group="question")
     async def action_forget(self) -> None:
-        """Forget every past answer, after the person says yes; do nothing where there is none."""
         if not self._past:
             return
         if await self.app.push_screen_wait(ConfirmScreen("Forget every past answer?", "Forget")):
@@ -240,15 +242,3 @@ def account_text(budget: Budget) -> Text:
         text.append(f"{words}\n")
     text.append(f"The next month begins on {budget.next_month:%-d %B %Y}.", "italic")
     return text
-
-
-def preview_text(preview: SignalPreview) -> str:
-    """Return what one signal of these settings may tell at most, in epsilons: of a rating, of a
-    replaced title, and between two people.
-    """
-    one = preview.one_rating
-    return (
-        f"at most ε {at_most(one)} a rating, {at_most(2 * one)} where a title is replaced; "
-        f"{at_most(preview.at_median)} between two people at the median distance, "
-        f"{at_most(preview.between_any_two)} between any two"
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -14,17 +13,14 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from askew_client.tui.desk import ProfileView
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen, key
-from askew_client.tui.widgets.bars import ProfileBars
-from askew_client.tui.widgets.header import ScrollPart
-from askew_client.tui.widgets.title_list import STARS, Stars, TitleList
+from askew_client.tui.lists import STARS, Stars, TitleList
+from askew_client.tui.pictures import ProfileBars
+from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, ScrollPart, key
 from askew_client.views.answers import Connection, Match
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
     from askew_client.opening import Device
-    from askew_client.profile.store import Forgotten
 
 
 REMOVED: Final = "Removed; u brings it back, for undo keeps it. X forgets it for good."
@@ -32,33 +28,6 @@ NONE_KNOWN: Final = "Nothing that you rated is in this catalog."
 RATE_A_FEW: Final = "Rate a few titles that you know. Ratings stay on this device."
 RATE_LATER: Final = "Rate a few titles once the catalog is here. Ratings stay on this device."
 LIMIT: Final = 500  # titles that a search lists
-
-
-def why_no_bars(profile: ProfileView, *, connected: bool) -> str:
-    """Return the line that stands in place of the bars: that nothing is rated, there is no catalog,
-    or it has none of the titles; "" where bars are shown.
-    """
-    if not profile.ratings:
-        return "Nothing is rated yet."
-    if not connected:
-        return "Bars need the catalog, which is not here."
-    return "" if any(rated.known for rated in profile.ratings) else NONE_KNOWN
-
-
-def summary_text(profile: ProfileView, *, connected: bool) -> Text:
-    """Return how many titles are rated, that they stay here, and how many of them the catalog
-    lacks; without ratings an invitation to rate.
-    """
-    unknown = sum(not rated.known for rated in profile.ratings)
-    if not profile.ratings:
-        return Text(f"{RATE_A_FEW if connected else RATE_LATER}\n")
-    count = len(profile.ratings)
-    text = Text(f"{count} title{'s' * (count != 1)} rated. It stays on this device.\n")
-    if unknown == len(profile.ratings):
-        text.append("They are kept, and unused.\n")
-    elif unknown:
-        text.append(f"{unknown} of them are not in this catalog: kept, and unused.\n")
-    return text
 
 
 def listed_text(
@@ -84,28 +53,6 @@ def listed_text(
         return f"{count} rated  (o: all titles)"
     more = " or more" if count == LIMIT else ""
     return f"{count}{more} found" if count else "No title has all these words."
-
-
-def forgotten_text(gone: Forgotten) -> str:
-    """Return a sentence that says what was forgotten for good, without a title."""
-    if not gone.titles and not gone.answers:
-        return "Nothing of it was kept here."
-    answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
-    return f"Forgotten for good, and {answers} with it."
-
-
-def found_titles(device: Device, text: str, *, only_rated: bool) -> Sequence[Match]:
-    """Return at most 500 matches of the catalog for a text, best first; without a catalog, the
-    rated titles that have all its words; with only_rated, all rated titles, newest first.
-    """
-    if device.titles.connection is not None and not only_rated:
-        return device.titles.search(text, LIMIT)
-    words = text.casefold().split() if not only_rated else ()
-    return tuple(
-        Match(rated.label, rated=rated)
-        for rated in device.profile.ratings()
-        if all(word in rated.label.casefold() for word in words)
-    )
 
 
 class ProfileScreen(FrameScreen):
@@ -155,10 +102,21 @@ class ProfileScreen(FrameScreen):
 
     @work(exclusive=True, group="search")
     async def search(self, text: str, *, only_rated: bool) -> None:
-        """List the titles that are found for a text, and say how many."""
-        matches = await self.desk.on_device(
-            lambda device: found_titles(device, text, only_rated=only_rated)
-        )
+        """List at most 500 matches of the catalog for a text, best first, and say how many; without
+        a catalog, the rated titles that have all its words; with only_rated, all rated titles.
+        """
+
+        def matches_of(device: Device) -> Sequence[Match]:
+            if device.titles.connection is not None and not only_rated:
+                return device.titles.search(text, LIMIT)
+            words = text.casefold().split() if not only_rated else ()
+            return [
+                Match(rated.label, rated=rated)
+                for rated in device.profile.ratings()
+                if all(word in rated.label.casefold() for word in words)
+            ]
+
+        matches = await self.desk.on_device(matches_of)
         if isinstance(matches, Problem):
             self.desk.refuse(matches)
             return
@@ -190,7 +148,6 @@ class ProfileScreen(FrameScreen):
         self.desk.edit(lambda device: device.profile.like(message.label))
 
     def on_key(self, event: Key) -> None:
-        """Go from the search to its results with the down arrow."""
         if event.key == "down" and isinstance(self.focused, Input):
             self.action_titles()
 
@@ -206,8 +163,22 @@ class ProfileScreen(FrameScreen):
 
     def _show_profile(self, profile: ProfileView) -> None:
         connected = isinstance(self.desk.connection, Connection)
-        self.query_one(ProfileBars).show(profile.bars, why_no_bars(profile, connected=connected))
-        self.query_one("#summary", Static).update(summary_text(profile, connected=connected))
+        count, unknown = len(profile.ratings), sum(not rated.known for rated in profile.ratings)
+        why_none, summary = "", f"{RATE_A_FEW if connected else RATE_LATER}\n"
+        if not count:
+            why_none = "Nothing is rated yet."
+        else:
+            summary = f"{count} title{'s' * (count != 1)} rated. It stays on this device.\n"
+            if not connected:
+                why_none = "Bars need the catalog, which is not here."
+            elif unknown == count:
+                why_none = NONE_KNOWN
+            if unknown == count:
+                summary += "They are kept, and unused.\n"
+            elif unknown:
+                summary += f"{unknown} of them are not in this catalog: kept, and unused.\n"
+        self.query_one(ProfileBars).show(profile.bars, why_none)
+        self.query_one("#summary", Static).update(summary)
         self._search_again()
 
     def _search_again(self) -> None:
@@ -229,9 +200,7 @@ class ProfileScreen(FrameScreen):
 
     @work(group="question")
     async def action_forget(self) -> None:
-        """Forget for good what was taken back just now, or else the title that is marked, after the
-        person says yes.
-        """
+        # What was taken back just now, or else the title that is marked.
         label = self._removed or self.query_one(TitleList).chosen
         if label is None:
             return
@@ -239,7 +208,15 @@ class ProfileScreen(FrameScreen):
         question = ConfirmScreen(f"{words}name it are forgotten too.", "Forget")
         if await self.app.push_screen_wait(question):
             self._removed = None
-            self.desk.edit(lambda device: forgotten_text(device.profile.forget([label])))
+
+            def forget(device: Device) -> str:
+                gone = device.profile.forget([label])
+                if not gone.titles and not gone.answers:
+                    return "Nothing of it was kept here."
+                answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
+                return f"Forgotten for good, and {answers} with it."
+
+            self.desk.edit(forget)
 
     def action_search(self) -> None:
         self.query_one(Input).focus()

@@ -16,13 +16,18 @@ from textual.widgets import Button, Static
 
 from askew_client.device.budget import Budget
 from askew_client.settings.settings import ModeName
-from askew_client.tui.keeping import raised_cap, use_settings
-from askew_client.tui.screens.dialogs import ConfirmScreen
-from askew_client.tui.screens.frame import FrameScreen
+from askew_client.tui.desk import raised_cap, use_settings
+from askew_client.tui.pictures import short_number
+from askew_client.tui.screens.frame import (
+    ConfirmScreen,
+    FrameScreen,
+    ScrollPart,
+    choice,
+    chosen_name,
+    chosen_number,
+    offer,
+)
 from askew_client.tui.screens.privacy import EPSILONS, SIZES
-from askew_client.tui.widgets.bars import short_number
-from askew_client.tui.widgets.choices import choice, chosen_name, chosen_number, offer
-from askew_client.tui.widgets.header import ScrollPart
 from askew_client.views.problems import Problem
 
 if TYPE_CHECKING:
@@ -131,8 +136,13 @@ class SettingsScreen(FrameScreen):
             self.desk.refuse(raised)
             return
         if raised:
-            question = ConfirmScreen(raise_cap(*raised, kept=file is not None), "Raise")
-            if not await self.app.push_screen_wait(question):
+            old, new = map(short_number, raised)
+            question = (
+                f"Raise the lifetime cap from {old} to {new}{', for good' if file else ''}? All "
+                "signals together could then tell more about you, and what has left cannot be "
+                "called back."
+            )
+            if not await self.app.push_screen_wait(ConfirmScreen(question, "Raise")):
                 self._show_settings(self.desk.device)
                 return
         self.desk.edit(partial(use_settings, file, typed=typed))
@@ -152,14 +162,3 @@ class SettingsScreen(FrameScreen):
 
 def _part(title: str, *rows: Widget) -> Iterable[VerticalGroup]:
     yield VerticalGroup(Static(title, classes="heading"), *rows, classes="part")
-
-
-def raise_cap(old: Fraction, new: Fraction, *, kept: bool) -> str:
-    """Return the question whether to raise the lifetime cap from `old` to `new`, and what that
-    means. kept: in the file, "for good".
-    """
-    return (
-        f"Raise the lifetime cap from {short_number(old)} to {short_number(new)}"
-        f"{', for good' if kept else ''}? All signals together could then tell more about you, "
-        "and what has left cannot be called back."
-    )

@@ -1,12 +1,14 @@
-"""Titles with stars, drawn line by line and rated by key or mouse."""
+"""Titles to rate, and results in their private order. Text from outside is never markup."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 from textual.binding import Binding
 from textual.events import Click
 from textual.geometry import Region, Size
@@ -15,8 +17,89 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from askew_client.tui.widgets.plain_text import fitted
-from askew_client.views.answers import Match, Rated
+from askew.catalog.item import Value
+from askew_client.tui.ink import Inked, fitted
+from askew_client.views.answers import Match, NearAnswer, Result
+from askew_client.views.place_map import Ink, rank_sign
+
+
+class ResultList(Inked):
+    """A row a result, ◇ before what came with the answer."""
+
+    COMPONENT_CLASSES = {"results--arrived", "results--picked", "results--seen", "results--place"}
+
+    results: reactive[tuple[Result, ...]] = reactive((), layout=True)
+
+    def render(self) -> Table:
+        rows = Table.grid(padding=(0, 1, 0, 0), expand=True)
+        rows.add_column(width=4, style=self.ink("results--place"))
+        rows.add_column(ratio=1)
+        for result in self.results:
+            kind = "picked" if result.picked else "seen" if result.seen else "arrived"
+            note = "  ◀ your pick" if result.picked else "  already rated" if result.seen else ""
+            text = Text(f"{result.title}{note}", self.ink(f"results--{kind}"))
+            rows.add_row(f"{result.place:>2} {'◇' if result.came else ''}", text)
+        return rows
+
+
+FAILS = "not what you filter for"
+
+
+class NearList(Inked):
+    """A row a result: its title, how far it is, and what is known of it."""
+
+    COMPONENT_CLASSES = {"near--picked", "near--result", "near--failing", "near--detail"}
+
+    answer: reactive[NearAnswer | None] = reactive(None, layout=True)
+
+    def render(self) -> Table:
+        rows = Table.grid(padding=(0, 1, 0, 0), expand=True)
+        rows.add_column(width=1)
+        rows.add_column(ratio=1)
+        if self.answer is None:
+            return rows
+        for result in self.answer.results:
+            kind = "picked" if result.picked else "result" if result.passes else "failing"
+            sign = Ink.PICK.value if result.picked else rank_sign(result.rank)
+            told = known(result.values, self.answer.units)
+            details = " · ".join(words for words in (told, result.now) if words)
+            ink, detail = self.ink(f"near--{kind}"), self.ink("near--detail")
+            far = f", {distance(result.distance)} {self.answer.unit}"
+            said = details if result.passes else f"{FAILS} · {details}".removesuffix(" · ")
+            text = Text.assemble((result.title, ink), (far, ink), (said and f"\n{said}", detail))
+            rows.add_row(Text(sign, ink), text)
+        return rows
+
+
+def distance(value: float) -> str:
+    """Return a distance as text, to two significant digits below 1, to a tenth below 100, else
+    whole: "0.12", "12.3", "123".
+    """
+    return f"{value:.2g}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def known(values: Mapping[str, Value], units: Mapping[str, str]) -> str:
+    """Return the known values of a result in a row, each with its unit: "price 8.5 EUR · bakery ·
+    free table"; False is "not free table", what is unknown is left out.
+    """
+    return " · ".join(
+        f"{words} {units[name]}" if name in units else words
+        for name, value in values.items()
+        if (words := _words(name, value))
+    )
+
+
+def _words(name: str, value: Value) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return name if value else f"not {name}"
+        case float():
+            return f"{name} {value:g}"
+        case _:
+            return str(value)
+
 
 STARS = 5
 
@@ -145,22 +228,18 @@ class TitleList(ScrollView, can_focus=True):
         def ink(component: str) -> Style:
             return base + self._inks[component]
 
+        rating = None if match.rated is None else match.rated.rating
+        is_like = match.rated is not None and rating is None
+        stars = "♥".ljust(STARS) if is_like else self.stars.text(rating)
         segments = [
             Segment("▌ " if chosen else "  ", ink("titles--stars")),
             Segment(fitted(match.title, label_room), base),
             Segment(fitted(" · ".join(match.genres), detail_room), ink("titles--detail")),
             Segment(" " * _EDGE, base),
-            Segment(*self._stars_of(match.rated, ink)),
+            Segment(stars, ink("titles--stars" if match.rated else "titles--unrated")),
             Segment(" " * _EDGE, base),
         ]
         return Strip(segments).adjust_cell_length(width, base)
-
-    def _stars_of(self, rated: Rated | None, ink: Callable[[str], Style]) -> tuple[str, Style]:
-        if rated is None:
-            return self.stars.text(None), ink("titles--unrated")
-        if rated.rating is None:
-            return "♥".ljust(STARS), ink("titles--stars")
-        return self.stars.text(rated.rating), ink("titles--stars")
 
     @property
     def chosen(self) -> str | None:
@@ -184,9 +263,7 @@ class TitleList(ScrollView, can_focus=True):
             self._star(self.matches[self.cursor], stars)
 
     def action_nudge(self, by: float) -> None:
-        """Add `by` stars to the chosen title, kept from half a star to five; what has no stars yet
-        gets three.
-        """
+        # What has no stars yet gets three.
         if not self.matches:
             return
         match = self.matches[self.cursor]
@@ -205,7 +282,7 @@ class TitleList(ScrollView, can_focus=True):
             self.post_message(self.Starred(self.matches[self.cursor].title, None))
 
     def on_click(self, event: Click) -> None:
-        """Choose the title that is clicked; a click on its n-th star also rates it with n stars."""
+        # A click on the n-th star also rates with n stars.
         offset = event.get_content_offset(self)
         if offset is None or offset.y + self.scroll_offset.y >= len(self.matches):
             return

@@ -1,0 +1,398 @@
+"""Drawings: the profile as bars, the signal beside the truth, the noise, and a map of places."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from math import inf, sqrt
+from operator import itemgetter
+from typing import Final
+
+from rich.color import Color as TerminalColor
+from rich.console import Group
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding
+from textual.events import Click
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from askew.spaces.map import Position
+from askew_client.tui.ink import CHARACTERS, STEPS, Inked, colors, is_without_color
+from askew_client.views.answers import Bar, Connection, Departure, NoisePicture
+from askew_client.views.place_map import (
+    NARROWEST,
+    WIDEST,
+    Cell,
+    Frame,
+    Ink,
+    Scene,
+    draw,
+    shade,
+    share_above,
+)
+
+
+def place_on(value: float, lowest: float, highest: float, width: int) -> int:
+    """Return the cell, from 0, of a line of `width` cells from lowest to highest on which a value
+    lies; beyond an end, the end.
+    """
+    share = (value - lowest) / (highest - lowest)
+    return round(min(max(share, 0.0), 1.0) * (width - 1))
+
+
+def short_number(value: Fraction | float) -> str:
+    """Return a number with at most four significant digits: "0.3333", "2"."""
+    return f"{float(value):.4g}"
+
+
+TRUE, SENT, BOTH = "●", "◆", "◈"
+
+
+class NumberLines(Inked):
+    """Warm: where the person is. Cool: what was sent."""
+
+    COMPONENT_CLASSES = {"lines--true", "lines--sent", "lines--line", "lines--bent"}
+
+    departure: reactive[Departure | None] = reactive(None, layout=True)
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        if self.departure is None:
+            return 1
+        return 2 * len(self.departure.true_point) + 1
+
+    def render(self) -> Text:
+        departure = self.departure
+        if departure is None:
+            return Text("")
+        pairs = list(zip(departure.true_point, departure.point, strict=True))
+        values = [value for pair in pairs for value in pair]
+        ends = min(0.0, *values), max(1.0, *values)
+        rows = [row for pair in pairs for row in self._rows(pair, ends)]
+        legend = Text(no_wrap=True, end="")
+        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
+        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
+        return Text("\n").join([legend, *rows])
+
+    def _rows(self, pair: tuple[float, float], ends: tuple[float, float]) -> tuple[Text, Text]:
+        width = max(9, self.size.width)
+        true, sent = pair
+        at_true, at_sent = (place_on(value, *ends, width) for value in pair)
+        low, high = sorted((at_true, at_sent))
+        line = Text("─" * width, style=self.ink("lines--line"), no_wrap=True, end="")
+        line.stylize(self.ink("lines--bent"), low, high + 1)
+        line = _put(line, at_true, TRUE, self.ink("lines--true"))
+        line = _put(line, at_sent, BOTH if low == high else SENT, self.ink("lines--sent"))
+        figures = Text(no_wrap=True, end="")
+        figures.append(f"{TRUE} {true:.2f}", self.ink("lines--true"))
+        figures.append("  →  ", self.ink("lines--bent"))
+        figures.append(f"{SENT} {sent:.2f}", self.ink("lines--sent"))
+        return line, figures
+
+
+def _put(line: Text, at: int, mark: str, style: Style) -> Text:
+    return Text.assemble(line[:at], (mark, style), line[at + 1 :], no_wrap=True, end="")
+
+
+class ProfileBars(Inked):
+    """Each number of the profile as a bar, between the titles at its two ends."""
+
+    COMPONENT_CLASSES = {"bars--bar", "bars--name", "bars--middle"}
+
+    bars: reactive[tuple[Bar, ...]] = reactive((), layout=True)
+    why_none: reactive[str] = reactive("", layout=True)
+
+    def show(self, bars: Sequence[Bar], why_none: str) -> None:
+        self.bars, self.why_none = tuple(bars), why_none
+
+    def render(self) -> Group:
+        name = self.ink("bars--name")
+        if not self.bars:
+            return Group(Text(self.why_none, name))
+        rows: list[Text] = []
+        for number, bar in enumerate(self.bars, 1):
+            # The maps of a space with more than two directions name those that they show by number.
+            label = f"{number} " if len(self.bars) > 2 else ""
+            rows += [
+                Text(f"◂ {bar.toward_lowest}", name),
+                Text.assemble((label, name), *self._bar(bar, len(label)), no_wrap=True),
+                Text(f"{bar.toward_highest} ▸", name, justify="right"),
+            ]
+        return Group(*rows)
+
+    def _bar(self, bar: Bar, used: int) -> tuple[tuple[str, Style], ...]:
+        # From the middle towards the value, with half a cell's precision.
+        side = max(1, (self.size.width - 2 * used - 1) // 2)
+        middle, reach = (bar.highest + bar.lowest) / 2, (bar.highest - bar.lowest) / 2
+        halves = round(min(abs(bar.value - middle) / reach, 1.0) * side * 2)
+        drawn = "━" * (halves // 2) + "╸" * (halves % 2)
+        line = (self.ink("bars--middle"), self.ink("bars--bar"))
+        if bar.value >= middle:
+            return (" " * side, line[0]), ("│", line[0]), (drawn, line[1])
+        return (drawn[::-1].replace("╸", "╺").rjust(side), line[1]), ("│", line[0])
+
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point, relative to the middle of the heat map. kind: "private", "public"."""
+
+    at: tuple[float, ...]
+    sign: str
+    kind: str
+
+
+class HeatMap(Inked):
+    """The noise around the middle, on one coordinate or on two: those that its marks have."""
+
+    COMPONENT_CLASSES = {
+        "heat-map--field",
+        "heat-map--peak",
+        "heat-map--private",
+        "heat-map--public",
+        "heat-map--axis",
+    }
+
+    picture: reactive[NoisePicture | None] = reactive(None)
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.marks: tuple[Mark, ...] = ()
+
+    def show(self, picture: NoisePicture | None, marks: Sequence[Mark]) -> None:
+        self.marks = tuple(marks)
+        self.picture = picture
+        self.refresh()
+
+    def render(self) -> Text:
+        picture, (width, height) = self.picture, self.size
+        if picture is None or width < 8 or height < 3:
+            return Text("")
+        on_a_line = all(len(mark.at) < 2 for mark in self.marks)
+        return self._curve(picture) if on_a_line else self._map(picture)
+
+    def _curve(self, picture: NoisePicture) -> Text:
+        (width, height), reach = self.size, self._reach(picture)
+        peak = max(picture.density)
+        heights = [
+            8 * (height - 1) * density_at(picture, _spread(reach, x, width)) / peak
+            for x in range(width)
+        ]
+        rows = []
+        for row in range(height - 2, -1, -1):
+            cells = "".join(_EIGHTHS[min(8, max(0, round(height - 8 * row)))] for height in heights)
+            rows.append(Text(cells, self.ink("heat-map--peak"), no_wrap=True, end=""))
+        signs = {place_on(mark.at[0], -reach, reach, width): mark for mark in self.marks}
+        axis = Text(no_wrap=True, end="")
+        for x in range(width):
+            mark = signs.get(x)
+            axis.append(
+                mark.sign if mark else "─", self.ink(f"heat-map--{mark.kind if mark else 'axis'}")
+            )
+        return Text("\n").join([*rows, axis])
+
+    def _map(self, picture: NoisePicture) -> Text:
+        # Two pixels a cell, its upper and its lower half: so they are about square.
+        (width, height), reach = self.size, self._reach(picture)
+        across = reach * max(1.0, width / (2 * height))
+        down = across * 2 * height / width
+        peak, edge = max(picture.density), sqrt(picture.density[-1])
+        plain = is_without_color(self.app)
+        field, top = (self.get_component_styles(f"heat-map--{part}") for part in ("field", "peak"))
+        shades = colors(field.background, top.color, 0.7, self.app.console.color_system)
+        xs = [density_at(picture, _spread(across, x, width)) for x in range(width)]
+        ys = [density_at(picture, _spread(-down, y, 2 * height)) for y in range(2 * height)]
+        signs = {
+            (
+                place_on(mark.at[0], -across, across, width),
+                place_on(-mark.at[1], -down, down, height),
+            ): mark
+            for mark in self.marks
+        }
+        rows = []
+        for row in range(height):
+            line = Text(no_wrap=True, end="")
+            for x, density in enumerate(xs):
+                upper, lower = (
+                    self._shade(density * ys[y], peak, edge) for y in (2 * row, 2 * row + 1)
+                )
+                mark = signs.get((x, row))
+                paper = Style() if plain else Style(bgcolor=shades[lower])
+                if mark:
+                    line.append(mark.sign, self.ink(f"heat-map--{mark.kind}") + paper)
+                elif plain:
+                    step = (upper + lower) / 2 / STEPS
+                    line.append(CHARACTERS[round(step * (len(CHARACTERS) - 1))])
+                else:
+                    line.append("▀", Style(color=shades[upper]) + paper)
+            rows.append(line)
+        return Text("\n").join(rows)
+
+    @staticmethod
+    def _shade(density: float, peak: float, edge: float) -> int:
+        # The root lets the eye see the tails, where most of the noise is; it fades at the edge.
+        least = edge * sqrt(peak)
+        return round(STEPS * max(0.0, sqrt(density) - least) / (peak - least))
+
+    def _reach(self, picture: NoisePicture) -> float:
+        # Every mark is inside, and most of the noise.
+        far = (1.25 * abs(x) for mark in self.marks for x in mark.at)
+        return max((picture.reach[-1], *far))
+
+
+def density_at(picture: NoisePicture, x: float) -> float:
+    """Return the density of the noise at a distance x from the middle, as computed for the next
+    point of the picture at or above x; 0.0 up to the first point and beyond the last.
+    """
+    at = bisect_left(picture.reach, x)
+    return picture.density[at] if 0 < at < len(picture.density) else 0.0
+
+
+def _spread(reach: float, index: int, count: int) -> float:
+    # The place of one of `count` cells between -reach and reach.
+    return reach * (2 * index / (count - 1) - 1)
+
+
+def axes_words(connection: Connection) -> str:
+    """Return "; directions 1 and 3 of 8, where this catalog differs most", numbered as the bars
+    are; "" where the map shows all directions.
+    """
+    if connection.dimension == len(connection.map_axes):
+        return ""
+    shown = " and ".join(str(axis + 1) for axis in connection.map_axes)
+    return f"; directions {shown} of {connection.dimension}, where this catalog differs most"
+
+
+_KINDS: Final = {
+    Ink.TOWN: "map--town",
+    Ink.PROBE: "map--probe",
+    Ink.RESULT: "map--result",
+    Ink.PICK: "map--private",
+    Ink.SIGNAL: "map--signal",
+    Ink.YOU: "map--private",
+    Ink.YOU_AND_SIGNAL: "map--private",
+    Ink.CURSOR: "map--cursor",
+}
+
+
+class PlaceMap(Widget):
+    """A scene in a frame that has all of it. Warm: what stays here. Cool: what is public."""
+
+    COMPONENT_CLASSES = {"map--field", "map--peak", *_KINDS.values()}
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.scene = Scene()
+        self.frame: Frame | None = None
+
+    def show(self, scene: Scene) -> None:
+        """Show a scene in place of the one before, in a frame that has all of it."""
+        self.scene, self.frame = scene, None
+        self.refresh()
+
+    def framed(self) -> Frame:
+        """Return the frame of the scene, resized to what the widget is now, less a row for the
+        scale.
+        """
+        width, height = self.size.width, max(3, self.size.height - 1)
+        if self.frame is None:
+            self.frame = self.scene.frame(width, height)
+        self.frame = self.frame.resized(width, height)
+        return self.frame
+
+    def render(self) -> Text:
+        if self.size.width < 4 or self.size.height < 4:
+            return Text("")
+        field, peak = (self.get_component_styles(f"map--{part}") for part in ("field", "peak"))
+        shades = colors(field.background, peak.color, 0.6, self.app.console.color_system)
+        frame = self.framed()
+        rows = []
+        for cells in draw(self.scene, frame):
+            inked = [self._inked(cell, shades) for cell in cells]
+            runs = groupby(inked, key=itemgetter(1))  # few styles a row: it is drawn faster
+            parts = [("".join(sign for sign, _ in run), style) for style, run in runs]
+            rows.append(Text.assemble(*parts, no_wrap=True, end=""))
+        town = self.get_component_rich_style("map--town", partial=True)
+        rows.append(Text(frame.scale(), town, no_wrap=True, end=""))
+        return Text("\n").join(rows)
+
+    def _inked(self, cell: Cell, shades: list[TerminalColor]) -> tuple[str, Style]:
+        marked = cell.ink is not Ink.NOTHING
+        ink = self.get_component_rich_style(_KINDS[cell.ink], partial=True) if marked else Style()
+        if is_without_color(self.app):
+            return (cell.sign if marked else shade(cell)), ink
+        # Brighter the less of the law lies above: half as bright where half of it does.
+        upper, lower = (
+            shades[0 if depth == inf else round(STEPS * (1 - share_above(depth)))]
+            for depth in (cell.upper, cell.lower)
+        )
+        if marked:
+            return cell.sign, ink + Style(bgcolor=lower)
+        if upper == lower == shades[0]:
+            return " ", Style()
+        return "▀", Style(color=upper, bgcolor=lower)
+
+
+class PlacePicker(PlaceMap, can_focus=True):
+    """A map with a cursor: arrows move it, + and - zoom. Says where it is; changes nothing."""
+
+    BINDINGS = [
+        Binding("up", "move(-1, 0)", "Move", key_display="↑↓←→"),
+        Binding("down", "move(1, 0)", show=False),
+        Binding("left", "move(0, -1)", show=False),
+        Binding("right", "move(0, 1)", show=False),
+        Binding("plus,equals_sign", "zoom(-1)", "Nearer", key_display="+"),
+        Binding("minus", "zoom(1)", "Farther", key_display="-"),
+    ]
+
+    class Moved(Message):
+        """The cursor stands somewhere else. Private: not shown when it is printed."""
+
+        def __init__(self, position: Position) -> None:
+            super().__init__()
+            self.position = position
+
+        def __rich_repr__(self) -> tuple[()]:
+            return ()
+
+    def look_at(self, position: Position, kilometers: float | None = None) -> None:
+        """Put the cursor at a position, in the middle of a map that is so many kilometers high;
+        None keeps the scale. Nothing is posted.
+        """
+        height = max(3, self.size.height - 1)
+        before = self.framed().km_a_row if kilometers is None else kilometers / height
+        self.scene = replace(self.scene, cursor=position)
+        self.frame = Frame(position, before, max(4, self.size.width), height)
+        self.refresh()
+
+    def action_move(self, down: int, right: int) -> None:
+        frame, cursor = self.framed(), self.scene.cursor
+        at = None if cursor is None else frame.cell(cursor)
+        if cursor is None or at is None:
+            return
+        self._place(frame.position(at[0] + down, at[1] + right))
+
+    def action_zoom(self, farther: int) -> None:
+        if self.scene.cursor is not None:
+            frame = self.framed()
+            km_a_row = max(NARROWEST, min(WIDEST, frame.km_a_row * 2.0**farther))
+            self.frame = replace(frame, middle=self.scene.cursor, km_a_row=km_a_row)
+            self.refresh()
+
+    def on_click(self, event: Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None:
+            self._place(self.framed().position(offset.y, offset.x))
+
+    def _place(self, position: Position) -> None:
+        self.scene = replace(self.scene, cursor=position)
+        if self.framed().cell(position) is None:
+            self.frame = replace(self.framed(), middle=position)
+        self.refresh()
+        self.post_message(self.Moved(position))

@@ -1,1 +1,0 @@
-"""What screens are made of. Widgets show what they are given; they know no store, no network."""
