@@ -23,6 +23,10 @@ from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import QueueLimits
 
 
+# No error is raised for it: what a refusal takes is missing where the work is.
+_FULL = status.status_of(Overloaded("too many calls are under way"))
+
+
 class Admission:
     """One queue's threads and state. clock: seconds, never going back."""
 
@@ -39,26 +43,23 @@ class Admission:
         self._refusals = observer.refusals.labels(name)
         observer.slots.labels(name).set_function(lambda: self.taken)
 
-    async def run(self, job: Job, remaining: float | None) -> bytes:
-        """Return the reply that a job makes in a thread of the queue. remaining: seconds until its
-        caller's deadline, None without one; the queue's own limit counts too.
+    async def run(self, job: Job, remaining: float | None) -> bytes | None:
+        """Return the reply that a job makes in a thread of the queue; None, before anything else is
+        done, where no slot is free. remaining: seconds until its caller's deadline, None without
+        one; the queue's own limit counts too.
 
-        Raises Overloaded where no slot is free, TooSlow for a deadline that passes first, and
-        Unreachable where the queue stops.
+        Raises TooSlow for a deadline that passes first, and Unreachable where the queue stops.
         """
-        longest = self._limits.longest
-        seconds = longest if remaining is None else min(remaining, longest)
-        if seconds <= 0:
-            raise TooSlow("the deadline has passed")
-        ends = self._clock() + seconds
         with self._lock:
             room = self._limits.threads + self._limits.waiting
             if self.taken and self.taken + job.slots > room:  # one that finds nobody may be large
                 self._refusals.inc()
-                raise Overloaded("too many calls are under way")
+                return None
             self.taken += job.slots
+        longest = self._limits.longest
+        seconds = longest if remaining is None else min(remaining, longest)
         try:
-            future = self._threads.submit(self._work, job, ends)
+            future = self._threads.submit(self._work, job, self._clock() + seconds)
         except RuntimeError:  # it stops
             self._free(job)
             raise Unreachable("the server is stopping") from None
@@ -110,8 +111,8 @@ class Method:
             reply = self._answer(message, caller)
             if isinstance(reply, Job):
                 reply = await self._queues[reply.queue].run(reply, remaining)
-            ended = "OK"
-            return reply
+            ended = "OK" if reply is not None else _FULL[0].name
+            return _FULL if reply is None else reply
         except Exception as error:
             code, text = status.status_of(error)
             ended = code.name

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import cache, partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -89,9 +90,10 @@ class Observer:
         many seconds.
         """
         durations = self._durations.labels(service, method)
+        requests = cache(partial(self._requests.labels, service, method))
 
         def done(status: str, seconds: float) -> None:
-            self._requests.labels(service, method, status).inc()
+            requests(status).inc()
             durations.observe(seconds)
 
         return done
