@@ -19,7 +19,9 @@ from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError
 
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
-    "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
+    "import": ("train", "import_vectors"),  # Python has another use for the word
+    "serve-releases": ("serve", "serve_releases"),
+    "update": ("train", "update"),
     "update-live": ("collect", "update_live"),
 }
 

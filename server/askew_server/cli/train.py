@@ -1,13 +1,102 @@
-"""`askew-server train`."""
+"""`askew-server train`, `update` and `import`, and the options of private training."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
-from askew_server.cli.options import PATH, bad_rows_option
-from askew_server.cli.private_options import private_options
+from askew_server.cli.options import (
+    PATH,
+    POSITIVE,
+    RATIONAL,
+    Workplace,
+    again_options,
+    bad_rows_option,
+    bound_option,
+    dry_run_option,
+    engine_options,
+)
+
+_OPTIONS = (
+    click.option(
+        "--epsilon",
+        type=POSITIVE,
+        help="Make a private model, of one noisy matrix of likes, at this epsilon, such as 1.",
+    ),
+    click.option("--delta", type=RATIONAL, help="Of a private model: its delta, such as 1e-6."),
+    click.option(
+        "--expect",
+        type=click.IntRange(1),
+        help="Of a private model: how many people there are, as far as you know without them.",
+    ),
+    click.option("--ledger", type=PATH, help="Of a private model: what pays."),
+    click.option("--mark", type=PATH, help="The ledger's mark."),
+    click.option("--dataset", help="Whose budget pays."),
+    again_options,
+    dry_run_option,
+    bound_option,
+    engine_options,
+)
+
+
+@dataclass(frozen=True)
+class PrivateOptions:
+    """What was typed. expect: how many people, as far as the operator knows without ratings."""
+
+    epsilon: Fraction | None
+    delta: Fraction | None
+    expect: int | None
+    ledger: Path | None
+    mark: Path | None
+    dataset: str | None
+    as_of: str | None
+    again: bool
+    dry_run: bool
+    max_items_per_unit: int | None
+    engine: str
+    encoding: str | None
+
+    def check_unused(self) -> None:
+        """Raise click.UsageError where an option was typed that only a private model takes."""
+        typed = (self.delta, self.expect, self.ledger, self.mark, self.dataset, self.as_of)
+        if any((*typed, self.max_items_per_unit, self.again, self.dry_run)):
+            raise click.UsageError(
+                "--delta, --expect, --ledger, --mark, --dataset, --as-of, --max-items-per-unit, "
+                "--again and --dry-run are of a private model: name its --epsilon, or omit them"
+            )
+
+    @property
+    def place(self) -> Workplace:
+        """Return where ledger and engine are. Raises click.UsageError without a ledger or a
+        delta.
+        """
+        if self.ledger is None or self.delta is None:
+            raise click.UsageError("a private model (--epsilon) needs --delta and --ledger, too")
+        return Workplace(
+            ledger=self.ledger, mark=self.mark, engine=self.engine, encoding=self.encoding
+        )
+
+
+def private_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with the options of private training; it gets them as one keyword argument,
+    `paying`.
+    """
+
+    @wraps(command)
+    def gathered(*positional: Any, **named: Any) -> Any:
+        fields = {name: named.pop(name) for name in PrivateOptions.__dataclass_fields__}
+        return command(*positional, paying=PrivateOptions(**fields), **named)
+
+    taking: Callable[..., Any] = gathered
+    for option in reversed(_OPTIONS):
+        taking = option(taking)
+    return taking
 
 
 @click.command()
@@ -63,3 +152,73 @@ def train(**asked: Any) -> None:
     from askew_server.cli import train_run
 
     train_run.train(**asked)
+
+
+@click.command()
+@click.option("--model", required=True, type=PATH, help="Model directory.")
+@click.option(
+    "--ratings",
+    required=True,
+    type=PATH,
+    help="Ratings: a file, a folder or a pattern.",
+)
+@click.option("--items", type=PATH, help="Items file; else known titles stay.")
+@click.option("--out", required=True, type=PATH, help="New model directory.")
+@private_options
+@bad_rows_option
+def update(**asked: Any) -> None:
+    """Make a new catalog in a model's space, without training.
+
+    New items are folded in, items no longer rated are dropped, popularity and the shared slate are
+    made anew. Devices keep their signals and pay nothing.
+
+    A private model is updated with --epsilon alone, from another noisy matrix, which is paid for
+    like the first: their epsilons add up.
+
+    \b
+    Example:
+      askew-server update --model model --ratings new.csv \\
+        --items movies.csv --out model-2
+    """
+    from askew_server.cli import train_run
+
+    train_run.update(**asked)
+
+
+@click.command("import")
+@click.argument("vectors", type=PATH)
+@click.option("--items", required=True, type=PATH, help="Items file.")
+@click.option(
+    "--user-vectors",
+    type=PATH,
+    help="Vectors of users, to simulate histories like theirs.",
+)
+@click.option("--out", required=True, type=PATH, help="New model directory.")
+@click.option(
+    "--scale",
+    default=(1.0, 5.0),
+    show_default=True,
+    type=(float, float),
+    help="Lowest and highest rating on devices.",
+)
+@click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
+@click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
+@bad_rows_option
+def import_vectors(**asked: Any) -> None:
+    """Make a model of vectors that another model has: embeddings, factors.
+
+    VECTORS has rows of floating-point numbers, whose dot products rank: `vectors` in npz or
+    safetensors, a column `vector` of lists in parquet. Beside them `keys` (in parquet `key`) name
+    the items as the items file does; without keys, vectors are in the order of its rows.
+
+    The space of signals is fitted to simulated histories of likes: of the users whose vectors are
+    named, or else of made-up people. With ratings at hand, fit it to these: import, and then
+    train --model the imported one.
+
+    \b
+    Example:
+      askew-server import als.npz --items movies.csv --out model
+    """
+    from askew_server.cli import train_run
+
+    train_run.import_vectors(**asked)

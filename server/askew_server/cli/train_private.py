@@ -22,7 +22,6 @@ from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance
 from askew.noise.randomness import SystemBits
 from askew.spaces.vectors import RatingScale
 from askew_server.cli.options import check_new, existing
-from askew_server.cli.private_options import PrivateOptions
 from askew_server.cli.progress import Steps
 from askew_server.cli.release_run import (
     ask,
@@ -33,6 +32,7 @@ from askew_server.cli.release_run import (
     warn,
     warn_of_sharers,
 )
+from askew_server.cli.train import PrivateOptions
 from askew_server.cli.training_data import report, save, show_omissions
 from askew_server.counting.contract import KEY_BYTES, LikesTask
 from askew_server.counting.engines import public_address

@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
 from askew_server.cli.options import check_new
-from askew_server.cli.private_options import PrivateOptions
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
+from askew_server.cli.train import PrivateOptions
 from askew_server.cli.train_private import make_private
 from askew_server.cli.training_data import (
     report,

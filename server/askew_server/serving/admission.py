@@ -19,9 +19,9 @@ import grpc
 from askew.errors import Overloaded, TooSlow, TransportError, Unreachable, WireError
 from askew.wire import status
 from askew_server.serving.call import Answer, Caller, Job, QueueName, Service
+from askew_server.serving.log import log_event, of_error
 from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import QueueLimits
-
 
 # No error is raised for it: what a refusal takes is missing where the work is.
 _FULL = status.status_of(Overloaded("too many calls are under way"))
@@ -96,7 +96,7 @@ class Method:
         observer: Observer,
     ) -> None:
         self.name, self._answer, self._queues = name, answer, queues
-        self._observer, self._done = observer, observer.method(service, name)
+        self._done = observer.method(service, name)
 
     async def reply(
         self, message: bytes | Awaitable[bytes], caller: Caller, remaining: float | None
@@ -108,16 +108,19 @@ class Method:
         try:
             if not isinstance(message, bytes):
                 message = await message
-            reply = self._answer(message, caller)
-            if isinstance(reply, Job):
-                reply = await self._queues[reply.queue].run(reply, remaining)
+            answer = self._answer(message, caller)
+            if isinstance(answer, bytes):
+                reply: bytes | None = answer
+            else:
+                reply = await self._queues[answer.queue].run(answer, remaining)
             ended = "OK" if reply is not None else _FULL[0].name
             return _FULL if reply is None else reply
         except Exception as error:
             code, text = status.status_of(error)
             ended = code.name
             if not isinstance(error, WireError | TransportError):
-                self._observer.failed(self.name, error)
+                # Without its text, which could hold a request.
+                log_event("call_failed", method=self.name, **of_error(error))
             return code, text
         finally:
             self._done(ended, time.monotonic() - began)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
 import grpc.aio
+from prometheus_client import start_http_server
 
 from askew.errors import ParameterError
 from askew_server.serving.admission import Admission, methods_of
@@ -20,8 +22,7 @@ from askew_server.serving.certificates import Certificates
 from askew_server.serving.grpc_door import Health, grpc_server
 from askew_server.serving.http_door import HttpDoor, http_app
 from askew_server.serving.log import log_event
-from askew_server.serving.metrics import Observer, published
-from askew_server.serving.ports import bound_socket
+from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import ServerConfig, second_ports
 
 _EVERY = 5.0  # seconds between two looks at files
@@ -168,6 +169,68 @@ def _listening(
             elif not config.port:  # any would have done, so it is the host
                 break
     raise taken or AssertionError
+
+
+@contextmanager
+def published(host: str, port: int | None, observer: Observer) -> Iterator[int | None]:
+    """Serve /metrics from a thread of its own while the body of a `with` runs; yield the port, or
+    None where none is asked for. port: 0 takes a free one.
+
+    There is no TLS and no password: see who can reach the address. Raises OSError.
+    """
+    if port is None:
+        yield None
+        return
+    try:
+        server, thread = start_http_server(port, host, observer.registry)
+    except (OSError, UnicodeError) as error:
+        why = why_not(error, "--metrics-port")
+        raise OSError(f"cannot listen on {host}:{port} for numbers: {why}") from None
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def bound_socket(host: str, port: int, note: str = "") -> socket.socket:
+    """Return a socket that listens at an address; port 0 takes a free one. note: said of a port
+    that nobody typed.
+
+    Raises OSError, which says why not and what to do.
+    """
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(place)
+            bound.listen()  # or another could bind it too
+        except OSError:
+            bound.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"cannot listen on {host}:{port}: {why_not(error)}{note}") from None
+    return bound
+
+
+def why_not(error: OSError | UnicodeError, flag: str = "--port") -> str:
+    """Return in words why nothing can listen at an address, and what to do: `flag` names another
+    port.
+    """
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return "this machine knows no such host"
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"the port is taken by another program; {flag} names another"
+        case errno.EADDRNOTAVAIL:
+            return "this machine has no such address"
+        case errno.EACCES:
+            return f"a low port needs a privilege; {flag} names another"
+    return os.strerror(error.errno or 0).lower()
 
 
 def tell(line: str) -> None:

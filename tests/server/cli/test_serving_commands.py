@@ -17,7 +17,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from askew_server.cli import serve, serve_releases
+from askew_server.cli import serve
 from askew_server.demo import simulation as demo
 from askew_server.serving import server as serving
 from askew_server.taste.model import artifact
@@ -343,5 +343,5 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
-    of_both = (serve._SETTINGS, serve_releases._SETTINGS)
+    of_both = (serve._SERVE, serve._RELEASES)
     assert [settings.configuration(None, {}).server.port for settings in of_both] == [7571, 7575]

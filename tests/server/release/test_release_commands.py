@@ -28,7 +28,7 @@ from server.release.typed import (
 
 from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
-from askew_server.cli import serve_releases
+from askew_server.cli import serve
 from askew_server.cli.options import refuse_password
 from askew_server.ledger import ChargeRequest, Ledger
 from askew_server.published.reader import ReleaseReader
@@ -636,10 +636,10 @@ def test_analysts_are_answered_from_a_log_in_its_own_encoding(
     analysts = {"tokens": "tokens", "dataset": "films", "events": "log.csv"}
     flags = {f"analysts_{name}": value for name, value in analysts.items()}
     latin = flags | {"analysts_encoding": "iso-8859-1"}
-    chosen = serve_releases._SETTINGS.configuration(None, latin)
-    place = serve_releases._place(chosen)
+    chosen = serve._RELEASES.configuration(None, latin)
+    place = serve._place(chosen)
     with ExitStack() as stack:
-        offered = serve_releases._offered(place, chosen.analysts)
-        desk = serve_releases._desk(stack, place, "films", offered)
+        offered = serve._offered(place, chosen.analysts)
+        desk = serve._desk(stack, place, "films", offered)
         answer, _ = desk.top_k("ada", TopKQuestion("films", 1, "key"))
     assert release_from_bytes(answer).items == ("film \xe9",)

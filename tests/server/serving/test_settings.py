@@ -13,7 +13,6 @@ import pytest
 
 from askew.settings import SWITCH, Setting
 from askew_server.cli import serve as serving
-from askew_server.cli import serve_releases
 from askew_server.serving.settings import (
     KEYS,
     SETTINGS,
@@ -23,7 +22,7 @@ from askew_server.serving.settings import (
     read_file,
 )
 
-COMMANDS = {"serve": serving._SETTINGS, "serve-releases": serve_releases._SETTINGS}
+COMMANDS = {"serve": serving._SERVE, "serve-releases": serving._RELEASES}
 Shown = pytest.CaptureFixture[str]
 
 
