@@ -26,25 +26,7 @@ _ELSEWHERE = {
 }
 
 
-class Group(click.Group):
-    """A group of commands that says where an option belongs that stands before the command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does. Raises click.UsageError that says where an unknown option
-        belongs.
-        """
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            path, name = ctx.command_path, error.option_name
-            raise click.UsageError(
-                f"{path} itself has no option {name}: an option stands behind the command that it"
-                f" is of, {path} COMMAND {name}",
-                ctx,
-            ) from None
-
-
-class Commands(Group):
+class Commands(click.Group):
     """A group that imports a command when it is named, and explains its errors.
 
     listed: by name, what the list of commands says of each, so that this imports none of them. A
@@ -88,12 +70,10 @@ class Commands(Group):
 
 
 def _explain(command: click.Command) -> None:
-    """Explain the errors of this command, or of all of a group, which is complete by now."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             _explain(each)
     elif command.callback is not None:
-        command.allow_extra_args = True  # for a clearer error than click's
         command.callback = _explained(command.callback)
 
 
@@ -101,13 +81,6 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(callback)
     def explained(*args: Any, **kwargs: Any) -> Any:
         context = click.get_current_context()
-        if context.args:
-            example = next(option.opts[0] for option in context.command.params if option.opts)
-            raise click.UsageError(
-                f"{context.args[0]!r} belongs to no option: each value stands behind the option"
-                f" that it is of, such as {example}",
-                context,
-            )
         try:
             return callback(*args, **kwargs)
         except ConfigError as error:

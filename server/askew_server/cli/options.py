@@ -169,9 +169,6 @@ def _typed_engine(context: click.Context, parameter: click.Parameter, value: str
 
 
 def _known_encoding(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return the usual name of an encoding, one for one encoding: it is a part of what a paid
-    request is known by; None for None.
-    """
     if value is None:
         return None
     from askew_server.tables.text import usual_encoding  # pyarrow takes a while

@@ -40,8 +40,12 @@ class Steps:
         moving line on a terminal, else as plain lines.
         """
         steps = cls(clock=clock)
-        with _status(cls._step) as steps.status, named_if_too_large(lambda: steps._step):
-            yield steps
+        with _status(cls._step) as steps.status:
+            try:
+                yield steps
+            except MemoryError as error:
+                error.add_note(steps._step)  # `main` shows it
+                raise
 
     def step(self, name: str) -> None:
         """Show that a step of this name begins."""
@@ -78,18 +82,6 @@ def _status(step: str) -> Iterator[Status | None]:
 
     with Console(stderr=True).status(f"{step} ...") as status:
         yield status
-
-
-@contextmanager
-def named_if_too_large(doing: Callable[[], str]) -> Iterator[None]:
-    """Add a note with what the body of the `with` was at, by `doing`, to a MemoryError that it
-    raises; `main` shows the note.
-    """
-    try:
-        yield
-    except MemoryError as error:
-        error.add_note(doing().strip())
-        raise
 
 
 class _Terminated(KeyboardInterrupt):

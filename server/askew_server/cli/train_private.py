@@ -138,19 +138,12 @@ def make_private(
 
 
 def _columns(names: Sequence[str]) -> dict[str, Any]:
-    """Return the names of the columns of person, item and rating, by the fields of a task."""
     return dict(zip(("unit_column", "item_column", "rating_column"), names, strict=True))
 
 
 def _paid_matrix(
     paying: PrivateOptions, noise: NoisyCovariance, task: LikesTask, file: Path, steps: Steps
 ) -> Matrix | None:
-    """Return the noisy matrix, paid for now or before, which is in the file too; None after a dry
-    run.
-
-    Raises what the ledger, the engine and `make_matrix` raise; AskewError where a list of what is
-    popular would do better than a model.
-    """
     place = paying.place
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(existing(place.ledger, place.mark), place.mark_path))
@@ -213,9 +206,6 @@ def _paid_matrix(
 def _plan_in_words(
     plan: MatrixPlan, data: Dataset, ledger: Ledger, expect: int | None
 ) -> list[tuple[str, str]]:
-    """Return headings with their text: what will be counted, what it costs, whom it protects, and
-    what it will be worth.
-    """
     noise, task = plan.noise, plan.task
     items, cap = len(task.keys), task.max_items_per_unit
     _, more = lifetime(ledger, data.name, noise)

@@ -234,7 +234,6 @@ class ModelWatch:
         self._observer.swapped(day, time.time())
 
     def _complain(self, reason: str) -> None:
-        """Log what is wrong, unless the last look said the same."""
         if reason not in self._said:
             self._observer.swap_refused(reason)
         self._complaints.add(reason)

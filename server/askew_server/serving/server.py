@@ -143,9 +143,7 @@ async def running(
 def _listening(
     server: grpc.aio.Server, config: ServerConfig, certificates: Certificates | None
 ) -> tuple[int, socket.socket | None]:
-    """Return the port of gRPC, and for HTTP a socket on the next one, or None where HTTP has no
-    door. Where any port will do, two that follow each other. Raises OSError, which says why not.
-    """
+    # HTTP has the port after that of gRPC: where any will do, two that follow each other.
     taken: OSError | None = None
     for number in second_ports(config.port):
         bound = None
@@ -244,12 +242,9 @@ def tell(line: str) -> None:
 
 
 async def _stop_when_input_closes(stop: asyncio.Event) -> None:
-    """Start to watch standard input, and return; `stop` is set when the parent's end of the pipe
-    closes, as it does however the parent ends. Raises ParameterError for what is no pipe.
-    """
 
     class Watch(asyncio.Protocol):
-        def connection_lost(self, _: Exception | None) -> None:
+        def connection_lost(self, _: Exception | None) -> None:  # however the parent ends
             stop.set()
 
     try:
