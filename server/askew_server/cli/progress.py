@@ -1,4 +1,4 @@
-"""What long work shows on standard error: a moving line on a terminal, plain lines in a log."""
+"""What long work shows on standard error, and how it ends where somebody stops it."""
 
 from __future__ import annotations
 
@@ -7,81 +7,44 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import Self
 
 import click
-
-if TYPE_CHECKING:
-    from rich.status import Status
 
 Clock = Callable[[], float]
 _PAUSE = 10.0  # seconds between two lines that say how far one step is
 
 
-@dataclass
 class Steps:
-    """Tells the steps of one piece of work. status: where there is a terminal."""
+    """Prints the steps of one piece of work on standard error, each with its seconds since the
+    first. What is under way is a note of a MemoryError, which `main` shows.
+    """
 
-    status: Status | None = None
-    clock: Clock = time.monotonic
-    _step: str = "checking"
-    _started: float = field(init=False)
-    _said: float = field(init=False)
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock, self._step = clock, "checking"
+        self._started = self._said = clock()
 
-    def __post_init__(self) -> None:
-        self._started = self._said = self.clock()
+    def __enter__(self) -> Self:
+        return self
 
-    @classmethod
-    @contextmanager
-    def shown(cls, clock: Clock = time.monotonic) -> Iterator[Steps]:
-        """Yield steps that are shown on standard error until the body of the `with` ends: as a
-        moving line on a terminal, else as plain lines.
-        """
-        steps = cls(clock=clock)
-        with _status(cls._step) as steps.status:
-            try:
-                yield steps
-            except MemoryError as error:
-                error.add_note(steps._step)  # `main` shows it
-                raise
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, MemoryError):
+            error.add_note(self._step)
 
     def step(self, name: str) -> None:
-        """Show that a step of this name begins."""
+        """Print that a step of this name begins."""
         self._step = name
-        if self.status is None:
-            self._line(name)
-        else:
-            self.status.update(f"{name} ...")
-            self.status.start()
+        self._line(name)
 
     def share(self, done: float) -> None:
-        """Show how much of the step is done, from 0 to 1; in a log at most every ten seconds."""
-        if self.status is not None:
-            self.status.update(f"{self._step} ... {done:.0%}")
-        elif self.clock() - self._said >= _PAUSE:
+        """Print how much of the step is done, from 0 to 1, at most every ten seconds."""
+        if self._clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
-    def pause(self) -> None:
-        """Leave the terminal to what is said or asked now, until the next step."""
-        if self.status is not None:
-            self.status.stop()
-
     def _line(self, text: str) -> None:
-        self._said = self.clock()
+        self._said = self._clock()
         click.echo(f"{self._said - self._started:6.0f} s  {text}", err=True)
-
-
-@contextmanager
-def _status(step: str) -> Iterator[Status | None]:
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{step} ...") as status:
-        yield status
 
 
 class _Terminated(KeyboardInterrupt):

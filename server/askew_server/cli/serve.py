@@ -37,7 +37,6 @@ from askew_server.serving.settings import (
     read_file,
 )
 from askew_server.serving.settings import Models as Chosen
-from askew_server.taste.model.directory import MANIFEST
 from askew_server.taste.model.mondays import today
 
 if TYPE_CHECKING:
@@ -211,6 +210,7 @@ def read_models(
         return {FIRST: reading.model(_demo(chosen.demo))}, None
     if chosen.folder is not None:
         from askew_server.serving.models import ModelFolder
+        from askew_server.taste.model.directory import MANIFEST
 
         folder = ModelFolder(chosen.folder, reading.directory)
         servings, mondays = folder.read_all(today()), folder.find().values()

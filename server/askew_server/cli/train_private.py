@@ -21,7 +21,7 @@ from askew.errors import AskewError, DataError
 from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance
 from askew.noise.randomness import SystemBits
 from askew.spaces.vectors import RatingScale
-from askew_server.cli.options import check_new, existing
+from askew_server.cli.options import PrivateOptions, check_new, existing
 from askew_server.cli.progress import Steps
 from askew_server.cli.release_run import (
     ask,
@@ -32,7 +32,6 @@ from askew_server.cli.release_run import (
     warn,
     warn_of_sharers,
 )
-from askew_server.cli.train import PrivateOptions
 from askew_server.cli.training_data import report, save, show_omissions
 from askew_server.counting.contract import KEY_BYTES, LikesTask
 from askew_server.counting.engines import public_address
@@ -112,7 +111,7 @@ def make_private(
     parameters = PrivateParameters(noise.epsilon, noise.delta, scale, training)
     file = out.with_name(f"{out.name}.noisy")  # until the model is saved
     # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with Steps.shown() as steps, threadpool_limits(1):
+    with Steps() as steps, threadpool_limits(1):
         noisy = _paid_matrix(paying, noise, task, file, steps)
         if noisy is None:
             return
@@ -157,7 +156,6 @@ def _paid_matrix(
         noisy: Matrix | None = None
         if stored is not None:
             noisy = None if paying.dry_run else made_before(stored, file)
-            steps.pause()
             click.echo(repeat_in_words(stored))
         else:
             ledger.foresee(request)  # what is refused is refused before the ratings are looked at
@@ -167,7 +165,6 @@ def _paid_matrix(
             task = replace(task, **_columns(columns))
             warn(*require_likes(engine, task))
             plan = replace(plan, task=task)
-            steps.pause()
             click.echo(headed(_plan_in_words(plan, data, ledger, paying.expect)) + "\n")
             _require_worth(noise, len(task.keys), paying.expect)
             warn_of_sharers(ledger, data.name, place_of(task))
@@ -193,7 +190,6 @@ def _paid_matrix(
             )
         spent = ledger.dataset(data.name).spent
         left, more = lifetime(ledger, data.name, noise)
-        steps.pause()
         people = max(round(int(noisy.trace()) / UNIT), 1)  # of the noisy matrix: it costs nothing
         click.echo(
             f"spent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}; left is"

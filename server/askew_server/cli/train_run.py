@@ -8,10 +8,9 @@ import click
 from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
-from askew_server.cli.options import check_new
+from askew_server.cli.options import PrivateOptions, check_new
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
-from askew_server.cli.train import PrivateOptions
 from askew_server.cli.train_private import make_private
 from askew_server.cli.training_data import (
     report,
@@ -87,7 +86,7 @@ def train(
         least, reason = space.scale.like_from, "the model of --model does not have them"
     show_left_out(table, kept, least, reason)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with Steps.shown() as steps, threadpool_limits(1):
+    with Steps() as steps, threadpool_limits(1):
         trained = item_model.train(
             table,
             rows,
@@ -137,7 +136,7 @@ def update(
     kept = {table.item_keys[item] for item in often_rated(table, least)}
     reason = f"fewer than {least} ratings, as the model was trained"
     show_left_out(table, kept, old.card.space.scale.like_from, reason)
-    with Steps.shown() as steps, threadpool_limits(1):
+    with Steps() as steps, threadpool_limits(1):
         steps.step("the catalog")
         new = item_model.update(old, table, rows, source=_source_of(table))
         save(new, out, steps)
@@ -174,7 +173,7 @@ def import_vectors(
     if matched.without:
         click.echo(f"           {matched.without:,} rows of the items have no vector: left out")
     click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
-    with Steps.shown() as steps, threadpool_limits(1):
+    with Steps() as steps, threadpool_limits(1):
         model, table = item_model.import_model(
             matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
@@ -18,7 +18,7 @@ import grpc
 
 from askew.errors import Overloaded, TooSlow, TransportError, Unreachable, WireError
 from askew.wire import status
-from askew_server.serving.call import Answer, Caller, Job, QueueName, Service
+from askew_server.serving.call import Answer, Caller, Job, QueueName
 from askew_server.serving.log import log_event, of_error
 from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import QueueLimits
@@ -124,16 +124,3 @@ class Method:
             return code, text
         finally:
             self._done(ended, time.monotonic() - began)
-
-
-def methods_of(
-    services: Sequence[Service], queues: Mapping[QueueName, Admission], observer: Observer
-) -> Mapping[str, Mapping[str, Method]]:
-    """Return the methods of services, by the name of the service and then of the method."""
-    return {
-        service.name: {
-            name: Method(service.name, name, answer, queues, observer)
-            for name, answer in service.methods.items()
-        }
-        for service in services
-    }

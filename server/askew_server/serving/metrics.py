@@ -7,7 +7,7 @@ or address, would tell of one question on a server that is asked rarely.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import cache, partial
 
@@ -40,12 +40,12 @@ class Observer:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        counter = partial(Counter, registry=registry)
+        self._gauge = partial(Gauge, registry=registry)
         ProcessCollector(registry=registry)
         Info("askew_server", "The program.", registry=registry).info({"version": __version__})
         of_method = ["service", "method"]
-        self._requests = self._counter(
-            "askew_requests", "Calls that ended.", [*of_method, "status"]
-        )
+        self._requests = counter("askew_requests", "Calls that ended.", [*of_method, "status"])
         self._durations = Histogram(
             "askew_request_duration_seconds",
             "From the arrival of a call to its reply or refusal.",
@@ -53,7 +53,7 @@ class Observer:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._fetches = self._counter(
+        self._fetches = counter(
             "askew_file_fetches",
             "Requests for a file that devices hold, by the status of HTTP.",
             ["code"],
@@ -61,26 +61,18 @@ class Observer:
         self.slots = self._gauge(
             "askew_admission_slots_taken", "Slots of jobs that run or wait.", ["queue"]
         )
-        self.refusals = self._counter(
-            "askew_admission_refused", "Calls that found no slot.", ["queue"]
-        )
+        self.refusals = counter("askew_admission_refused", "Calls that found no slot.", ["queue"])
         self.serving = self._gauge(
             "askew_service_serving", "1 where a service can answer.", ["service"]
         )
-        self._certificates_refused = self._counter(
+        self._certificates_refused = counter(
             "askew_certificates_refused", "Certificates that changed and were no use."
         )
-        self._swaps = self._counter("askew_snapshot_swaps", "Swaps of snapshots.")
-        self._swaps_refused = self._counter(
+        self._swaps = counter("askew_snapshot_swaps", "Swaps of snapshots.")
+        self._swaps_refused = counter(
             "askew_snapshot_swaps_refused", "Snapshots that were not good, and were not served."
         )
         self._loaded: Gauge | None = None
-
-    def _counter(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
-        return Counter(name, meaning, labels, registry=self.registry)
-
-    def _gauge(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
-        return Gauge(name, meaning, labels, registry=self.registry)
 
     def method(self, service: str, method: str) -> Done:
         """Return a function that counts a call of a method that ended: with which status, after how

@@ -16,7 +16,7 @@ import grpc.aio
 from prometheus_client import start_http_server
 
 from askew.errors import ParameterError
-from askew_server.serving.admission import Admission, methods_of
+from askew_server.serving.admission import Admission, Method
 from askew_server.serving.call import QueueName, Service
 from askew_server.serving.certificates import Certificates
 from askew_server.serving.grpc_door import Health, grpc_server
@@ -106,7 +106,13 @@ async def running(
         QueueName.ANSWERS: Admission("answers", config.answers, observer),
         QueueName.ANALYSTS: Admission("analysts", config.analysts, observer),
     }
-    methods = methods_of(services, queues, observer)
+    methods = {
+        service.name: {
+            name: Method(service.name, name, answer, queues, observer)
+            for name, answer in service.methods.items()
+        }
+        for service in services
+    }
     app = None
     if config.http is not None:
         app = http_app(services, methods, config.http, observer)
