@@ -86,7 +86,8 @@ def collect(
     for option in options:
         if option.live and option.name in [shown.name for shown in options if not shown.live]:
             raise ParameterError("live", option.name, "a column that --attribute does not name")
-    with when_stopped(), Steps() as steps:
+    steps = Steps()
+    with when_stopped():
         progress = Progress(steps.step, steps.share, _note)
         named = (() if tuple(wants) == ("none",) else wants) if wants else None
         readings = [intake.read_collection(file, space, options, progress, named) for file in files]
@@ -131,7 +132,8 @@ def update_live(model: Path, file: CollectionFile) -> None:
     """Replace live values of one collection and print what was replaced and left out; see
     `askew-server update-live`. Raises DataError and ArtifactError.
     """
-    with when_stopped(), Steps() as steps:
+    steps = Steps()
+    with when_stopped():
         progress = Progress(steps.step, steps.share, _note)
         done = intake.update_live(model, file, progress, strict=file.max_bad_rows == 0)
     _say_left_out(done.omissions, done.unknown)

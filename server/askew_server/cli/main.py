@@ -85,9 +85,6 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
             return callback(*args, **kwargs)
         except ConfigError as error:
             raise click.UsageError(str(error), context) from None
-        except MemoryError as error:
-            error.add_note(context.info_name or "")
-            raise
         except AskewError as error:
             if not isinstance(error, ParameterError):
                 raise
@@ -139,26 +136,19 @@ def exit_code(error: Exception) -> int:
 
 
 def main() -> None:
-    """Run the command; a deliberate error is one line on standard error, and exit code 3 for a
-    budget, else 1.
+    """Run the command; a deliberate error is one line on standard error, and exit code by
+    `exit_code`.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()
     except (AskewError, OSError) as error:
-        # A variable that names what is wrong was set elsewhere; a number would be in many a text.
-        notes = [
-            f" ({name} in the environment names it)"
-            for name, value in os.environ.items()
-            if name.startswith("ASKEW_") and not value.isdecimal() and value and value in str(error)
-        ]
-        click.echo(f"askew-server: {error}{''.join(notes)}", err=True)
+        click.echo(f"askew-server: {error}", err=True)
         sys.exit(exit_code(error))
-    except MemoryError as error:
-        doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))  # from the outside in
+    except MemoryError:
         click.echo(
-            f"askew-server: {doing}: takes more memory than there is. Nothing is half-written. Give"
-            " it more memory or less data: of ratings, those of fewer people",
+            "askew-server: this takes more memory than there is. Nothing is half-written. Give it"
+            " more memory or less data: of ratings, those of fewer people",
             err=True,
         )
         sys.exit(1)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Self
 
 import click
 
@@ -17,20 +16,13 @@ _PAUSE = 10.0  # seconds between two lines that say how far one step is
 
 
 class Steps:
-    """Prints the steps of one piece of work on standard error, each with its seconds since the
-    first. What is under way is a note of a MemoryError, which `main` shows.
+    """Prints the steps of one piece of work on standard error, each with the seconds since this was
+    made.
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock, self._step = clock, "checking"
+        self._clock, self._step = clock, ""
         self._started = self._said = clock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, MemoryError):
-            error.add_note(self._step)
 
     def step(self, name: str) -> None:
         """Print that a step of this name begins."""

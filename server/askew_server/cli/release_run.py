@@ -136,7 +136,7 @@ def run(
             stored = ledger.stored(request)
         if stored is not None:
             return _repeat(stored, output, dry_run=dry_run)
-        steps = stack.enter_context(Steps())
+        steps = Steps()
         engine = stack.enter_context(opened_engine(place, steps.share))
         ledger.foresee(request)  # what is refused is refused before the log is looked at
         n_items = catalog_size(engine, plan.task, plan.least_items)

@@ -111,7 +111,8 @@ def make_private(
     parameters = PrivateParameters(noise.epsilon, noise.delta, scale, training)
     file = out.with_name(f"{out.name}.noisy")  # until the model is saved
     # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with Steps() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         noisy = _paid_matrix(paying, noise, task, file, steps)
         if noisy is None:
             return

@@ -86,7 +86,8 @@ def train(
         least, reason = space.scale.like_from, "the model of --model does not have them"
     show_left_out(table, kept, least, reason)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with Steps() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         trained = item_model.train(
             table,
             rows,
@@ -136,7 +137,8 @@ def update(
     kept = {table.item_keys[item] for item in often_rated(table, least)}
     reason = f"fewer than {least} ratings, as the model was trained"
     show_left_out(table, kept, old.card.space.scale.like_from, reason)
-    with Steps() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         steps.step("the catalog")
         new = item_model.update(old, table, rows, source=_source_of(table))
         save(new, out, steps)
@@ -173,7 +175,8 @@ def import_vectors(
     if matched.without:
         click.echo(f"           {matched.without:,} rows of the items have no vector: left out")
     click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
-    with Steps() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         model, table = item_model.import_model(
             matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
         )

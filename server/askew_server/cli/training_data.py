@@ -134,7 +134,8 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
 
 def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table:
     # Who stops it stops it in order: it may have made a copy of the file.
-    with when_stopped(), Steps() as steps:
+    steps = Steps()
+    with when_stopped():
         steps.step(label)
         content, left_out = read(progress=steps.share)
     show_omissions(left_out)

@@ -10,13 +10,13 @@ from askew_server.cli.progress import Steps
 def test_a_log_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> None:
     """And, within a long one, no more than one in ten seconds."""
     clock = [100.0]
-    with Steps(lambda: clock[0]) as steps:
-        steps.step("charging")
-        clock[0] += 3
-        steps.step("counting")
-        for share in range(40):
-            clock[0] += 1
-            steps.share(share / 40)
+    steps = Steps(lambda: clock[0])
+    steps.step("charging")
+    clock[0] += 3
+    steps.step("counting")
+    for share in range(40):
+        clock[0] += 1
+        steps.share(share / 40)
     assert capsys.readouterr().err.splitlines() == [
         "     0 s  charging",
         "     3 s  counting",

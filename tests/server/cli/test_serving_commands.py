@@ -14,11 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import grpc
+import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.cli import serve
 from askew_server.taste.model import artifact
+from askew_server.taste.training import factors
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly
@@ -166,6 +168,17 @@ def test_what_cannot_be_trained_on_leaves_no_model(
     assert capsys.readouterr().err.splitlines()[-1] == (
         "askew-server: 12 people and 0 items with at least 20 ratings do not make 4 dimensions"
     )
+    assert not (tmp_path / "model").exists()
+
+
+def test_what_does_not_fit_into_memory_is_one_line_and_leaves_no_model(
+    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the error of numpy with its traceback."""
+    monkeypatch.setattr(factors, "csr_array", lambda *_, **__: np.empty(1 << 57))  # an exabyte
+    assert train() == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("askew-server: this takes more memory than there is")
     assert not (tmp_path / "model").exists()
 
 

@@ -148,20 +148,6 @@ def test_what_cannot_be_done_is_one_line_and_spends_nothing(
     assert spent(run, capsys) == "0"
 
 
-def test_a_ledger_that_a_variable_names_in_vain_is_named_with_it(
-    opened: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: the variable named also where an option was typed."""
-    monkeypatch.setenv("ASKEW_LEDGER", "none.sqlite")
-    for command in (("ledger", "show"), ("serve-releases",)):
-        assert run(*command) == FAILED
-        assert capsys.readouterr().err.endswith(" (ASKEW_LEDGER in the environment names it)\n")
-    assert run("ledger", "show", "--ledger", "neither.sqlite") == FAILED
-    shown = capsys.readouterr().err
-    assert "neither.sqlite" in shown
-    assert "ASKEW_LEDGER" not in shown
-
-
 GUESSED = {
     "log.jsonl": ('{"unit": 1, "item": 2}\n' * 30_000 + '{"unit": "abc", "item": 1}\n', USAGE),
     "log.csv?": ("unit,item\n" + "1,2\n" * 30_000 + "abc,1\n", FAILED),
