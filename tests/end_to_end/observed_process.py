@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
-from askew.errors import ArtifactError
 from askew.noise.randomness import SystemBits
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query
@@ -47,7 +47,7 @@ from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
 from askew_server.serving import grpc_door
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.call import Service
-from askew_server.serving.log import start_log
+from askew_server.serving.log import log_event, start_log
 from askew_server.serving.metrics import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.retrieval import RetrievalService
@@ -123,7 +123,7 @@ def retriever() -> Moody:
     return Moody(card, catalog)
 
 
-def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService:
+def analysts(folder: Path, ledger: Ledger) -> AnalystService:
     counts = TopCounts(("d", "b", "e", "a", "c"), (5000, 4000, 3000, 20, 10))
     job = ReleaseJob(ledger, lambda _: counts, SystemBits())
     offered = CountingTask(events="log.csv", max_items_per_unit=10, limit=1001)
@@ -136,18 +136,14 @@ def analysts(folder: Path, ledger: Ledger, observer: Observer) -> AnalystService
     )
     ledger.grant(DATASET, PRINCIPAL, terms)
     (folder / "token").write_text(add_token(folder / "tokens", PRINCIPAL, SystemBits()))
-    tokens = Tokens(folder / "tokens", observer.token_refused)
+    tokens = Tokens(folder / "tokens", partial(log_event, "token_refused"))
     return AnalystService(AnalystDesk(ledger, {DATASET: offered}, job), tokens)
 
 
 def leak(observer: Observer, say: Callable[[object], object]) -> None:
     """Plants a leak of each kind in an object that serves."""
-    failed, retrieve = Observer.failed, RetrievalService._retrieve
-    authorization, find = grpc_door.authorization_of, Tokens.find
-
-    def failed_with_text(self: Observer, method: str, error: BaseException) -> None:
-        say(error)
-        failed(self, method, error)
+    retrieve, authorization = RetrievalService._retrieve, grpc_door.authorization_of
+    find, status_of = Tokens.find, status.status_of
 
     def retrieve_by_k(self: RetrievalService, request: bytes, who: Any) -> Any:
         say(request.hex())
@@ -166,12 +162,10 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
         return principal
 
     def with_its_text(error: BaseException) -> Any:
-        code, _ = status_of(error)
-        return code, str(error)
+        say(error)
+        return status_of(error)[0], str(error)
 
-    status_of = status.status_of
     status.status_of = with_its_text
-    Observer.failed = failed_with_text  # type: ignore[method-assign]
     RetrievalService._retrieve = retrieve_by_k  # type: ignore[method-assign, assignment]
     grpc_door.authorization_of = with_address
     Tokens.find = find_aloud  # type: ignore[method-assign]
@@ -197,13 +191,13 @@ async def main(folder: Path, *, leaky: bool) -> None:
         services: list[Service] = [
             RetrievalService(holder),
             PopularityService(ReleaseReader(folder / "ledger.sqlite")),
-            analysts(folder, ledger, observer),
+            analysts(folder, ledger),
         ]
 
         def announce(port: int, _: int | None) -> None:
             sys.stdout.write(json.dumps({"port": port}) + "\n")
             sys.stdout.flush()
-            observer.swap_refused(ArtifactError("model/manifest.json is altered"))
+            observer.swap_refused("model/manifest.json is altered", "ArtifactError")
             observer.swapped(answers.snapshot.since, time.time())
 
         await serve(services, config, announce, observer=observer)

@@ -763,7 +763,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.profile.store:PassingProfile.read",
         "askew_client.signals.store:entry_of",
         "askew_client.transport.shaped:ShapedTransport.load",
-        "askew_server.cli.main:Group.parse_args",
         "askew_server.release.plan:kind_of",
     ),
     "it hands bytes to a reader of the table, and looks at none itself": (

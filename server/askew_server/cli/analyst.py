@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from askew.noise.randomness import SystemBits
-from askew_server.cli.main import Group
 from askew_server.cli.options import RELEASES_PORT, as_json
 from askew_server.cli.releases import release_in_words
 from askew_server.release.tables import headed, losses, number
@@ -43,7 +42,7 @@ def _asking_options(command: _Command) -> _Command:
     return dataset(server(token(as_json(command))))
 
 
-@click.group(cls=Group)
+@click.group()
 def analyst() -> None:
     """Ask for the most popular items, from a budget that an operator granted.
 

@@ -87,11 +87,11 @@ def collect(
     for option in options:
         if option.live and option.name in [shown.name for shown in options if not shown.live]:
             raise ParameterError("live", option.name, "a column that --attribute does not name")
-    with when_stopped(), Steps.shown() as steps:
+    steps = Steps()
+    with when_stopped():
         progress = Progress(steps.step, steps.share, _note)
         named = (() if tuple(wants) == ("none",) else wants) if wants else None
         readings = [intake.read_collection(file, space, options, progress, named) for file in files]
-        steps.pause()
         for reading in readings:
             _say_left_out(reading.omissions, reading.unknown)
         _check_used(options, named or (), readings)
@@ -102,7 +102,6 @@ def collect(
         people = None
         if towns is not None:  # a list of the world is no slip
             people, omissions = intake.read_towns(towns, space, towns.name, progress, max_bad_rows)
-            steps.pause()
             _say_left_out(omissions)
         names = [reading.collection.card.name for reading in readings]
         numbers = numbers_for(out.parent, names)
@@ -134,7 +133,8 @@ def update_live(model: Path, file: CollectionFile) -> None:
     """Replace live values of one collection and print what was replaced and left out; see
     `askew-server update-live`. Raises DataError and ArtifactError.
     """
-    with when_stopped(), Steps.shown() as steps:
+    steps = Steps()
+    with when_stopped():
         progress = Progress(steps.step, steps.share, _note)
         done = intake.update_live(model, file, progress, strict=file.max_bad_rows == 0)
     _say_left_out(done.omissions, done.unknown)

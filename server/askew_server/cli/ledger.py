@@ -11,7 +11,6 @@ import click
 from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import PrivacyFilter, concentrated_epsilon
 from askew.dp.release import PRIVACY_UNIT
-from askew_server.cli.main import Group
 from askew_server.cli.options import (
     NEIGHBORS,
     POSITIVE,
@@ -26,7 +25,7 @@ from askew_server.published.reader import part_of_model
 from askew_server.release.tables import Row, aligned, headed, losses, number
 
 
-@click.group(cls=Group)
+@click.group()
 def ledger() -> None:
     """Budgets: open them, look at them, give some to analysts.
 

@@ -19,30 +19,14 @@ from askew.errors import AskewError, BudgetExceeded, ConfigError, ParameterError
 
 # Commands that are not in a module of their name, as a function of its name.
 _ELSEWHERE = {
-    "import": ("import_vectors", "import_vectors"),  # Python has another use for the word
+    "import": ("train", "import_vectors"),  # Python has another use for the word
+    "serve-releases": ("serve", "serve_releases"),
+    "update": ("train", "update"),
     "update-live": ("collect", "update_live"),
 }
 
 
-class Group(click.Group):
-    """A group of commands that says where an option belongs that stands before the command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does. Raises click.UsageError that says where an unknown option
-        belongs.
-        """
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            path, name = ctx.command_path, error.option_name
-            raise click.UsageError(
-                f"{path} itself has no option {name}: an option stands behind the command that it"
-                f" is of, {path} COMMAND {name}",
-                ctx,
-            ) from None
-
-
-class Commands(Group):
+class Commands(click.Group):
     """A group that imports a command when it is named, and explains its errors.
 
     listed: by name, what the list of commands says of each, so that this imports none of them. A
@@ -86,12 +70,10 @@ class Commands(Group):
 
 
 def _explain(command: click.Command) -> None:
-    """Explain the errors of this command, or of all of a group, which is complete by now."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             _explain(each)
     elif command.callback is not None:
-        command.allow_extra_args = True  # for a clearer error than click's
         command.callback = _explained(command.callback)
 
 
@@ -99,20 +81,10 @@ def _explained(callback: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(callback)
     def explained(*args: Any, **kwargs: Any) -> Any:
         context = click.get_current_context()
-        if context.args:
-            example = next(option.opts[0] for option in context.command.params if option.opts)
-            raise click.UsageError(
-                f"{context.args[0]!r} belongs to no option: each value stands behind the option"
-                f" that it is of, such as {example}",
-                context,
-            )
         try:
             return callback(*args, **kwargs)
         except ConfigError as error:
             raise click.UsageError(str(error), context) from None
-        except MemoryError as error:
-            error.add_note(context.info_name or "")
-            raise
         except AskewError as error:
             if not isinstance(error, ParameterError):
                 raise
@@ -164,26 +136,19 @@ def exit_code(error: Exception) -> int:
 
 
 def main() -> None:
-    """Run the command; a deliberate error is one line on standard error, and exit code 3 for a
-    budget, else 1.
+    """Run the command; a deliberate error is one line on standard error, and exit code by
+    `exit_code`.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
         cli()
     except (AskewError, OSError) as error:
-        # A variable that names what is wrong was set elsewhere; a number would be in many a text.
-        notes = [
-            f" ({name} in the environment names it)"
-            for name, value in os.environ.items()
-            if name.startswith("ASKEW_") and not value.isdecimal() and value and value in str(error)
-        ]
-        click.echo(f"askew-server: {error}{''.join(notes)}", err=True)
+        click.echo(f"askew-server: {error}", err=True)
         sys.exit(exit_code(error))
-    except MemoryError as error:
-        doing = ", ".join(reversed(getattr(error, "__notes__", ["this"])))  # from the outside in
+    except MemoryError:
         click.echo(
-            f"askew-server: {doing}: takes more memory than there is. Nothing is half-written. Give"
-            " it more memory or less data: of ratings, those of fewer people",
+            "askew-server: this takes more memory than there is. Nothing is half-written. Give it"
+            " more memory or less data: of ratings, those of fewer people",
             err=True,
         )
         sys.exit(1)

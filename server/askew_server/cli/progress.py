@@ -1,4 +1,4 @@
-"""What long work shows on standard error: a moving line on a terminal, plain lines in a log."""
+"""What long work shows on standard error, and how it ends where somebody stops it."""
 
 from __future__ import annotations
 
@@ -7,89 +7,36 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from rich.status import Status
 
 Clock = Callable[[], float]
 _PAUSE = 10.0  # seconds between two lines that say how far one step is
 
 
-@dataclass
 class Steps:
-    """Tells the steps of one piece of work. status: where there is a terminal."""
+    """Prints the steps of one piece of work on standard error, each with the seconds since this was
+    made.
+    """
 
-    status: Status | None = None
-    clock: Clock = time.monotonic
-    _step: str = "checking"
-    _started: float = field(init=False)
-    _said: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._started = self._said = self.clock()
-
-    @classmethod
-    @contextmanager
-    def shown(cls, clock: Clock = time.monotonic) -> Iterator[Steps]:
-        """Yield steps that are shown on standard error until the body of the `with` ends: as a
-        moving line on a terminal, else as plain lines.
-        """
-        steps = cls(clock=clock)
-        with _status(cls._step) as steps.status, named_if_too_large(lambda: steps._step):
-            yield steps
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock, self._step = clock, ""
+        self._started = self._said = clock()
 
     def step(self, name: str) -> None:
-        """Show that a step of this name begins."""
+        """Print that a step of this name begins."""
         self._step = name
-        if self.status is None:
-            self._line(name)
-        else:
-            self.status.update(f"{name} ...")
-            self.status.start()
+        self._line(name)
 
     def share(self, done: float) -> None:
-        """Show how much of the step is done, from 0 to 1; in a log at most every ten seconds."""
-        if self.status is not None:
-            self.status.update(f"{self._step} ... {done:.0%}")
-        elif self.clock() - self._said >= _PAUSE:
+        """Print how much of the step is done, from 0 to 1, at most every ten seconds."""
+        if self._clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
-    def pause(self) -> None:
-        """Leave the terminal to what is said or asked now, until the next step."""
-        if self.status is not None:
-            self.status.stop()
-
     def _line(self, text: str) -> None:
-        self._said = self.clock()
+        self._said = self._clock()
         click.echo(f"{self._said - self._started:6.0f} s  {text}", err=True)
-
-
-@contextmanager
-def _status(step: str) -> Iterator[Status | None]:
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{step} ...") as status:
-        yield status
-
-
-@contextmanager
-def named_if_too_large(doing: Callable[[], str]) -> Iterator[None]:
-    """Add a note with what the body of the `with` was at, by `doing`, to a MemoryError that it
-    raises; `main` shows the note.
-    """
-    try:
-        yield
-    except MemoryError as error:
-        error.add_note(doing().strip())
-        raise
 
 
 class _Terminated(KeyboardInterrupt):

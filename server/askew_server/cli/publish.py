@@ -47,9 +47,6 @@ def publish(model: Path, monday: str, out: Path) -> None:
 
 
 def _files_of(directory: Path) -> Mapping[Part, bytes]:
-    """Return what devices hold of a model's directory, by part, with live values if there are any.
-    Raises ArtifactError for collections that no device holds.
-    """
     from askew.wire.catalog_file import catalog_files
     from askew.wire.live_file import live_to_bytes
     from askew_server.collections.artifact import with_live_file
@@ -71,9 +68,6 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
 
 
 def _write(path: Path, file: bytes, *, once: bool) -> bool:
-    """Write a file whole, or not at all; return True, or False where these very bytes are there.
-    once: raises ArtifactError where others are there.
-    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():

@@ -135,11 +135,10 @@ def run(
             stored = ledger.stored(request)
         if stored is not None:
             return _repeat(stored, output, dry_run=dry_run)
-        steps = stack.enter_context(Steps.shown())
+        steps = Steps()
         engine = stack.enter_context(opened_engine(place, steps.share))
         ledger.preview(request)  # what is refused is refused before the log is looked at
         n_items = catalog_size(engine, plan.task, plan.least_items)
-        steps.pause()
         foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
         lines = plan_in_words(plan, data, foreseen)
         if expectation is not None:

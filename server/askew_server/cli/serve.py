@@ -1,36 +1,109 @@
-"""`askew-server serve`: answers to noisy signals, and stored releases beside them."""
+"""`askew-server serve` and `serve-releases`: their settings, and what they answer from."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError, ConfigError
-from askew_server.cli.configured import CommandSettings
-from askew_server.cli.options import SERVE_PORT, existing
+from askew_server.cli.options import (
+    DEFAULT_LEDGER,
+    RELEASES_PORT,
+    SERVE_PORT,
+    Workplace,
+    existing,
+    refuse_password,
+)
 from askew_server.cli.saved_model import of_one_kind, of_tastes
-from askew_server.serving.settings import NO_MODEL, Configuration
+from askew_server.serving.settings import (
+    KEYS,
+    NO_MODEL,
+    SETTINGS,
+    Analysts,
+    Configuration,
+    configuration_of,
+    read_file,
+)
 from askew_server.serving.settings import Models as Chosen
 from askew_server.taste.model.mondays import today
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
+    from askew_server.counting import CountingTask, Engine
     from askew_server.published.reader import ReleaseReader
+    from askew_server.release.job import AnalystDesk
     from askew_server.retrieval.served import Serving
     from askew_server.serving.call import Service
     from askew_server.serving.models import ModelFolder
     from askew_server.taste.model.item_model import ItemModel
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_SETTINGS = CommandSettings(
+
+class CommandSettings:
+    """The settings of these tables, or named so.
+
+    defaults: where a command has its own. shared: variables that other commands read mean the same
+    here.
+    """
+
+    def __init__(
+        self, *names: str, defaults: Mapping[str, object] | None = None, shared: bool = False
+    ) -> None:
+        own = defaults or {}
+        self._own = {
+            key.name for key in KEYS if not {key.name, key.name.partition(".")[0]}.isdisjoint(names)
+        }
+        keys = (
+            replace(
+                key,
+                default=own.get(key.name, key.default),
+                shared=key.shared if shared else "",
+            )
+            for key in KEYS
+        )
+        self._table = replace(SETTINGS, settings=tuple(keys))
+
+    def options(self, command: _Command) -> _Command:
+        """Return a command with --config, and an option for each setting of its own that has a
+        flag.
+        """
+        for key in reversed(
+            [key for key in self._table.settings if key.name in self._own and key.flag]
+        ):
+            names, keywords = key.option()
+            command = click.option(*names, **keywords)(command)
+        return click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            envvar="ASKEW_SERVER_CONFIG",
+            help="A file of settings in TOML; a variable or a flag says otherwise.",
+        )(command)
+
+    def configuration(self, config: Path | None, flags: Mapping[str, object]) -> Configuration:
+        """Return the configuration that flags, variables, the file `config` and defaults make
+        together, in this order. Raises ConfigError or ParameterError.
+
+        A file may say what another command takes; it is looked at all the same.
+        """
+        file = {} if config is None else read_file(config)
+        values = self._table.read(flags, os.environ, file, str(config))
+        return configuration_of({name: values[name] for name in self._own})
+
+
+_SERVE = CommandSettings(
     "models",
     "releases.ledger",
     "releases.popularity",
@@ -43,7 +116,7 @@ _SETTINGS = CommandSettings(
 
 
 @click.command()
-@_SETTINGS.options
+@_SERVE.options
 @click.option("--check", is_flag=True, help="Read settings and models, say what is wrong, and end.")
 def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     """Answer noisy signals until SIGTERM or Ctrl-C.
@@ -70,21 +143,14 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
         --tls-certificate server.pem --tls-key server.key
       askew-server serve --config askew-server.toml --check
     """
-    chosen = _SETTINGS.configuration(config, flags)
+    chosen = _SERVE.configuration(config, flags)
     if chosen.models == Chosen():
         raise ConfigError(NO_MODEL)
-    run(chosen, check=check)
-
-
-def run(chosen: Configuration, *, check: bool) -> None:
-    """Serve what was chosen until the server is stopped; to check, only read settings and models
-    and print that they are in order. Raises AskewError where they are not.
-    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
 
     from askew_server.retrieval.snapshot import SnapshotHolder
-    from askew_server.serving.log import refused, start_log
+    from askew_server.serving.log import start_log
     from askew_server.serving.metrics import Observer
     from askew_server.serving.models import ModelWatch
     from askew_server.serving.popularity import PopularityService
@@ -102,13 +168,12 @@ def run(chosen: Configuration, *, check: bool) -> None:
         from askew_server.published.reader import ReleaseReader
 
         reader = ReleaseReader(existing(ledger))
-    charge = chosen.releases.popularity
+    charge, observer = chosen.releases.popularity, Observer()
     popular = None if reader is None or charge is None else (reader, charge)
     wrong: list[str] = []  # with live values, without which a server goes on
-    reading = ModelReader(popular, wrong.append if check else refused)
+    reading = ModelReader(popular, wrong.append if check else observer.swap_refused)
     servings, folder = read_models(chosen.models, reading)
     holder = SnapshotHolder(*(serving.snapshot for serving in servings.values()))
-    observer = Observer()
     retrieval = RetrievalService(holder)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
     if check:
@@ -145,9 +210,14 @@ def read_models(
         return {FIRST: reading.model(_demo(chosen.demo))}, None
     if chosen.folder is not None:
         from askew_server.serving.models import ModelFolder
+        from askew_server.taste.model.directory import MANIFEST
 
         folder = ModelFolder(chosen.folder, reading.directory)
-        return folder.read_all(today()), folder
+        servings, mondays = folder.read_all(today()), folder.find().values()
+        for path in sorted(each.parent for each in chosen.folder.glob(f"*/{MANIFEST}")):
+            if path not in mondays:
+                reading.refused(f"{path} is not served: its name is no Monday such as 2026-11-23")
+        return servings, folder
     return {FIRST: reading.directory(chosen.directory or Path(), FIRST)}, None
 
 
@@ -207,9 +277,6 @@ class ModelReader:
 
 
 def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> tuple[ItemModel, str]:
-    """Return the model with a release as its popularity prior, and a phrase with how many of the
-    release's items the catalog has and has not. Raises ArtifactError where it has none.
-    """
     from askew.dp.release import release_from_bytes
     from askew_server.published.popularity import with_popularity
 
@@ -223,3 +290,138 @@ def _popular_first(model: ItemModel, reader: ReleaseReader, charge: int) -> tupl
     found = len(release.items) - missed
     words = f"cold start by release {charge}: {found} items, {missed} are not in the catalog"
     return replace(model, card=card, catalog=catalog), words
+
+
+_RELEASES = CommandSettings(
+    "analysts",
+    "releases.ledger",
+    "releases.mark",
+    "server.host",
+    "server.port",
+    "server.grace",
+    "server.plain_text",
+    "tls",
+    "metrics",
+    defaults={
+        "server.port": RELEASES_PORT,
+        "releases.ledger": Path(DEFAULT_LEDGER),
+    },
+    shared=True,
+)
+
+
+@click.command("serve-releases")
+@_RELEASES.options
+def serve_releases(*, config: Path | None, **flags: object) -> None:
+    """Serve stored releases to everybody and, with --tokens, answers to analysts.
+
+    Stored releases are read from the ledger's file, read-only. Analysts need a budget (see ledger
+    grant) and a token (see analyst add), and pay for the length of each answer.
+
+    Analysts speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put
+    a TLS proxy in front and say --plain-text.
+
+    \b
+    Examples:
+      askew-server serve-releases
+      askew-server serve-releases --tokens analysts.tokens \\
+        --dataset films --events log.parquet
+    """
+    import asyncio
+
+    from askew_server.published.reader import ReleaseReader
+    from askew_server.serving.log import log_event, start_log
+    from askew_server.serving.metrics import Observer
+    from askew_server.serving.popularity import PopularityService
+    from askew_server.serving.server import serve, tell
+
+    refuse_password(str(flags.get("analysts_engine") or ""))
+    chosen = _RELEASES.configuration(config, flags)
+    analysts = chosen.analysts
+
+    def announce(bound: int, _: int | None) -> None:
+        served = "releases, and answers to analysts" if analysts.tokens else "releases"
+        tell(f"listening on {chosen.server.host}:{bound}, {served}")
+
+    start_log(sys.stderr)
+    observer = Observer()
+    with ExitStack() as stack:
+        place = _place(chosen)
+        services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
+        if analysts.tokens is not None and analysts.dataset is not None:
+            from askew_server.serving.analyst import AnalystService
+            from askew_server.serving.tokens import Tokens
+
+            desk = _desk(stack, place, analysts.dataset, _offered(place, analysts))
+            tokens = Tokens(analysts.tokens, partial(log_event, "token_refused"))
+            services.append(AnalystService(desk, tokens))
+        asyncio.run(serve(services, chosen.server, announce, observer=observer))
+
+
+def _place(chosen: Configuration) -> Workplace:
+    analysts, encoding = chosen.analysts, None
+    if analysts.tokens is not None:
+        from askew_server.tables.text import usual_encoding  # pyarrow takes a while
+
+        encoding = usual_encoding(analysts.encoding)
+    return Workplace(
+        encoding=encoding,
+        ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
+        mark=chosen.releases.mark,
+        engine=analysts.engine,
+    )
+
+
+def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
+    from askew.noise.randomness import SystemBits
+    from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
+    from askew_server.counting import EventCounter
+    from askew_server.counting.bounding import catalog_remarks, require_countable
+    from askew_server.counting.contract import is_pattern, is_text_file, place_of
+    from askew_server.ledger import Ledger
+    from askew_server.release.job import AnalystDesk, ReleaseJob, until_public_moment
+
+    stopping, answering = Event(), Lock()
+    ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
+    stack.callback(answering.acquire)  # whoever is answered stores it before the ledger is closed
+    ledger.dataset(dataset)
+    warn_of_sharers(ledger, dataset, place_of(offered))
+    engine = stack.enter_context(opened_engine(place))
+    stack.callback(stopping.set)
+    require_countable(engine, offered)
+    warn(*catalog_remarks(engine, offered))
+    look = None
+    if is_text_file(offered.events) or is_pattern(offered.events):
+        # It may be written to: each question looks again, and counts what it looked through.
+        look = partial(_look, engine)
+        look(offered)
+    beat = partial(until_public_moment, time.monotonic, stopping.wait)
+    job = ReleaseJob(
+        ledger, EventCounter(engine), SystemBits(), beat=beat, wait=stopping.wait, look=look
+    )
+    return AnalystDesk(ledger, {dataset: offered}, job, answering)
+
+
+def _look(engine: Engine, task: CountingTask) -> None:
+    from askew_server.counting.bounding import require_events
+    from askew_server.counting.contract import is_text_file
+
+    require_events(engine, task)
+    if is_text_file(task.events):
+        engine.look_through(task.events, {task.unit_column, task.item_column})
+
+
+def _offered(place: Workplace, analysts: Analysts) -> CountingTask:
+    from askew_server.counting import CountingTask
+    from askew_server.counting.engines import public_address
+    from askew_server.release.plan import MIN_KBAR
+
+    return CountingTask(
+        engine=public_address(place.engine),
+        events=analysts.events or "",
+        encoding=place.log_encoding,
+        unit_column=analysts.unit_column,
+        item_column=analysts.item_column,
+        max_items_per_unit=analysts.max_items_per_unit,
+        limit=MIN_KBAR + 1,
+    )

@@ -1,4 +1,4 @@
-"""`askew-server train`."""
+"""`askew-server train`, `update` and `import`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from askew_server.cli.options import PATH, bad_rows_option
-from askew_server.cli.private_options import private_options
+from askew_server.cli.options import PATH, bad_rows_option, private_options
 
 
 @click.command()
@@ -63,3 +62,73 @@ def train(**asked: Any) -> None:
     from askew_server.cli import train_run
 
     train_run.train(**asked)
+
+
+@click.command()
+@click.option("--model", required=True, type=PATH, help="Model directory.")
+@click.option(
+    "--ratings",
+    required=True,
+    type=PATH,
+    help="Ratings: a file, a folder or a pattern.",
+)
+@click.option("--items", type=PATH, help="Items file; else known titles stay.")
+@click.option("--out", required=True, type=PATH, help="New model directory.")
+@private_options
+@bad_rows_option
+def update(**asked: Any) -> None:
+    """Make a new catalog in a model's space, without training.
+
+    New items are folded in, items no longer rated are dropped, popularity and the shared slate are
+    made anew. Devices keep their signals and pay nothing.
+
+    A private model is updated with --epsilon alone, from another noisy matrix, which is paid for
+    like the first: their epsilons add up.
+
+    \b
+    Example:
+      askew-server update --model model --ratings new.csv \\
+        --items movies.csv --out model-2
+    """
+    from askew_server.cli import train_run
+
+    train_run.update(**asked)
+
+
+@click.command("import")
+@click.argument("vectors", type=PATH)
+@click.option("--items", required=True, type=PATH, help="Items file.")
+@click.option(
+    "--user-vectors",
+    type=PATH,
+    help="Vectors of users, to simulate histories like theirs.",
+)
+@click.option("--out", required=True, type=PATH, help="New model directory.")
+@click.option(
+    "--scale",
+    default=(1.0, 5.0),
+    show_default=True,
+    type=(float, float),
+    help="Lowest and highest rating on devices.",
+)
+@click.option("--like-from", type=float, help="Lowest rating that is a like; default upper 1/4.")
+@click.option("-k", default=20, show_default=True, help="The k that devices will choose.")
+@bad_rows_option
+def import_vectors(**asked: Any) -> None:
+    """Make a model of vectors that another model has: embeddings, factors.
+
+    VECTORS has rows of floating-point numbers, whose dot products rank: `vectors` in npz or
+    safetensors, a column `vector` of lists in parquet. Beside them `keys` (in parquet `key`) name
+    the items as the items file does; without keys, vectors are in the order of its rows.
+
+    The space of signals is fitted to simulated histories of likes: of the users whose vectors are
+    named, or else of made-up people. With ratings at hand, fit it to these: import, and then
+    train --model the imported one.
+
+    \b
+    Example:
+      askew-server import als.npz --items movies.csv --out model
+    """
+    from askew_server.cli import train_run
+
+    train_run.import_vectors(**asked)

@@ -21,8 +21,7 @@ from askew.errors import AskewError, DataError
 from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance
 from askew.noise.randomness import SystemBits
 from askew.spaces.vectors import RatingScale
-from askew_server.cli.options import check_new, existing
-from askew_server.cli.private_options import PrivateOptions
+from askew_server.cli.options import PrivateOptions, check_new, existing
 from askew_server.cli.progress import Steps
 from askew_server.cli.release_run import (
     ask,
@@ -110,7 +109,8 @@ def make_private(
     parameters = PrivateParameters(noise.epsilon, noise.delta, scale, training)
     file = out.with_name(f"{out.name}.noisy")  # until the model is saved
     # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with Steps.shown() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         noisy = _paid_matrix(paying, noise, task, file, steps)
         if noisy is None:
             return
@@ -136,19 +136,12 @@ def make_private(
 
 
 def _columns(names: Sequence[str]) -> dict[str, Any]:
-    """Return the names of the columns of person, item and rating, by the fields of a task."""
     return dict(zip(("unit_column", "item_column", "rating_column"), names, strict=True))
 
 
 def _paid_matrix(
     paying: PrivateOptions, noise: NoisyCovariance, task: LikesTask, file: Path, steps: Steps
 ) -> Matrix | None:
-    """Return the noisy matrix, paid for now or before, which is in the file too; None after a dry
-    run.
-
-    Raises what the ledger, the engine and `make_matrix` raise; AskewError where a list of what is
-    popular would do better than a model.
-    """
     place = paying.place
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(existing(place.ledger, place.mark), place.mark_path))
@@ -164,7 +157,6 @@ def _paid_matrix(
         noisy: Matrix | None = None
         if stored is not None:
             noisy = None if paying.dry_run else made_before(stored, file)
-            steps.pause()
             click.echo(repeat_in_words(stored))
         else:
             ledger.preview(request)  # what is refused is refused before the ratings are looked at
@@ -174,7 +166,6 @@ def _paid_matrix(
             task = replace(task, **_columns(columns))
             warn(*require_likes(engine, task))
             plan = replace(plan, task=task)
-            steps.pause()
             click.echo(headed(_plan_in_words(plan, data, ledger, paying.expect)) + "\n")
             _require_worth(noise, len(task.keys), paying.expect)
             warn_of_sharers(ledger, data.name, place_of(task))
@@ -200,7 +191,6 @@ def _paid_matrix(
             )
         spent = ledger.dataset(data.name).spent
         left, more = lifetime(ledger, data.name, noise)
-        steps.pause()
         people = max(round(int(noisy.trace()) / UNIT), 1)  # of the noisy matrix: it costs nothing
         click.echo(
             f"spent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}; left is"
@@ -213,9 +203,6 @@ def _paid_matrix(
 def _plan_in_words(
     plan: MatrixPlan, data: Dataset, ledger: Ledger, expect: int | None
 ) -> list[tuple[str, str]]:
-    """Return headings with their text: what will be counted, what it costs, whom it protects, and
-    what it will be worth.
-    """
     noise, task = plan.noise, plan.task
     items, cap = len(task.keys), task.max_items_per_unit
     _, more = lifetime(ledger, data.name, noise)

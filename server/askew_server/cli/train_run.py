@@ -8,8 +8,7 @@ import click
 from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
-from askew_server.cli.options import check_new
-from askew_server.cli.private_options import PrivateOptions
+from askew_server.cli.options import PrivateOptions, check_new
 from askew_server.cli.progress import Steps
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.train_private import make_private
@@ -87,7 +86,8 @@ def train(
         least, reason = space.scale.like_from, "the model of --model does not have them"
     show_left_out(table, kept, least, reason)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
-    with Steps.shown() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         trained = item_model.train(
             table,
             rows,
@@ -137,7 +137,8 @@ def update(
     kept = {table.item_keys[item] for item in often_rated(table, least)}
     reason = f"fewer than {least} ratings, as the model was trained"
     show_left_out(table, kept, old.card.space.scale.like_from, reason)
-    with Steps.shown() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         steps.step("the catalog")
         new = item_model.update(old, table, rows, source=_source_of(table))
         save(new, out, steps)
@@ -174,7 +175,8 @@ def import_vectors(
     if matched.without:
         click.echo(f"           {matched.without:,} rows of the items have no vector: left out")
     click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
-    with Steps.shown() as steps, threadpool_limits(1):
+    steps = Steps()
+    with threadpool_limits(1):
         model, table = item_model.import_model(
             matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from askew.limits import DEVICE_BYTES
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.cli.options import check_new
-from askew_server.cli.progress import Steps, named_if_too_large, when_stopped
+from askew_server.cli.progress import Steps, when_stopped
 from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings, titled
 from askew_server.tables import open_table
 from askew_server.tables.rows import Omissions
@@ -28,7 +27,6 @@ from askew_server.taste.model.item_model import ItemModel
 
 _SHOWN_KEY = 40  # characters of an item's key
 _MANY_LIKES = 0.1
-_STEPS = 1000  # of a bar
 _Table = TypeVar("_Table")
 
 
@@ -49,10 +47,10 @@ def training_data(
     check_new(out)
     named = open_table(ratings, encoding=encoding)
     read = partial(read_ratings, named, counts=counts, most_bad=most_bad)
-    table = _loaded(read, "Reading ratings")
+    table = _loaded(read, "reading ratings")
     if items is None:
         return table, {key: titled(key) for key in table.item_keys}
-    rows = _loaded(partial(read_items, items, most_bad=most_bad), "Reading items")
+    rows = _loaded(partial(read_items, items, most_bad=most_bad), "reading items")
     untitled = [key for key in table.item_keys if key not in rows]
     if untitled:
         click.echo(
@@ -136,13 +134,10 @@ def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[
 
 def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table:
     # Who stops it stops it in order: it may have made a copy of the file.
-    bar_of = click.progressbar(length=_STEPS, label=label, file=sys.stderr)
-    with when_stopped(), named_if_too_large(label.lower), bar_of as bar:
-
-        def tell(share: float) -> None:
-            bar.update(int(share * _STEPS) - bar.pos)
-
-        content, left_out = read(progress=tell)
+    steps = Steps()
+    with when_stopped():
+        steps.step(label)
+        content, left_out = read(progress=steps.share)
     show_omissions(left_out)
     return content
 

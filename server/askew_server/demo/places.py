@@ -192,9 +192,6 @@ def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Co
 
 
 def _names(last: list[str], rng: np.random.Generator) -> list[str]:
-    """Draw made-up names, one with each of these last words, in their order; some repeat, as names
-    do.
-    """
     first = rng.integers(len(FIRST_WORDS), size=len(last)).tolist()
     second = rng.integers(len(SECOND_WORDS), size=len(last)).tolist()
     return [

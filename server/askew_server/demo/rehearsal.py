@@ -49,9 +49,6 @@ class RehearsedRules:
         return _slate(asked, rule.choose(query.signal, query.k))
 
     def _held(self, query: Query) -> PlaceSlate:
-        """Return the k nearest of a list spread evenly, the same for everybody; who holds it ranks
-        by the true place.
-        """
         asked = self._model.asked(query)
         coordinates = asked.coordinates
         order = curve_order(coordinates)

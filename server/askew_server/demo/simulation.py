@@ -137,9 +137,6 @@ def simulate(
 
 
 def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
-    """Return the genres of films, one row a film and one column for each of GENRES: the same number
-    at each genre that it has, 0 elsewhere, every row of length 1.
-    """
     rows = np.zeros((len(catalog), len(GENRES)))
     for row, film in zip(rows, catalog, strict=True):
         if not film.genres or not set(film.genres) <= set(GENRES):
@@ -150,9 +147,6 @@ def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
 
 
 def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw taste vectors, (n_people, 15), one row a person; the 14 genre coordinates of a row sum
-    to 0.
-    """
     membership = rng.dirichlet(np.full(len(ARCHETYPES), 0.15), size=n_people)
     tastes: NDArray[np.float64] = membership @ (ARCHETYPES - ARCHETYPES.mean(axis=0))
     tastes += 0.25 * rng.standard_normal(tastes.shape)
@@ -164,9 +158,6 @@ def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]
 def _draw_views(
     appeal: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw who saw what, as persons and items, parallel and sorted by person and item, from
-    log-weights (n_people, n_films).
-    """
     n_people, n_films = appeal.shape
     seen = np.round(20.0 + 100.0 * rng.beta(1.6, 2.4, size=n_people)).astype(np.int64)
     # Sorting log-weights plus Gumbel noise draws without replacement, for everyone at once.

@@ -20,7 +20,6 @@ from askew.errors import LedgerError, NotFound, WireError, storage_reason
 APPLICATION = 0x41736B4C  # the mark of a ledger file
 VERSION = 1
 _PATIENCE = 10  # seconds to wait for another process
-_NAMED = 20  # of the releases that exist, in the error about one that does not
 # An answer to an analyst has a principal, and is no public release. What is a part of a model, its
 # payload says.
 _STORED = (
@@ -72,16 +71,14 @@ class ReleaseReader:
         return payload
 
     def named(self, charge: int) -> bytes:
-        """Return the release of a charge, the bytes as they were stored. Raises LedgerError, which
-        names the releases that there are, where there is none.
+        """Return the release of a charge, the bytes as they were stored. Raises LedgerError where
+        there is none.
         """
         try:
             return self.document(charge)
         except NotFound:
-            page = self.page("", 0, _NAMED)
-        there = ", ".join(str(summary.charge) for summary in page.summaries) or "none yet"
-        more = " and more, see askew-server releases list" if page.more else ""
-        raise LedgerError(f"{self._path} has no release {charge}; it has {there}{more}")
+            reason = f"{self._path} has no release {charge}: see askew-server releases list"
+            raise LedgerError(reason) from None
 
     def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
         """Return at most `limit` releases whose charges are above `after`, the oldest first, of one

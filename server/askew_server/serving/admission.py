@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
@@ -18,9 +18,13 @@ import grpc
 
 from askew.errors import Overloaded, TooSlow, TransportError, Unreachable, WireError
 from askew.wire import status
-from askew_server.serving.call import Answer, Caller, Job, QueueName, Service
+from askew_server.serving.call import Answer, Caller, Job, QueueName
+from askew_server.serving.log import log_event, of_error
 from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import QueueLimits
+
+# No error is raised for it: what a refusal takes is missing where the work is.
+_FULL = status.status_of(Overloaded("too many calls are under way"))
 
 
 class Admission:
@@ -39,26 +43,23 @@ class Admission:
         self._refusals = observer.refusals.labels(name)
         observer.slots.labels(name).set_function(lambda: self.taken)
 
-    async def run(self, job: Job, remaining: float | None) -> bytes:
-        """Return the reply that a job makes in a thread of the queue. remaining: seconds until its
-        caller's deadline, None without one; the queue's own limit counts too.
+    async def run(self, job: Job, remaining: float | None) -> bytes | None:
+        """Return the reply that a job makes in a thread of the queue; None, before anything else is
+        done, where no slot is free. remaining: seconds until its caller's deadline, None without
+        one; the queue's own limit counts too.
 
-        Raises Overloaded where no slot is free, TooSlow for a deadline that passes first, and
-        Unreachable where the queue stops.
+        Raises TooSlow for a deadline that passes first, and Unreachable where the queue stops.
         """
-        longest = self._limits.longest
-        seconds = longest if remaining is None else min(remaining, longest)
-        if seconds <= 0:
-            raise TooSlow("the deadline has passed")
-        ends = self._clock() + seconds
         with self._lock:
             room = self._limits.threads + self._limits.waiting
             if self.taken and self.taken + job.slots > room:  # one that finds nobody may be large
                 self._refusals.inc()
-                raise Overloaded("too many calls are under way")
+                return None
             self.taken += job.slots
+        longest = self._limits.longest
+        seconds = longest if remaining is None else min(remaining, longest)
         try:
-            future = self._threads.submit(self._work, job, ends)
+            future = self._threads.submit(self._work, job, self._clock() + seconds)
         except RuntimeError:  # it stops
             self._free(job)
             raise Unreachable("the server is stopping") from None
@@ -95,7 +96,7 @@ class Method:
         observer: Observer,
     ) -> None:
         self.name, self._answer, self._queues = name, answer, queues
-        self._observer, self._done = observer, observer.method(service, name)
+        self._done = observer.method(service, name)
 
     async def reply(
         self, message: bytes | Awaitable[bytes], caller: Caller, remaining: float | None
@@ -107,29 +108,19 @@ class Method:
         try:
             if not isinstance(message, bytes):
                 message = await message
-            reply = self._answer(message, caller)
-            if isinstance(reply, Job):
-                reply = await self._queues[reply.queue].run(reply, remaining)
-            ended = "OK"
-            return reply
+            answer = self._answer(message, caller)
+            if isinstance(answer, bytes):
+                reply: bytes | None = answer
+            else:
+                reply = await self._queues[answer.queue].run(answer, remaining)
+            ended = "OK" if reply is not None else _FULL[0].name
+            return _FULL if reply is None else reply
         except Exception as error:
             code, text = status.status_of(error)
             ended = code.name
             if not isinstance(error, WireError | TransportError):
-                self._observer.failed(self.name, error)
+                # Without its text, which could hold a request.
+                log_event("call_failed", method=self.name, **of_error(error))
             return code, text
         finally:
             self._done(ended, time.monotonic() - began)
-
-
-def methods_of(
-    services: Sequence[Service], queues: Mapping[QueueName, Admission], observer: Observer
-) -> Mapping[str, Mapping[str, Method]]:
-    """Return the methods of services, by the name of the service and then of the method."""
-    return {
-        service.name: {
-            name: Method(service.name, name, answer, queues, observer)
-            for name, answer in service.methods.items()
-        }
-        for service in services
-    }

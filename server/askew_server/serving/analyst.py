@@ -38,8 +38,13 @@ class AnalystService:
         self._desk.check()
 
     def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:
-        """Return a way to answer that asks who calls before it looks at the message."""
-        return lambda request, caller: answer(request, self._tokens.find(_header(caller)))
+        def ask(request: bytes, caller: Caller) -> Job:
+            # Who calls is asked before the message is looked at.
+            if len(headers := caller()) != 1:
+                raise Unauthenticated
+            return answer(request, self._tokens.find(headers[0]))
+
+        return ask
 
     def _top_k(self, request: bytes, principal: str) -> Job:
         question = question_from_bytes(request)
@@ -53,13 +58,3 @@ class AnalystService:
     def _budget(self, request: bytes, principal: str) -> Job:
         dataset = budget_request_from_bytes(request)
         return Job(lambda: budget_to_bytes(self._desk.budget(principal, dataset)))
-
-
-def _header(caller: Caller) -> str:
-    """Return the value of the one authorization header. Raises Unauthenticated for none or
-    several.
-    """
-    values = caller()
-    if len(values) != 1:
-        raise Unauthenticated
-    return values[0]

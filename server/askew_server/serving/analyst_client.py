@@ -107,9 +107,6 @@ class AnalystClient:
 
 
 def _meaning(code: grpc.StatusCode, text: str, server: str) -> AskewError:
-    """Return the error that a status of gRPC means, with the server's own words where they say what
-    to do, on one line and without controls.
-    """
     match code:
         case grpc.StatusCode.FAILED_PRECONDITION:
             return Refused(plain_name(text))

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from askew.errors import AccessError
 from askew_server.folders import read_private
+from askew_server.serving.log import log_event
 from askew_server.serving.settings import Tls
 
 
@@ -95,7 +96,8 @@ class Certificates:
 
     def look(self) -> bool:
         """Take the pair that the files hold; return True if it is another than before. Files that
-        are no use are told of once, and the pair of before stays.
+        are no use are told of once, and the pair of before stays; one that is new, or good again,
+        is logged.
         """
         try:
             pair = read_pair(self.tls, self._now())
@@ -104,9 +106,11 @@ class Certificates:
                 self._complaint = str(error)
                 self._refused(self._complaint)
             return False
-        self._complaint = ""
-        before, self.pair = self.pair, pair
-        return pair != before
+        is_new = pair != self.pair
+        if is_new or self._complaint:
+            log_event("certificates_changed")
+        self._complaint, self.pair = "", pair
+        return is_new
 
     def credentials(self) -> grpc.ServerCredentials:
         """Return the credentials that a port is opened with: each handshake gets the pair of its

@@ -143,9 +143,6 @@ def _call(method: Method) -> Callable[[Request], Any]:
 
 
 async def _message(request: Request) -> bytes:
-    """Return the body of a request, whole. Raises Malformed for another content-type or an
-    encoding, and Overloaded as soon as it is too long.
-    """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _PROTO:
         raise Malformed(f"a call has the content-type {_PROTO}")
     if request.headers.get("content-encoding", "identity") != "identity":
@@ -160,9 +157,6 @@ async def _message(request: Request) -> bytes:
 
 def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Response]:
     def part_of(request: Request) -> Response:
-        """Return the reply with a file that devices hold, or the one range of it that is asked for;
-        409 for a date without a model, 404 for no such file, 416 for a range behind its end.
-        """
         try:
             day = date.fromisoformat(request.path_params["day"]).toordinal() - _EPOCH
             file = service.catalog_file(max(0, day), request.path_params["part"])
@@ -173,6 +167,7 @@ def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Respo
         keep = "no-store" if request.path_params["part"] == Part.LIVE else "public, max-age=300"
         common = {"accept-ranges": "bytes", "cache-control": keep}
         kind, size = "application/octet-stream", len(file)
+        # The one range that is asked for.
         wanted = re.fullmatch(r"bytes=(\d{1,15})-(\d{0,15})", request.headers.get("range", ""))
         if wanted is None:
             return Response(file, headers=common, media_type=kind)

@@ -34,6 +34,7 @@ EVENTS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "swapped": (_INFO, ("monday",)),
     "withdrawn": (_INFO, ("monday",)),
     "swap_refused": (_ERROR, ("error", "reason")),
+    "certificates_changed": (_INFO, ()),
     "certificates_refused": (_ERROR, ("reason",)),
     "token_refused": (_WARNING, ()),
     "call_failed": (_ERROR, ("method", "error", "where")),
@@ -79,7 +80,12 @@ def has_form(name: str, value: object) -> bool:
 
 
 def log_event(name: str, **fields: object) -> None:
-    """Write an event of the list `EVENTS` to the log; a field that is None is left out."""
+    """Write an event of the list `EVENTS` to the log; a field that is None is left out. reason:
+    becomes one printable line of at most 300 characters.
+    """
+    if "reason" in fields:
+        plain = "".join(c if c.isprintable() else " " for c in str(fields["reason"]))
+        fields["reason"] = " ".join(plain.split())[:300] or None
     _LOGGER.log(EVENTS[name][0], name, extra={"fields": fields})
 
 
@@ -188,18 +194,3 @@ def start_log(stream: TextIO) -> None:
     sys.excepthook = lambda _, error, __: crashed(error)
     threading.excepthook = lambda hooked: crashed(hooked.exc_value)
     sys.unraisablehook = lambda hooked: crashed(hooked.exc_value)
-
-
-def refused(reason: str) -> None:
-    """Log, on one line, what is wrong with an operator's files, where what was served goes on being
-    served.
-    """
-    log_event("swap_refused", error="refused", reason=one_line(reason))
-
-
-def one_line(reason: str) -> str | None:
-    """Return a reason as the log takes it: printable, one line of at most 300 characters; None
-    where nothing is left.
-    """
-    plain = "".join(each if each.isprintable() else " " for each in reason)
-    return " ".join(plain.split())[:300] or None

@@ -1,4 +1,4 @@
-"""The numbers of a server, by prometheus_client: /metrics over plain HTTP, on a port of its own.
+"""The numbers of a server, by prometheus_client.
 
 What is published is a public choice, in this one place. A call leaves its method, a status and a
 duration behind. Everything else that differs between calls, as k, noise, catalog date, cell, caller
@@ -7,9 +7,9 @@ or address, would tell of one question on a server that is asked rarely.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from functools import cache, partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -18,15 +18,13 @@ from prometheus_client import (
     Histogram,
     Info,
     disable_created_metrics,
-    start_http_server,
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from askew import __version__
-from askew_server.serving.log import log_event, of_error, one_line
-from askew_server.serving.ports import why_not
+from askew_server.serving.log import log_event
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double what is published
 
@@ -42,12 +40,12 @@ class Observer:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        counter = partial(Counter, registry=registry)
+        self._gauge = partial(Gauge, registry=registry)
         ProcessCollector(registry=registry)
         Info("askew_server", "The program.", registry=registry).info({"version": __version__})
         of_method = ["service", "method"]
-        self._requests = self._counter(
-            "askew_requests", "Calls that ended.", [*of_method, "status"]
-        )
+        self._requests = counter("askew_requests", "Calls that ended.", [*of_method, "status"])
         self._durations = Histogram(
             "askew_request_duration_seconds",
             "From the arrival of a call to its reply or refusal.",
@@ -55,7 +53,7 @@ class Observer:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._fetches = self._counter(
+        self._fetches = counter(
             "askew_file_fetches",
             "Requests for a file that devices hold, by the status of HTTP.",
             ["code"],
@@ -63,44 +61,31 @@ class Observer:
         self.slots = self._gauge(
             "askew_admission_slots_taken", "Slots of jobs that run or wait.", ["queue"]
         )
-        self.refusals = self._counter(
-            "askew_admission_refused", "Calls that found no slot.", ["queue"]
-        )
+        self.refusals = counter("askew_admission_refused", "Calls that found no slot.", ["queue"])
         self.serving = self._gauge(
             "askew_service_serving", "1 where a service can answer.", ["service"]
         )
-        self._certificates_refused = self._counter(
+        self._certificates_refused = counter(
             "askew_certificates_refused", "Certificates that changed and were no use."
         )
-        self._swaps = self._counter("askew_snapshot_swaps", "Swaps of snapshots.")
-        self._swaps_refused = self._counter(
+        self._swaps = counter("askew_snapshot_swaps", "Swaps of snapshots.")
+        self._swaps_refused = counter(
             "askew_snapshot_swaps_refused", "Snapshots that were not good, and were not served."
         )
         self._loaded: Gauge | None = None
-
-    def _counter(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
-        return Counter(name, meaning, labels, registry=self.registry)
-
-    def _gauge(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
-        return Gauge(name, meaning, labels, registry=self.registry)
 
     def method(self, service: str, method: str) -> Done:
         """Return a function that counts a call of a method that ended: with which status, after how
         many seconds.
         """
         durations = self._durations.labels(service, method)
+        requests = cache(partial(self._requests.labels, service, method))
 
         def done(status: str, seconds: float) -> None:
-            self._requests.labels(service, method, status).inc()
+            requests(status).inc()
             durations.observe(seconds)
 
         return done
-
-    def failed(self, method: str, error: BaseException) -> None:
-        """Log a call that failed for a reason of the server's own, without the error's text: it
-        could hold a request.
-        """
-        log_event("call_failed", method=method, **of_error(error))
 
     def fetched(self, status: int) -> None:
         """Count a request for a file that devices hold, by the status of HTTP that it got."""
@@ -136,17 +121,12 @@ class Observer:
         """Log that the model of this Monday is answered from no more."""
         log_event("withdrawn", monday=monday_of(day))
 
-    def swap_refused(self, error: BaseException | None = None, reason: str = "") -> None:
+    def swap_refused(self, reason: str, error: str = "refused") -> None:
         """Count and log that what would have been next is not good; what was served goes on being
-        served. reason: of the operator's own files, for the operator.
+        served. reason: of the operator's own files, for the operator. error: the name of a type.
         """
         self._swaps_refused.inc()
-        name = "refused" if error is None else type(error).__name__
-        log_event("swap_refused", error=name, reason=one_line(reason))
-
-    def token_refused(self) -> None:
-        """Log that an analyst's token is no good, or no longer."""
-        log_event("token_refused")
+        log_event("swap_refused", error=error, reason=reason)
 
     def shows_certificate(self, days_left: Callable[[], float]) -> None:
         """Publish how many days the certificate that is shown is good, asked anew for each
@@ -159,7 +139,7 @@ class Observer:
     def certificates_refused(self, reason: str) -> None:
         """Count and log that files of certificates changed and are no use; what was there stays."""
         self._certificates_refused.inc()
-        log_event("certificates_refused", reason=one_line(reason))
+        log_event("certificates_refused", reason=reason)
 
 
 class _Catalogs(Collector):
@@ -182,26 +162,3 @@ def monday_of(day: int) -> str:
     date of the calendar as that date.
     """
     return date.fromordinal(min(_EPOCH + day, date.max.toordinal())).isoformat()
-
-
-@contextmanager
-def published(host: str, port: int | None, observer: Observer) -> Iterator[int | None]:
-    """Serve /metrics from a thread of its own while the body of a `with` runs; yield the port, or
-    None where none is asked for. port: 0 takes a free one.
-
-    There is no TLS and no password: see who can reach the address. Raises OSError.
-    """
-    if port is None:
-        yield None
-        return
-    try:
-        server, thread = start_http_server(port, host, observer.registry)
-    except (OSError, UnicodeError) as error:
-        why = why_not(error, "--metrics-port")
-        raise OSError(f"cannot listen on {host}:{port} for numbers: {why}") from None
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -170,7 +170,7 @@ class ModelWatch:
             try:
                 await asyncio.to_thread(self.look, at_once)
             except Exception as error:
-                self._observer.swap_refused(error, "no look at the models")
+                self._observer.swap_refused("no look at the models", type(error).__name__)
 
     def look(self, at_once: bool) -> None:
         """Take models and live values that are new and withdraw models that are gone. at_once: also
@@ -224,7 +224,7 @@ class ModelWatch:
                 )
             self._swap(day, serving.snapshot)
         except (AskewError, OSError, MemoryError) as error:
-            self._observer.swap_refused(reason=f"{path} is not taken: {error}")
+            self._observer.swap_refused(f"{path} is not taken: {error}")
         else:
             self._servings[day], self._manifests[day] = serving, manifest
 
@@ -234,7 +234,6 @@ class ModelWatch:
         self._observer.swapped(day, time.time())
 
     def _complain(self, reason: str) -> None:
-        """Log what is wrong, unless the last look said the same."""
         if reason not in self._said:
-            self._observer.swap_refused(reason=reason)
+            self._observer.swap_refused(reason)
         self._complaints.add(reason)

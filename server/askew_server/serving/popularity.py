@@ -43,8 +43,9 @@ class PopularityService:
 
     def _page(self, request: bytes, _: Caller) -> Job:
         dataset, after = page_request_from_bytes(request)
-        return Job(lambda: self._page_after(dataset, after))
 
-    def _page_after(self, dataset: str, after: int) -> bytes:
-        page = self._reader.page(dataset, after, PAGE)
-        return page_to_bytes(page.summaries, more=page.more)
+        def run() -> bytes:
+            page = self._reader.page(dataset, after, PAGE)
+            return page_to_bytes(page.summaries, more=page.more)
+
+        return Job(run)

@@ -51,7 +51,7 @@ class RetrievalService:
         """Return the first 16 hexadecimal digits of the digest of the file that devices hold whole,
         by its Monday; nothing for a model of which they hold none.
         """
-        found = {each.since: self._encoded_of(each).files for each in self._holder.snapshots}
+        found = {each.since: self._encoded[each].files for each in self._holder.snapshots}
         return {
             since: FileHead.of(files[Part.WHOLE]).digest.hex()[:16]
             for since, files in found.items()
@@ -59,15 +59,16 @@ class RetrievalService:
         }
 
     def make_ready(self, snapshot: Snapshot) -> None:
-        """Encode what everybody gets alike of a snapshot, once: before it is swapped in."""
-        self._encoded_of(snapshot)
+        """Encode what everybody gets alike of a snapshot: once, before it is swapped in."""
+        if snapshot not in self._encoded:
+            self._encoded[snapshot] = _Encoded(snapshot)
 
     def catalog_file(self, catalog_date: int, part: str) -> bytes:
         """Return the bytes of the file of a part ("whole", "default", "live") of the model in force
         on a Monday, in days since 1970-01-01. Raises NotFound where it has none, StaleSpace for a
         day without a model.
         """
-        file = self._encoded_of(self._holder.at(catalog_date)).files.get(part)
+        file = self._encoded[self._holder.at(catalog_date)].files.get(part)
         if file is None:
             raise NotFound("catalog file")
         return file
@@ -78,47 +79,31 @@ class RetrievalService:
         snapshot = self._holder.at(catalog_date) if catalog_date else self._holder.current
         query = query_from_message(message, snapshot.card)
 
-        def made() -> bytes:
-            return self._reply(snapshot, query)
+        card = snapshot.card
+        questions = card.questions(query) if isinstance(card, MetricCard) else (query,)
 
-        slots = sum(map(snapshot.answers.slots, _questions(snapshot, query)))
-        return Job(made, slots=slots) if slots else made()
+        def reply() -> bytes:
+            replies = [self._reply_to_one(snapshot, question) for question in questions]
+            return all_places_to_bytes(replies) if query.collection == ALL_NUMBER else replies[0]
+
+        slots = sum(map(snapshot.answers.slots, questions))
+        return Job(reply, slots=slots) if slots else reply()
 
     def _model_card(self, request: bytes, _: Caller) -> bytes:
         date, snapshot = parse(pb.GetModelCardRequest(), request).catalog_date, self._holder.current
         if date:
             with suppress(StaleSpace):  # of a clock that is wrong: what is in force today
                 snapshot = self._holder.at(date)
-        return self._encoded_of(snapshot).card
-
-    def _reply(self, snapshot: Snapshot, query: Query) -> bytes:
-        questions = _questions(snapshot, query)
-        replies = [self._reply_to_one(snapshot, each) for each in questions]
-        return all_places_to_bytes(replies) if query.collection == ALL_NUMBER else replies[0]
+        return self._encoded[snapshot].card
 
     def _reply_to_one(self, snapshot: Snapshot, query: Query) -> bytes:
         slate = snapshot.answers.answer(query)
         if not isinstance(slate, PlaceSlate):
-            return self._encoded_of(snapshot).reply(slate)
+            return self._encoded[snapshot].reply(slate)
         if not isinstance(snapshot.card, MetricCard):
             raise NotFound("collection")
         asked = snapshot.card.collection(query.collection)
         return places_to_bytes(slate, asked, held=query.holds_rows)
-
-    def _encoded_of(self, snapshot: Snapshot) -> _Encoded:
-        """Return what everybody gets alike of a snapshot, encoded once."""
-        found = self._encoded.get(snapshot)
-        if found is None:
-            found = self._encoded[snapshot] = _Encoded(snapshot)
-        return found
-
-
-def _questions(snapshot: Snapshot, query: Query) -> tuple[Query, ...]:
-    """Return a question as one for each collection that it asks; of a model of tastes, the question
-    itself.
-    """
-    card = snapshot.card
-    return card.questions(query) if isinstance(card, MetricCard) else (query,)
 
 
 class _Encoded:

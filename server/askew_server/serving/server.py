@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
 import grpc.aio
+from prometheus_client import start_http_server
 
 from askew.errors import ParameterError
-from askew_server.serving.admission import Admission, methods_of
+from askew_server.serving.admission import Admission, Method
 from askew_server.serving.call import QueueName, Service
 from askew_server.serving.certificates import Certificates
 from askew_server.serving.grpc_door import Health, grpc_server
 from askew_server.serving.http_door import HttpDoor, http_app
 from askew_server.serving.log import log_event
-from askew_server.serving.metrics import Observer, published
-from askew_server.serving.ports import bound_socket
+from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import ServerConfig, second_ports
 
 _EVERY = 5.0  # seconds between two looks at files
@@ -105,7 +106,13 @@ async def running(
         QueueName.ANSWERS: Admission("answers", config.answers, observer),
         QueueName.ANALYSTS: Admission("analysts", config.analysts, observer),
     }
-    methods = methods_of(services, queues, observer)
+    methods = {
+        service.name: {
+            name: Method(service.name, name, answer, queues, observer)
+            for name, answer in service.methods.items()
+        }
+        for service in services
+    }
     app = None
     if config.http is not None:
         app = http_app(services, methods, config.http, observer)
@@ -142,9 +149,7 @@ async def running(
 def _listening(
     server: grpc.aio.Server, config: ServerConfig, certificates: Certificates | None
 ) -> tuple[int, socket.socket | None]:
-    """Return the port of gRPC, and for HTTP a socket on the next one, or None where HTTP has no
-    door. Where any port will do, two that follow each other. Raises OSError, which says why not.
-    """
+    # HTTP has the port after that of gRPC: where any will do, two that follow each other.
     taken: OSError | None = None
     for number in second_ports(config.port):
         bound = None
@@ -170,6 +175,68 @@ def _listening(
     raise taken or AssertionError
 
 
+@contextmanager
+def published(host: str, port: int | None, observer: Observer) -> Iterator[int | None]:
+    """Serve /metrics from a thread of its own while the body of a `with` runs; yield the port, or
+    None where none is asked for. port: 0 takes a free one.
+
+    There is no TLS and no password: see who can reach the address. Raises OSError.
+    """
+    if port is None:
+        yield None
+        return
+    try:
+        server, thread = start_http_server(port, host, observer.registry)
+    except (OSError, UnicodeError) as error:
+        why = why_not(error, "--metrics-port")
+        raise OSError(f"cannot listen on {host}:{port} for numbers: {why}") from None
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def bound_socket(host: str, port: int, note: str = "") -> socket.socket:
+    """Return a socket that listens at an address; port 0 takes a free one. note: said of a port
+    that nobody typed.
+
+    Raises OSError, which says why not and what to do.
+    """
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(place)
+            bound.listen()  # or another could bind it too
+        except OSError:
+            bound.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"cannot listen on {host}:{port}: {why_not(error)}{note}") from None
+    return bound
+
+
+def why_not(error: OSError | UnicodeError, flag: str = "--port") -> str:
+    """Return in words why nothing can listen at an address, and what to do: `flag` names another
+    port.
+    """
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return "this machine knows no such host"
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"the port is taken by another program; {flag} names another"
+        case errno.EADDRNOTAVAIL:
+            return "this machine has no such address"
+        case errno.EACCES:
+            return f"a low port needs a privilege; {flag} names another"
+    return os.strerror(error.errno or 0).lower()
+
+
 def tell(line: str) -> None:
     """Print a line for a person at a terminal, or a parent. Elsewhere print nothing: nothing but
     the log is said, which is JSON from its first line on.
@@ -181,12 +248,9 @@ def tell(line: str) -> None:
 
 
 async def _stop_when_input_closes(stop: asyncio.Event) -> None:
-    """Start to watch standard input, and return; `stop` is set when the parent's end of the pipe
-    closes, as it does however the parent ends. Raises ParameterError for what is no pipe.
-    """
 
     class Watch(asyncio.Protocol):
-        def connection_lost(self, _: Exception | None) -> None:
+        def connection_lost(self, _: Exception | None) -> None:  # however the parent ends
             stop.set()
 
     try:

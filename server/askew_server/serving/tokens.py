@@ -88,9 +88,6 @@ def _digest(token: str) -> str:
 
 @contextmanager
 def _changing(path: Path) -> Iterator[None]:
-    """Run the body of a `with` while nobody else changes the file. Whatever the system refuses is
-    an AccessError.
-    """
     try:
         with one_writer(path.parent):
             yield
@@ -104,9 +101,6 @@ def _write(path: Path, principals: dict[str, str]) -> None:
 
 
 def _mark(path: Path) -> _Mark:
-    """Return inode, size and time of a file, of which one differs whenever the file changed. Raises
-    AccessError where it cannot be read, or others may read it.
-    """
     try:
         status = path.stat()
     except OSError as error:
@@ -117,9 +111,6 @@ def _mark(path: Path) -> _Mark:
 
 
 def _parse(path: Path) -> dict[str, str]:
-    """Return principals by the digests of their tokens. Raises AccessError for a line that is no
-    token's: what it took back would be good again.
-    """
     _mark(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -128,7 +119,7 @@ def _parse(path: Path) -> dict[str, str]:
     principals = {}
     for line in lines:
         digest, _, principal = line.partition(" ")
-        if not _DIGEST.fullmatch(digest) or not principal:
+        if not _DIGEST.fullmatch(digest) or not principal:  # what it took back would be good again
             raise AccessError(f"{path} is no list of tokens")
         principals[digest] = principal
     return principals

@@ -14,13 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import grpc
+import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from askew_server.cli import serve, serve_releases
-from askew_server.demo import simulation as demo
-from askew_server.serving import server as serving
+from askew_server.cli import serve
 from askew_server.taste.model import artifact
+from askew_server.taste.training import factors
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly
@@ -73,6 +73,8 @@ def test_a_training_says_what_it_read_its_steps_and_what_epsilon_means(
     assert f"0.8, {0.8 * median:.3g}, {0.8 * widest:.3g};" in out
     steps = [line.partition(" s  ")[2] for line in err.splitlines() if " s  " in line]
     assert steps == [
+        "reading ratings",
+        "reading items",
         "training: item vectors",
         "training: signal directions and the space",
         "training: the shared slate",
@@ -169,6 +171,17 @@ def test_what_cannot_be_trained_on_leaves_no_model(
     assert not (tmp_path / "model").exists()
 
 
+def test_what_does_not_fit_into_memory_is_one_line_and_leaves_no_model(
+    tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted bug: the error of numpy with its traceback."""
+    monkeypatch.setattr(factors, "csr_array", lambda *_, **__: np.empty(1 << 57))  # an exabyte
+    assert train() == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("askew-server: this takes more memory than there is")
+    assert not (tmp_path / "model").exists()
+
+
 @pytest.mark.parametrize("option", ["ratings", "items", "out"])
 @pytest.mark.parametrize("name", ["missing/file", "x" * 300], ids=["missing", "a long name"])
 def test_a_path_that_is_no_use_is_one_line_and_exit_code_1(
@@ -188,41 +201,6 @@ def test_an_option_out_of_range_is_named(
 
 
 # -- serving --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("arguments", [[], ["--demo", "--model", "model"]], ids=["neither", "both"])
-def test_serving_no_model_or_two_is_a_usage_error(
-    run: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    assert run("serve", *arguments) == USAGE
-    reason = "name one model to serve: --model DIR, --models FOLDER or --demo"
-    assert reason in capsys.readouterr().err
-
-
-def test_serving_a_model_that_is_not_there_is_one_line_and_exit_code_1(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("serve", "--model", tmp_path / "nowhere", "--port", 0) == 1
-    manifest = tmp_path / "nowhere" / "manifest.json"
-    assert capsys.readouterr().err.splitlines() == [
-        f"askew-server: {manifest} cannot be read: No such file or directory"
-    ]
-
-
-@pytest.mark.parametrize("port", [-1, 65536, 70_000])
-def test_a_port_that_does_not_exist_is_a_usage_error(
-    run: Run, monkeypatch: pytest.MonkeyPatch, port: int
-) -> None:
-    """gRPC takes a port modulo 65,536, and would listen where nobody asked it to."""
-    served: list[str] = []
-
-    async def pretend(_: object, address: str, *__: object, **___: object) -> None:
-        served.append(address)
-
-    monkeypatch.setattr(serving, "serve", pretend)
-    monkeypatch.setattr(demo, "demo_model", lambda: pytest.fail("trained before the check"))
-    assert run("serve", "--demo", "--port", port) == USAGE
-    assert not served
 
 
 @pytest.fixture
@@ -302,20 +280,6 @@ def test_a_server_that_belongs_to_a_parent_stops_when_its_input_closes(
     assert [json.loads(line)["event"] for line in rest[1].splitlines()] == LIFE
 
 
-def test_a_taken_port_is_one_line_and_exit_code_1(
-    start: Callable[..., subprocess.Popen[str]],
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        server = start("--port", port)
-        out, err = server.communicate(timeout=PATIENCE)
-    assert (server.returncode, out) == (1, "")
-    assert err == (
-        f"askew-server: cannot listen on 127.0.0.1:{port}: the port is taken by another program; "
-        "--port names another\n"
-    )
-
-
 def test_a_port_of_http_that_is_taken_is_said_to_be_that_of_http(
     start: Callable[..., subprocess.Popen[str]],
 ) -> None:
@@ -343,5 +307,5 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
-    of_both = (serve._SETTINGS, serve_releases._SETTINGS)
+    of_both = (serve._SERVE, serve._RELEASES)
     assert [settings.configuration(None, {}).server.port for settings in of_both] == [7571, 7575]

@@ -29,7 +29,7 @@ from server.release.typed import (
 
 from askew.dp.analyst import TopKQuestion
 from askew.dp.release import release_from_bytes
-from askew_server.cli import serve_releases
+from askew_server.cli import serve
 from askew_server.cli.options import refuse_password
 from askew_server.ledger import Ledger
 from askew_server.release import job
@@ -133,20 +133,6 @@ def test_what_cannot_be_done_is_one_line_and_spends_nothing(
     shown = capsys.readouterr().err.splitlines()
     assert sum(line.startswith("askew-server: ") for line in shown) == 1
     assert spent(run, capsys) == "0"
-
-
-def test_a_ledger_that_a_variable_names_in_vain_is_named_with_it(
-    opened: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: the variable named also where an option was typed."""
-    monkeypatch.setenv("ASKEW_LEDGER", "none.sqlite")
-    for command in (("ledger", "show"), ("serve-releases",)):
-        assert run(*command) == FAILED
-        assert capsys.readouterr().err.endswith(" (ASKEW_LEDGER in the environment names it)\n")
-    assert run("ledger", "show", "--ledger", "neither.sqlite") == FAILED
-    shown = capsys.readouterr().err
-    assert "neither.sqlite" in shown
-    assert "ASKEW_LEDGER" not in shown
 
 
 GUESSED = {
@@ -323,6 +309,17 @@ def test_a_refused_release_says_what_is_left_of_the_data_sets_budget(
     assert spent(run, capsys) == "20"
 
 
+# -- which releases there are ---------------------------------------------------------------------
+
+
+def test_a_release_that_is_not_there_is_answered_with_where_to_look(
+    opened: Path, run: Run, capsys: Captured
+) -> None:
+    assert run("releases", "show", 999) == FAILED
+    said = "askew-ledger.sqlite has no release 999: see askew-server releases list\n"
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_release_of_other_items_orders_no_cold_start(
     opened: Path, run: Run, capsys: Captured
@@ -330,8 +327,7 @@ def test_a_release_of_other_items_orders_no_cold_start(
     """Planted bug: "0 items", and newcomers who are told that they see it."""
     assert run(*KNOWN, "--as-of", "a") == 0
     capsys.readouterr()
-    serve = ("serve", "--demo", "--ledger", "askew-ledger.sqlite", "--port", 0, "--popularity", 2)
-    assert run(*serve) == FAILED
+    assert run("serve", "--demo", "--ledger", "askew-ledger.sqlite", "--popularity", 2) == FAILED
     said = capsys.readouterr().err
     assert re.search(
         r"release 2 orders no cold start: none of its \d+ items is in the catalog", said
@@ -439,21 +435,6 @@ def test_a_lost_ledger_is_begun_again_by_an_acceptance_alone(
     assert spent(run, capsys) == "20"
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        (("--epsilon", 1, *KNOWN), "askew-server itself has no option --epsilon"),
-        (("ledger", "--ledger", "x", "show"), "askew-server ledger COMMAND --ledger"),
-        ((*KNOWN, "20"), "'20' belongs to no option"),
-    ],
-)
-def test_what_stands_in_the_wrong_place_is_told_where_it_belongs(
-    opened: Path, run: Run, capsys: Captured, typed: tuple[object, ...], said: str
-) -> None:
-    assert run(*typed) == USAGE
-    assert said in " ".join(capsys.readouterr().err.split())
-
-
 def test_an_acceptance_says_what_happened_and_what_is_spent(
     opened: Path, run: Run, capsys: Captured
 ) -> None:
@@ -540,10 +521,10 @@ def test_analysts_are_answered_from_a_log_in_its_own_encoding(
     analysts = {"tokens": "tokens", "dataset": "films", "events": "log.csv"}
     flags = {f"analysts_{name}": value for name, value in analysts.items()}
     latin = flags | {"analysts_encoding": "iso-8859-1"}
-    chosen = serve_releases._SETTINGS.configuration(None, latin)
-    place = serve_releases._place(chosen)
+    chosen = serve._RELEASES.configuration(None, latin)
+    place = serve._place(chosen)
     with ExitStack() as stack:
-        offered = serve_releases._offered(place, chosen.analysts)
-        desk = serve_releases._desk(stack, place, "films", offered)
+        offered = serve._offered(place, chosen.analysts)
+        desk = serve._desk(stack, place, "films", offered)
         answer, _ = desk.top_k("ada", TopKQuestion("films", 1, "key"))
     assert release_from_bytes(answer).items == ("film \xe9",)

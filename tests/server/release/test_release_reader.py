@@ -132,16 +132,6 @@ def test_no_ledger_is_made_where_there_is_none(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
-def test_the_releases_that_are_named_are_bounded(
-    paths: tuple[Path, Path], publish: Callable[..., bytes]
-) -> None:
-    for number in range(1, 23):
-        publish(epsilon=Fraction(1, number))
-    with pytest.raises(LedgerError, match="and more, see askew-server releases list") as said:
-        ReleaseReader(paths[0]).named(999)
-    assert str(said.value).count(",") == 20  # between twenty numbers, and before the advice
-
-
 @pytest.mark.parametrize("content", [b"", b"not a database at all", bytes(4096)])
 def test_a_file_that_is_no_ledger_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "ledger.sqlite"

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -47,6 +48,7 @@ from askew_server.release.plan import AnalystPlan, ReleasePlan
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.analyst_client import AnalystClient
 from askew_server.serving.call import Service
+from askew_server.serving.log import log_event
 from askew_server.serving.metrics import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.server import running
@@ -98,7 +100,8 @@ async def wired(ledger: Ledger, paths: tuple[Path, Path], count: Count) -> Async
     services: list[Service] = [
         PopularityService(ReleaseReader(paths[0])),
         AnalystService(
-            AnalystDesk(ledger, {"films": offered}, job), Tokens(tokens, observer.token_refused)
+            AnalystDesk(ledger, {"films": offered}, job),
+            Tokens(tokens, partial(log_event, "token_refused")),
         ),
     ]
     with logged() as lines:

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from askew.errors import Overloaded, TooSlow, Unreachable
+from askew.errors import TooSlow, Unreachable
 from askew_server.serving.admission import Admission
 from askew_server.serving.call import Job
 from askew_server.serving.metrics import Observer
@@ -71,7 +71,7 @@ async def settled(queue: Admission, taken: int) -> None:
             await asyncio.sleep(0)
 
 
-async def started(queue: Admission, gate: Gate, slots: int = 1) -> asyncio.Task[bytes]:
+async def started(queue: Admission, gate: Gate, slots: int = 1) -> asyncio.Task[bytes | None]:
     """A caller who was admitted."""
     task = asyncio.create_task(queue.run(Job(gate.run, slots=slots), None))
     await asyncio.sleep(0)
@@ -89,7 +89,7 @@ async def test_a_job_makes_the_reply_or_fails_and_gives_its_slot_back(queue_of: 
     await settled(queue, 0)
     with pytest.raises(TooSlow):
         await queue.run(Job(lambda: b""), 0.0)
-    assert queue.taken == 0
+    await settled(queue, 0)
 
 
 async def test_a_caller_who_goes_away_makes_no_room(queue_of: MakeQueue) -> None:
@@ -100,8 +100,7 @@ async def test_a_caller_who_goes_away_makes_no_room(queue_of: MakeQueue) -> None
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    with pytest.raises(Overloaded):
-        await queue.run(Job(lambda: b""), 1.0)
+    assert await queue.run(Job(lambda: b""), 1.0) is None
     gate.ended.set()
     await settled(queue, 0)
     assert await queue.run(Job(lambda: b"next"), 1.0) == b"next"
@@ -142,8 +141,7 @@ async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(
     """Planted bug: any number may wait."""
     queue, gate = queue_of(threads=2, waiting=3), Gate()
     callers = [await started(queue, gate) for _ in range(5)]
-    with pytest.raises(Overloaded, match="too many calls are under way"):
-        await queue.run(Job(lambda: b""), 9.0)
+    assert await queue.run(Job(lambda: b""), 9.0) is None
     numbers = ("askew_admission_slots_taken", "askew_admission_refused_total")
     found = [observer.registry.get_sample_value(each, {"queue": "queue 0"}) for each in numbers]
     assert found == [5, 1]
@@ -155,8 +153,7 @@ async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(
 async def test_a_dear_job_takes_its_cost_and_is_let_in_alone(queue_of: MakeQueue) -> None:
     queue, gate = queue_of(waiting=3), Gate()
     dear = await started(queue, gate, slots=3)
-    with pytest.raises(Overloaded):
-        await queue.run(Job(lambda: b"", slots=2), 9.0)
+    assert await queue.run(Job(lambda: b"", slots=2), 9.0) is None
     gate.ended.set()
     await dear
     await settled(queue, 0)

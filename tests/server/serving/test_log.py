@@ -44,7 +44,7 @@ def test_no_field_but_the_reason_takes_free_text_or_a_coordinate(name: str) -> N
 
 def test_a_reason_is_one_line_and_not_long() -> None:
     with logged() as lines:
-        Observer().swap_refused(reason="a folder\nwith\x00 a name " + "x" * 500)
+        Observer().swap_refused("a folder\nwith\x00 a name " + "x" * 500)
     (line,) = lines.events
     assert "dropped" not in line
     assert str(line["reason"]).startswith("a folder with")

@@ -7,7 +7,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from askew_server.serving.metrics import Observer, published
+from askew_server.serving.metrics import Observer
+from askew_server.serving.server import published
 
 HERE = "127.0.0.1"
 RETRIEVAL = "askew.wire.v1.Retrieval"
@@ -43,7 +44,7 @@ def test_what_was_counted_is_what_is_published() -> None:
     observer.serves(lambda: days[-1], 1_000.0, lambda: {days[-1]: "ab"})
     days.append(20_507)
     observer.swapped(20_507, 2_000.0)
-    observer.swap_refused(reason="manifest.json is altered")
+    observer.swap_refused("manifest.json is altered")
     observer.certificates_refused("server.pem has expired")
     observer.fetched(206)
     of = {"service": RETRIEVAL, "method": "Retrieve"}

@@ -77,7 +77,8 @@ def test_a_folder_without_a_model_in_force_is_an_error(
         )
     (folder / now).symlink_to(directory)
     assert run("serve", "--models", folder) == 0
-    assert capsys.readouterr().err == ""
+    [line] = capsys.readouterr().err.splitlines()
+    assert f"{folder / 'another'} is not served: its name is no Monday" in line
 
 
 @pytest.fixture

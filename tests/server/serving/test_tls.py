@@ -283,7 +283,10 @@ def test_what_is_no_use_leaves_the_old_certificate_and_one_line_without_a_caller
     with pytest.raises(AccessError, match=reason):
         Certificates(tls, pytest.fail)
     made(issuer)
-    assert certificates.look()
+    with logged() as lines:
+        assert certificates.look()
+        assert not certificates.look()
+    assert [line["event"] for line in lines.events] == ["certificates_changed"]
 
 
 async def test_a_timer_looks_at_the_files_and_says_what_is_wrong(
