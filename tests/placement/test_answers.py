@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.papers.ring import place_on_ring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,6 @@ from askew.placement import (
 from askew.placement.hexagonal import place_on_map
 from askew.placement.laplace_line import legendre
 from askew.placement.problem import Norm
-from askew.placement.ring import place_on_ring
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])
@@ -86,7 +86,7 @@ def test_what_floats_cannot_place_is_refused(case: str, dimension: int) -> None:
     """Planted bugs: costs that are infinite, 0 or that of a constant, said to be exact."""
     epsilon, h = SCALES[case]
     with pytest.raises(ParameterError), np.errstate(all="raise"):
-        place(Laplace(epsilon, dimension), h, 3, on_demand=False)
+        place(Laplace(epsilon, dimension), h, 3)
     with pytest.raises(ParameterError), np.errstate(all="raise"):
         place_on_map(epsilon, 3, h)
 
@@ -271,7 +271,7 @@ from askew.placement.hexagonal import place_on_map
 for h in (Identity(), Power(0.3), Saturating(2.0), np.sqrt):
     place(Laplace(1.0), h, 6)
 offsets = place(Laplace(1.0, 5), Identity(), 16).offsets
-place(Laplace(1.0, 20), Identity(), 16, on_demand=False)
+place(Laplace(1.0, 20), Identity(), 16)
 place_on_map(0.277, 20)
 assert not any(name.startswith("scipy.") for name in sys.modules)
 """

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.papers.ring import laplace_on_ring, place_on_ring
 from benchmarks.papers.ring_program import on_ring
 from numpy.typing import NDArray
 
 from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, place
-from askew.placement.ring import laplace_on_ring, place_on_ring
 
 ROWS = [  # epsilon, optimum, peak, result, Laplace
     (0.1, 0.7648449382476757, math.pi / 2, math.pi / 2, 0.7821841976482563),

@@ -88,7 +88,7 @@ def _placed(dimension: int, k: int) -> NDArray[np.float64]:
 
 def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
     """Return where the rule looks around a signal, (n, d) with n <= k."""
-    placed = place(Laplace(epsilon, dimension), Identity(), k, on_demand=False)
+    placed = place(Laplace(epsilon, dimension), Identity(), k)
     return placed.offsets.reshape(-1, dimension)
 
 
