@@ -224,38 +224,12 @@ def test_a_set_does_not_depend_on_which_items_are_drawn_as_one(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", settings(ENUMERATED)[::6], ids=name_of)
-def test_select_on_real_bits_has_the_enumerated_law(setting: Setting) -> None:
-    mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
-    counts, bits = list(setting.counts), ShakeBits(name_of(setting))
-    p = p_value(lambda: label(mechanism.select(counts, bits=bits)), REFERENCE[setting], DRAWS)
-    assert p > 1e-4
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLED)
 def test_the_test_of_frequencies_rejects_a_wrong_rate(name: str) -> None:
     setting = next(s for s in settings(SAMPLED) if s.mechanism == name and s.counts[0] == 10)
     wrong = SAMPLED[name](setting.k, setting.epsilon * 2)
     counts, bits = list(setting.counts), ShakeBits(name)
     assert p_value(lambda: label(wrong.select(counts, bits=bits)), REFERENCE[setting], DRAWS) < 1e-7
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "expected"),
-    [
-        (Joint(k=2, epsilon=1, neighbors=ONE), 0.337219778275),
-        (PNFJoint(k=2, epsilon=1, neighbors=ONE), 0.437468386779),
-    ],
-    ids=["joint", "pnf joint"],
-)
-def test_the_papers_thousand_items_come_out_as_printed(
-    mechanism: Joint | PNFJoint, expected: float
-) -> None:
-    """Counts 30, 15 and 998 ones: P(1, 2) is about .34 and .44. Fixed bits."""
-    counts, bits = [30, 15, *[1] * 998], ShakeBits("a thousand items")
-    hits = sum(mechanism.select(counts, bits=bits) == (0, 1) for _ in range(800))
-    assert hits / 800 == pytest.approx(expected, abs=0.07)
 
 
 def test_the_optimal_threshold_has_its_corrected_law() -> None:

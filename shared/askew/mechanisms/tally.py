@@ -2,10 +2,6 @@
 
 Ranks run from 0, highest count first, ties to the lower item id. Every mechanism works on the
 distinct values, whose number is far below that of the items, and asks for item ids at the end.
-
-The measures at the end say how good a selection is, against the counts that it was made from. They
-are for evaluation, and never for release. selected: item ids, ranked or not. counts: (d,),
-integers. x_1 >= x_2 >= ... are the counts sorted.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, lcm
+from math import lcm
 from typing import cast
 
 import numpy as np
@@ -222,55 +218,3 @@ def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
     sizes = ends.copy()
     sizes[1:] -= ends[:-1]
     return ValueGroups(ordered[firsts].astype(np.int64), sizes, ends)
-
-
-@dataclass(frozen=True)
-class Quality:
-    """A class of subsets: it holds the best ceil(must * k) items, none beyond rank within * k.
-
-    Source: Shekelyan, Loukides 2022 (TOP, GREAT and GOOD).
-    """
-
-    must_percent: int
-    within_percent: int
-
-    def ranks(self, k: int) -> tuple[int, int]:
-        """Return how many of the best must be selected, and the lowest rank that may be."""
-        return ceil(self.must_percent * k / 100), floor(self.within_percent * k / 100)
-
-    def holds(self, selected: Sequence[int], counts: Counts) -> bool:
-        """Return True if a selection is of this quality; ties in its favor."""
-        must, within = self.ranks(len(selected))
-        values = _values(selected, counts)
-        best = tally(counts, 1).top(within)
-        return bool((values[:must] >= best[:must]).all() and values[-1] >= best[-1])
-
-
-TOP = Quality(100, 100)
-GREAT = Quality(10, 110)
-GOOD = Quality(1, 150)
-
-
-def linf_error(selected: Sequence[int], counts: Counts) -> int:
-    """Return max over ranks r of x_r - count of the r-th selected item; 0 at best."""
-    return int(_shortfalls(selected, counts).max())
-
-
-def l1_error(selected: Sequence[int], counts: Counts) -> int:
-    """Return sum over ranks r of |x_r - count of the r-th selected item|, in the order given."""
-    return int(np.abs(_shortfalls(selected, counts)).sum())
-
-
-def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
-    """Return x_k - the lowest selected count; 0 exactly for a true top k."""
-    return int(tally(counts, 1).value_at(len(selected) - 1) - _values(selected, counts)[-1])
-
-
-def _values(selected: Sequence[int], counts: Counts) -> Integers:
-    return np.sort(tally(counts, 1).counts[np.asarray(selected)])[::-1]
-
-
-def _shortfalls(selected: Sequence[int], counts: Counts) -> Integers:
-    view = tally(counts, 1)
-    short: Integers = view.top(len(selected)) - view.counts[np.asarray(selected)]
-    return short
