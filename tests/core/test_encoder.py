@@ -14,7 +14,7 @@ from small_world import made_encoder
 from askew.dp.privacy import DEVICE_DIAMETER
 from askew.errors import OutOfRange
 from askew.limits import MAX_DIMENSION
-from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder, one_like
+from askew.spaces.encoder import KNOTS, UNIT_STEP, one_like
 
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-8.0, 8.0, 0.0]], dtype=np.float32)
 
@@ -50,12 +50,6 @@ def test_few_likes_are_held_back_and_many_grow_like_a_square_root() -> None:
     assert encoder.encode(one).tolist() == [1.5, 1.0]
     assert encoder.encode(np.repeat(one / 16, 16, axis=0)).tolist() == [1.25, 1.0]
     assert encoder.encode(np.zeros((0, 2))).tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("z", [-1e300, -2.0, -0.3, 0.0, 1.999, 2.0, 5.0, 1e300])
-def test_ranks_stay_in_the_unit_interval_and_increase(z: float) -> None:
-    low, high = made_encoder().ranks(np.array([z, z + abs(z) / 4]))
-    assert 0.0 <= low <= high <= 1.0
 
 
 def test_slopes_are_the_steepest_part_of_each_rank_rounded_up() -> None:
@@ -171,8 +165,3 @@ def test_an_encoder_cannot_be_changed_through_its_arrays() -> None:
     assert encoder.directions[0, 0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         encoder.directions[0, 0] = 5.0
-
-
-def test_an_encoder_prints_nothing_large() -> None:
-    assert "array" not in repr(made_encoder())
-    assert isinstance(made_encoder(), Encoder)

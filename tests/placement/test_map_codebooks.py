@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from askew.errors import InfiniteCost
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
-from askew.placement import Identity, Laplace, Power, place
+from askew.placement import Power
 from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map, sample
 from askew.placement.problem import Increasing
 
@@ -117,29 +117,6 @@ def test_every_result_stands_in_the_middle_of_those_whom_it_serves() -> None:
     for row in range(20):
         mine = served == row
         assert np.hypot(*pull[mine].sum(axis=0)) <= 0.03 * odds[mine].sum()
-
-
-def test_few_results_stand_as_evenly_around_the_signal_as_the_law_does() -> None:
-    """Two opposite each other; of seven one at the signal and six at equal distances."""
-    first, second = place_on_map(1.0, 2).offsets
-    np.testing.assert_allclose(first, -second, atol=0.04)
-    seven = place_on_map(1.0, 7).offsets
-    assert np.hypot(*seven[0]) < 0.02
-    np.testing.assert_allclose(np.hypot(*seven[1:].T), np.hypot(*seven[1]), rtol=0.05)
-
-
-@pytest.mark.parametrize(("k", "gain"), [(20, 0.03), (64, 0.03)])
-def test_it_beats_the_codebook_for_product_noise_at_any_scale(k: int, gain: float) -> None:
-    product = place(Laplace(1.0, 2), Identity(), k, disutility_metric="l2").offsets
-    at_best = min(enumerated_cost(scale * product) for scale in (1.0, 1.1, 1.2))
-    assert enumerated_cost(place_on_map(1.0, k).offsets) < (1 - gain) * at_best
-
-
-@pytest.mark.parametrize("k", [1, 2, 5, 20, 64])
-def test_the_hexagon_costs_four_to_nine_percent_less_than_l1_noise(k: int) -> None:
-    """For one promise per straight-line kilometer l1 noise must be drawn at epsilon / sqrt(2)."""
-    l1 = place(Laplace(1 / np.sqrt(2), 2), Identity(), k, disutility_metric="l2").cost
-    assert 0.91 < place_on_map(1.0, k).cost / l1 < 0.96
 
 
 def test_simulated_draws_follow_the_law() -> None:

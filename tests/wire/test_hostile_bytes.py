@@ -15,10 +15,9 @@ import pytest
 from wire import metric_world as metric
 from wire.hostility import CLEARED, HOSTILE_TEXTS, Case, accepted_parts, altered
 from wire.messages import SENT
-from wire.taste_world import BODY, CARD, CATALOG, FILE, QUERY, REPLY_BYTES, REQUEST_BYTES
+from wire.taste_world import BODY, CARD, CATALOG, FILE, REPLY_BYTES, REQUEST_BYTES
 
 from askew.catalog.catalog_file import HEAD_BYTES, FileHead
-from askew.dp.privacy import ANY_SPACE
 from askew.errors import (
     DimensionMismatch,
     Malformed,
@@ -374,15 +373,6 @@ def test_a_server_of_another_kind_refuses_a_question_as_stale(sent: str, card: C
             query_from_bytes(SENT[sent].data, card)
 
 
-def test_a_question_that_no_wire_looked_at_is_refused_too() -> None:
-    """In one program: a collection of a catalog, and a point that claims to be a position."""
-    with pytest.raises(NotFound):
-        CARD.check(replace(QUERY, collection=0))
-    point = replace(metric.AXES_QUERY.signal, space_version=ANY_SPACE)
-    with pytest.raises(OutOfRange):
-        metric.MAP_CARD.check(replace(metric.QUERY, signal=point))
-
-
 def test_k_ends_where_the_card_says() -> None:
     """Also where the catalog has more items; near a place, whatever a collection has: it answers
     with all of them.
@@ -553,14 +543,6 @@ def test_a_head_that_does_not_fit_its_body_is_refused(changed: int) -> None:
         FileHead.of(bytes(bad)).check(bytes(bad[HEAD_BYTES:]))
     with pytest.raises(Malformed, match="not the beginning"):
         FileHead.of(FILE[: HEAD_BYTES - 1])
-
-
-BAD_UTF8 = bytes.fromhex("2a 02 c3 28")  # field 5 of a card, the source: two bytes, no UTF-8
-
-
-def test_text_that_is_no_utf8_is_refused() -> None:
-    with pytest.raises(Malformed, match="not a message of the expected type"):
-        card_from_bytes(BAD_UTF8)
 
 
 def test_the_wire_does_not_load_where_protobuf_is_not_compiled() -> None:
