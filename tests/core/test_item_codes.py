@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
-from askew.catalog.catalog import Catalog
-from askew.catalog.columns import ItemColumns
+from askew.catalog.catalog import Catalog, ItemColumns
 from askew.catalog.item import Item
 from askew.errors import Malformed, OutOfRange
 from askew.spaces.item_codes import (

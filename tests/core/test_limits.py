@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from askew.catalog.attributes import Titles
-from askew.catalog.columns import ItemColumns
+from askew.catalog.catalog import ItemColumns
 from askew.catalog.item import Item, Listing
 from askew.errors import OutOfRange
 from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark, is_visible

@@ -33,7 +33,7 @@ from askew.dp.privacy import (
 )
 from askew.mechanisms import LimitedDomain
 from askew.mechanisms.noisy_counts import NoisyCounts
-from askew.selection.plan import TopKPlan
+from askew.selection.top import TopKPlan
 
 MODULES = ("canonical", "joint", "limited_domain", "lipschitz")
 MENU = ["a", "b", "c"]

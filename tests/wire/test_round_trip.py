@@ -14,10 +14,9 @@ from small_world import made_encoder, made_space
 from wire import metric_world as metric
 from wire import taste_world as taste
 
-from askew.catalog.catalog import Catalog
+from askew.catalog.catalog import Catalog, Neighbors
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LAST, FileHead, Part
 from askew.catalog.item import Attribute, AttributeKind, Item, Listing
-from askew.catalog.neighbors import Neighbors
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import Malformed, OutOfRange, WireError
 from askew.noise.lattice import LatticeLaplace

@@ -51,7 +51,7 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
     Raises ArtifactError for collections that no device holds.
     """
     from askew.wire.catalog_file import catalog_files
-    from askew.wire.live_file import live_to_bytes
+    from askew.wire.rows_file import live_to_bytes
     from askew_server.collections.artifact import with_live_file
     from askew_server.collections.model import MetricModel
 

@@ -21,7 +21,7 @@ from askew.errors import ParameterError
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
 from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind, Selector
 from askew.mechanisms.noisy_counts import NoisyCounts
-from askew.mechanisms.parameters import ln, one_way
+from askew.mechanisms.tally import ln, one_way
 from askew_server.release.tables import number
 
 MIN_KBAR = LEAST_DEPTH

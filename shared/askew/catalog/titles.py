@@ -96,7 +96,6 @@ class _Sorted:
         self.keys, self.numbers = array("Q"), array("I")
 
     def with_more(self, keys: Iterable[int], numbers: NDArray[np.uint32]) -> _Sorted:
-        """Return it with more numbers, which are higher than all before."""
         new = np.fromiter(keys, np.uint64, len(numbers))
         order = np.argsort(new, kind="stable")
         before = np.frombuffer(self.keys, np.uint64)
@@ -108,7 +107,6 @@ class _Sorted:
         return merged
 
     def run(self, first: int, last: int, within: range | None = None) -> range:
-        """Return the places of keys from one to another."""
         start, stop = (0, len(self.keys)) if within is None else (within.start, within.stop)
         start = bisect_left(self.keys, first, start, stop)
         return range(start, bisect_right(self.keys, last, start, stop))
@@ -123,13 +121,12 @@ def _of_item(item: Item) -> int:
 
 
 def _entry(key: str, year: int) -> int:
-    """Return what the index keeps of the key of a title."""
     bare = without_article(key)
     article = _ARTICLES.index(key.removesuffix(bare))
     return (hash(bare) & _HASHES) << _TAG_BITS | article << _YEAR_BITS | year
 
 
 def _labels(key: str) -> list[int]:
-    """Return what the index keeps of titles whose label has this key: without a year, and with."""
+    # Without a year, and with.
     dated = _YEAR_AT_THE_END.fullmatch(key)
     return [_entry(key, 0), *([] if dated is None else [_entry(dated[1] or "", int(dated[2]))])]

@@ -153,7 +153,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _largest(within: Callable[[int], bool], low: int) -> int:
-    """Return the largest integer from low on that is within, by doubling and bisection; low is."""
+    # The largest integer from low on that is within, by doubling and bisection; low is.
     high = 2 * low
     while within(high):
         low, high = high, 2 * high
@@ -181,7 +181,6 @@ def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
 
 
 def _order(is_low: Callable[[float], bool]) -> Fraction:
-    """1 + x for the largest x that is low, to 20 bits, by bisection of the logarithm of x."""
     low, high = -40.0, 40.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -35,7 +35,6 @@ from askew.dp.privacy import (
 )
 from askew.errors import ParameterError
 from askew.mechanisms.contest import (
-    ClassGroups,
     Contest,
     Floats,
     Link,
@@ -43,9 +42,8 @@ from askew.mechanisms.contest import (
     Noisy,
     check_family,
 )
-from askew.mechanisms.parameters import check_k, check_positive, halved
 from askew.mechanisms.shortfall import LOG_ERROR, Shortfall, canonical, log_runs
-from askew.mechanisms.tally import Counts, Integers, Tally, tally
+from askew.mechanisms.tally import Counts, Integers, Tally, check_k, check_positive, halved, tally
 from askew.mechanisms.value_classes import subset
 from askew.mechanisms.weights import BLOCK, Draws, WeightBlock, WeightTable, enclose, log_total
 from askew.noise.randomness import KERNEL, RandomBits
@@ -215,7 +213,7 @@ class CanonicalClasses:
             keys = others[i : i + BLOCK]
             sizes = self._log_blocks(*np.divmod(keys, keep.shape[1]))
             best = scores.ravel()[keys]
-            contest.enter_groups(ClassGroups(keys, best, sizes, log_error, self._group, opened))
+            contest.enter_groups(keys, best, sizes, log_error, self._group, opened)
 
     def _group(self, key: int) -> tuple[Fraction, int]:
         row, first, last = self.columns.block(key)
@@ -223,11 +221,9 @@ class CanonicalClasses:
         return best, self._subsets(row, first, last)
 
     def _near(self, depth: float) -> tuple[NDArray[np.bool_], Floats, float]:
-        """Return of every block, (rows, blocks), whether it may matter, and its best score.
-
-        Last, a lower bound of the heaviest block's ln weight; all others weigh exp(-depth) of it.
-        Most blocks are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
-        """
+        # Of every block, (rows, blocks): whether it may matter, and its best score. Last, a lower
+        # bound of the heaviest block's ln weight; all others weigh exp(-depth) of it. Most blocks
+        # are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
         starts, ends = self.columns.borders()
         r = self._choose[:, None].astype(np.float64)
         above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
@@ -249,7 +245,7 @@ class CanonicalClasses:
         return self._log_runs(self._offset[rows], self._choose[rows], first, last)
 
     def _magnitude(self, r: Integers) -> float:
-        """Return a number that is at least ln C(n, r) for each of these r and every n here."""
+        # At least ln C(n, r) for each of these r and every n here.
         some = np.maximum(r, 1).astype(np.float64)
         return float(
             (some * (1 + np.log(float(self.columns.lasts[-1])) - np.log(some))).max(initial=0.0)
@@ -382,8 +378,7 @@ class Canonical:
         the counts. Gumbel noise only; raises ParameterError for others.
         """
         if self.noise != "gumbel":
-            limit = "gumbel, whose probabilities are closed forms"
-            raise ParameterError("noise", self.noise, limit)
+            raise ParameterError("noise", self.noise, "gumbel, whose law has a closed form")
         classes = self._classes(tally(counts, self.k))
         return exp(-log_total(classes.table(60.0)))
 
@@ -398,7 +393,7 @@ def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
 
 
 def _lowest_rank(cell: SubsetClass, skip: int, left: int, draws: Draws) -> int:
-    """Draw t in first..last with probability proportional to C(t - 1 - skip, left - 1)."""
+    # t in first..last with probability proportional to C(t - 1 - skip, left - 1).
     size, whole = cell.last - cell.first + 1, cell.last - skip
     if size == 1:
         return cell.first

@@ -17,16 +17,18 @@ from askew.dp.privacy import (
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
-from askew.mechanisms.parameters import (
+from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
+from askew.mechanisms.tally import (
+    Counts,
+    Tally,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
     halved,
     ln,
+    tally,
 )
-from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
-from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import KERNEL, RandomBits
@@ -173,12 +175,10 @@ class PNFJoint:
 
 
 def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
-    """Return the ranks, from 0, of a uniform sequence of loss exactly e.
-
-    Position j is the first at which the shortfall is e: the positions before it have
-    t_r(e-1) - r choices, it has those with shortfall e, the ones after it t_r(e) - r. At e = 0
-    the first has none before it, so that all but its own product are 0.
-    """
+    # The ranks, from 0, of a uniform sequence of loss exactly e. Position j is the first at which
+    # the shortfall is e: the positions before it have t_r(e-1) - r choices, it has those with
+    # shortfall e, the ones after it t_r(e) - r. At e = 0 the first has none before it, so that all
+    # but its own product are 0.
     before, now = losses.choices(e - 1).tolist(), losses.choices(e).tolist()
     after = [1]
     for r in range(losses.k - 1, 0, -1):
@@ -199,9 +199,6 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
 
 
 def _rate(mechanism: Joint | PNFJoint) -> Fraction:
-    """Return the factor of L(s): epsilon / 2, or / 4 under REPLACE_ONE; twice that at k = 1, where
-    the loss is a count and a shift.
-    """
     rate = halved(mechanism.epsilon, mechanism.neighbors)
     return rate if mechanism.k == 1 else rate / 2
 

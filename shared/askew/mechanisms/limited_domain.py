@@ -29,15 +29,18 @@ from askew.dp.privacy import (
 from askew.errors import ParameterError
 from askew.limits import MAX_DEPTH
 from askew.mechanisms.contest import Contest
-from askew.mechanisms.parameters import (
+from askew.mechanisms.shortfall import Shortfall, one_shot, peeled
+from askew.mechanisms.tally import (
+    Counts,
+    Integers,
+    Tally,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
+    integers,
     ln,
 )
-from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot, peeled
-from askew.mechanisms.tally import Counts, Integers, Tally, integers
 from askew.mechanisms.value_classes import ONE_PASS
 from askew.mechanisms.weights import Draws, WeightTable, blocks_of, enclose
 from askew.noise.randomness import KERNEL, RandomBits
@@ -60,7 +63,7 @@ class ExponentialClasses:
         self._rank()
 
     def _rank(self) -> None:
-        """Take scores relative to the best one left, so that floats are exact where it matters."""
+        # Relative to the best one left, so that floats are exact where it matters.
         left = self._log_sizes > -inf
         self._best = int(self.scores[left].max())
         self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)
@@ -341,7 +344,7 @@ class LaplaceLimitedDomain:
         """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise, among at
         most kbar items: a stop ends a list before it misses.
         """
-        return Shortfall(partial(one_shot, law=LAPLACE), self.rate, self.kbar)
+        return Shortfall(partial(one_shot, noise="laplace"), self.rate, self.kbar)
 
     @property
     def threshold(self) -> Fraction:

@@ -31,18 +31,21 @@ from askew.dp.privacy import (
 )
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest, NoiseFamily, check_family
-from askew.mechanisms.parameters import (
+from askew.mechanisms.shortfall import Shortfall, flipped, one_shot, peeled
+from askew.mechanisms.tally import (
+    Counts,
     Scored,
+    Scores,
+    Tally,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
     one_way,
     rate_of,
+    tally,
     tally_for,
 )
-from askew.mechanisms.shortfall import EXPONENTIAL, LAPLACE, Shortfall, flipped, one_shot, peeled
-from askew.mechanisms.tally import Counts, Scores, Tally, tally
 from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups, peeled_gumbel
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import KERNEL, RandomBits
@@ -124,7 +127,7 @@ class OneShot(Lipschitz):
         """Return a bound on the chance of a miss by a gap; None unless noise is exponential."""
         if self.noise != "exponential":
             return None
-        return Shortfall(partial(one_shot, law=EXPONENTIAL), self.rate)
+        return Shortfall(partial(one_shot, noise="exponential"), self.rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +295,7 @@ class LaplaceCounts:
     @property
     def shortfall(self) -> Shortfall:
         """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise."""
-        return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
+        return Shortfall(partial(one_shot, noise="laplace"), self.rate)
 
     def privacy_loss(self) -> PureDP:
         """Return epsilon, whatever k."""

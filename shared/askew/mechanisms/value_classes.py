@@ -15,7 +15,6 @@ from math import inf, log
 import numpy as np
 
 from askew.mechanisms.contest import (
-    ClassGroups,
     Contest,
     Floats,
     Link,
@@ -127,7 +126,7 @@ class ValueClasses:
         self._log_items = log(len(tally))
 
     def _extend(self, low: int) -> None:
-        """See the classes of values from `low` on. The tally knows more groups, never others."""
+        # The tally knows more groups, never others.
         seen = self._tally.down_to(low)
         if len(seen.values) > len(self.values):
             sizes = seen.sizes
@@ -173,10 +172,10 @@ class ValueClasses:
             contest.enter(block.keys, block.logs, self._log_sizes(block.keys))
         left = self._left - int(self.sizes[:cut].sum())
         if left:
-            contest.enter_groups(self._others(contest, low, cut, left))
+            self._enter_others(contest, low, cut, left)
 
-    def _others(self, contest: Contest, low: int, cut: int, left: int) -> ClassGroups:
-        """Return all classes from `cut` on as one group; none of its items has a value of `low`."""
+    def _enter_others(self, contest: Contest, low: int, cut: int, left: int) -> None:
+        # All classes from `cut` on as one group; none of its items has a value of `low`.
         score = -self.rate * (int(self.values[self._lead]) - low)
 
         def opened(_: int, link: Link) -> list[Noisy]:
@@ -184,7 +183,7 @@ class ValueClasses:
             return contest.members((cut + np.flatnonzero(self.sizes[cut:])).tolist(), link)
 
         floats = np.array([float(score)]), np.array([log(left)])
-        return ClassGroups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
+        contest.enter_groups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
 
     def _log_sizes(self, keys: slice | Integers) -> Floats:
         with np.errstate(divide="ignore"):
@@ -192,9 +191,8 @@ class ValueClasses:
         return logs
 
     def _cut(self, depth: float) -> tuple[int, int]:
-        """Return a value and the first class below it: all classes from there on weigh below
-        exp(-depth) of the best.
-        """
+        # A value and the first class below it: all classes from there on weigh below exp(-depth) of
+        # the best.
         reach = (depth + self._log_items + 1) / self._step
         if 0 < len(self.values) == self._lead:  # all that were seen are taken out
             self._extend(self._tally.lowest)
@@ -254,8 +252,7 @@ def highest(
             return contest.members(np.flatnonzero(counts <= low).tolist(), link)
 
         floats = np.array([float(score)]), np.array([log(far)])
-        whole = ClassGroups(np.array([-1]), *floats, 0.0, lambda _: (score, far), opened)
-        contest.enter_groups(whole)
+        contest.enter_groups(np.array([-1]), *floats, 0.0, lambda _: (score, far), opened)
     return tuple(contest.ranked()[:k])
 
 

@@ -152,7 +152,7 @@ class PowerSteps(Recurrence):
         return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
 
     def _growth(self, s: float) -> float:
-        """Return G(s) / s**p = p times the sum over n of s**n / (n! (p + n))."""
+        # G(s) / s**p = p times the sum over n of s**n / (n! (p + n)).
         p, n, power, total = self.exponent, 0, 1.0, 0.0
         while power > 1e-18 * total:
             total += power * p / (p + n)
@@ -161,7 +161,7 @@ class PowerSteps(Recurrence):
         return total
 
     def _decay(self, s: float) -> float:
-        """A(s) / s**p."""
+        # A(s) / s**p.
         p, n, term, total = self.exponent, 0, 1.0, 0.0
         while term > 1e-18 * total:
             total += term
@@ -180,9 +180,7 @@ def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _convex_root(
     function: Callable[[float], tuple[float, float]], target: float
 ) -> tuple[float, float]:
-    """Return the x <= target at which a convex function >= x, given with its derivative, meets
-    target; and what is left there.
-    """
+    # The x <= target at which a convex function >= x meets target; and what is left there.
     x = target
     best = math.inf
     for _ in range(_NEWTON_TURNS):
@@ -254,7 +252,7 @@ class CallableSteps(Recurrence):
     def _root(
         self, panel: int, left: float, right: float, cost: float
     ) -> tuple[float, float, float]:
-        """Return the s in [left, right] where G meets the cost (Illinois), with h(s) and G(s)."""
+        # Illinois: the s in [left, right] where G meets the cost, with h(s) and G(s).
         low, high = self._reached[panel] - cost, self._reached[min(panel + 1, self._last)] - cost
         side = 0
         s, value, reached = right, *self._at(panel, left, right)
@@ -300,7 +298,7 @@ class CallableSteps(Recurrence):
 
 
 def _panel_integrals(h: Increasing, edges: Array, sign: float) -> Array:
-    """int h(t) e^{sign t} over each panel; graded toward 0 in the first, for roots like t^0.1."""
+    # Of h(t) e^{sign t}; graded toward 0 in the first panel, for roots like t^0.1.
     nodes, weights = legendre(_NODES)
     width = np.diff(edges)[:, None]
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -403,8 +401,6 @@ def _by_recurrence(
 
 
 def _residual(taken: list[Step], outward: Array) -> float:
-    """Return the largest derivative of the cost in one offset: what is left of G(sigma) = D,
-    weighed with the density at the offset.
-    """
+    # What is left of G(sigma) = D, weighed with the density at the offset.
     rest = np.array([abs(step.residual) for step in reversed(taken)])
     return float(np.max(rest * np.exp(-outward) / 2, initial=0.0))

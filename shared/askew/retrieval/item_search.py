@@ -167,7 +167,7 @@ class LinearScores:
         return self.only(np.concatenate(kept))
 
     def _most_of_blocks(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the largest F of every block of items, (n, blocks)."""
+        # The largest F of every block of items, (n, blocks).
         n, size = len(shifts), _BLOCK * max(_AT_ONCE // (_BLOCK * len(shifts)), 1)
         parts = []
         for start in range(0, len(self), size):
@@ -342,10 +342,8 @@ def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
 def _parts(
     scores: LinearScores, edges: NDArray[np.float64], k: int
 ) -> Iterator[tuple[Place, Place, RowNumbers]]:
-    """Yield parts of the box from a corner to another, and what survives in them.
-
-    The part in which most survives is halved first, as long as there is work to spend.
-    """
+    # Of the box, from a corner to another, and what survives in them. The part in which most
+    # survives is halved first, as long as there is work to spend.
     low, high = np.zeros(scores.dimension, np.int64), np.full(scores.dimension, len(edges) - 1)
     rows = np.flatnonzero(scores.before < k).astype(np.int32)
     rows = _survivors(scores, rows, _corners(edges, low, high), k)
@@ -370,7 +368,7 @@ def _parts(
 def _survivors(
     scores: LinearScores, rows: RowNumbers, corners: NDArray[np.float64], k: int
 ) -> RowNumbers:
-    """Return the rows that may be among the best k somewhere between these corners."""
+    # Rows that may be among the best k somewhere between these corners.
     kept, better = [rows[:0]], rows[:0]
     for start in range(0, len(rows), _CORNERS_PIECE):
         tried = np.concatenate([better, rows[start : start + _CORNERS_PIECE]])

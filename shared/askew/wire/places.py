@@ -162,7 +162,6 @@ def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
 
 
 def _joined(messages: Sequence[pb.Listing], held: Collection) -> tuple[Listing, ...]:
-    """Return rows that are held, with the live values that came."""
     attributes = held.card.attributes
     live = [at for at, attribute in enumerate(attributes) if attribute.live]
     if any(m.item >= len(held) or len(m.values) != len(live) for m in messages):

@@ -21,7 +21,7 @@ from askew.errors import Malformed, NotFound, NotShown, OtherKind, WireError
 from askew.protocol.metric_card import ALL
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import Position
-from askew.wire.live_file import live_to_bytes, with_live_values
+from askew.wire.rows_file import live_to_bytes, with_live_values
 from askew_client.device.device import Device
 from askew_client.near.pick import judged
 from askew_client.near.preferences import NO_PREFERENCES, Preferences, preferences_of
