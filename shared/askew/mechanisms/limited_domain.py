@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -142,8 +143,55 @@ class Selection(tuple[int, ...]):
         return len(self) + self.stopped
 
 
+class _Limited(ABC):
+    """What the limited domains share: public parameters, and the two doors to private counts."""
+
+    k: int
+    epsilon: Fraction | int
+    delta: Fraction
+    neighbors: NeighboringRelation
+    max_items_per_unit: int | None
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_probability("delta", self.delta)
+        check_neighbors(self.neighbors)
+        if self.max_items_per_unit is not None:
+            check_positive_int("max_items_per_unit", self.max_items_per_unit)
+        if self.neighbors is not ADD_OR_REMOVE_ONE:
+            limit = "ADD_OR_REMOVE_ONE: a replacement is one removal and one addition: charge both"
+            raise ParameterError("neighbors", REPLACE_ONE.name, limit)
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """Return how many items are looked at, at most; the next count is the cutoff."""
+
+    @abstractmethod
+    def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
+        """Select from the top items and counts in order, (n,), n at most `depth`, and the next
+        count.
+        """
+
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
+        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
+        items, values, cutoff = top_of(counts, self.depth)
+        return self.draw(items, values, cutoff, Draws(bits))
+
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
+        """Select from the top depth + 1 items (or all, if fewer) of an engine, in any order.
+
+        Their item ids must break ties as the engine did: lower first.
+        """
+        ids, values, cutoff = top_of_rows(items, counts, self.depth)
+        return self.draw(ids, values, cutoff, Draws(bits))
+
+
 @dataclass(frozen=True, kw_only=True)
-class LimitedDomain:
+class LimitedDomain(_Limited):
     """At most k items in rank order, from the top kbar; stops at a noisy threshold.
 
         weights of the exponential mechanism, peeled until the stop is drawn or k items are:
@@ -183,9 +231,14 @@ class LimitedDomain:
     domain: Domain = "positive"
 
     def __post_init__(self) -> None:
-        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        super().__post_init__()
         check_positive_int("kbar", self.kbar)
         check_domain(self.domain)
+
+    @property
+    def depth(self) -> int:
+        """Return kbar."""
+        return self.kbar
 
     @property
     def spread(self) -> int:
@@ -208,21 +261,6 @@ class LimitedDomain:
     def ranged_loss(self) -> BoundedRange:
         """Return k bounded-range rounds of epsilon, with the delta of the call."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
-        items, values, cutoff = top_of(counts, self.kbar)
-        return self.draw(items, values, cutoff, Draws(bits))
-
-    def select_from_top(
-        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
-    ) -> Selection:
-        """Select from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
-
-        Their item ids must break ties as the engine did: lower first.
-        """
-        ids, values, cutoff = top_of_rows(items, counts, self.kbar)
-        return self.draw(ids, values, cutoff, Draws(bits))
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
         """Select from the top kbar items and counts in order, (n,), and the next count."""
@@ -284,23 +322,8 @@ def check_domain(domain: object) -> None:
         raise ParameterError("domain", domain, "one of " + ", ".join(get_args(Domain)))
 
 
-def check_limited(
-    k: object, epsilon: object, delta: object, neighbors: object, max_items_per_unit: object
-) -> None:
-    """Raise ParameterError unless what all limited-domain mechanisms share is in range."""
-    check_k(k)
-    check_positive("epsilon", epsilon)
-    check_probability("delta", delta)
-    check_neighbors(neighbors)
-    if max_items_per_unit is not None:
-        check_positive_int("max_items_per_unit", max_items_per_unit)
-    if neighbors is not ADD_OR_REMOVE_ONE:
-        limit = "ADD_OR_REMOVE_ONE: a replacement is one removal and one addition, so charge both"
-        raise ParameterError("neighbors", REPLACE_ONE.name, limit)
-
-
 @dataclass(frozen=True, kw_only=True)
-class LaplaceLimitedDomain:
+class LaplaceLimitedDomain(_Limited):
     """At most k items in rank order by Laplace noise, for units that change few counts.
 
         noisy score = epsilon * count / Delta + Z,    Z independent, standard Laplace
@@ -330,9 +353,14 @@ class LaplaceLimitedDomain:
     max_items_per_unit: int
 
     def __post_init__(self) -> None:
-        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        super().__post_init__()
         check_positive_int("kbar", self.kbar)
         check_positive_int("max_items_per_unit", self.max_items_per_unit)
+
+    @property
+    def depth(self) -> int:
+        """Return kbar."""
+        return self.kbar
 
     @property
     def rate(self) -> Fraction:
@@ -362,18 +390,6 @@ class LaplaceLimitedDomain:
         """Return (epsilon, delta) for the whole output."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
-        items, values, cutoff = top_of(counts, self.kbar)
-        return self.draw(items, values, cutoff, Draws(bits))
-
-    def select_from_top(
-        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
-    ) -> Selection:
-        """Select as `LimitedDomain.select_from_top` does."""
-        ids, values, cutoff = top_of_rows(items, counts, self.kbar)
-        return self.draw(ids, values, cutoff, Draws(bits))
-
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
         """Select from the top kbar items and counts in order, (n,), and the next count."""
         kept = values[values >= max(cutoff, 1)].tolist()
@@ -390,7 +406,7 @@ class LaplaceLimitedDomain:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimalThreshold:
+class OptimalThreshold(_Limited):
     """`LimitedDomain` with kbar chosen privately from k..dbar-1, for one round more.
 
         P(kbar = i - 1) ~ exp(epsilon * q_i),    i = k + 1..dbar
@@ -414,11 +430,16 @@ class OptimalThreshold:
     domain: Domain = "positive"
 
     def __post_init__(self) -> None:
-        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        super().__post_init__()
         check_positive_int("dbar", self.dbar, MAX_DEPTH)
         check_domain(self.domain)
         if self.dbar <= self.k:
             raise ParameterError("dbar", self.dbar, "above k")
+
+    @property
+    def depth(self) -> int:
+        """Return dbar."""
+        return self.dbar
 
     def privacy_loss(self) -> ApproximateDP:
         """Return ((k + 1) * epsilon, delta)."""
@@ -436,20 +457,8 @@ class OptimalThreshold:
         sizes = {place: self.delta / spread for place, spread in enumerate(spreads)}
         return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
-        items, values, _ = top_of(counts, self.dbar)
-        return self.draw(items, values, Draws(bits))
-
-    def select_from_top(
-        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
-    ) -> Selection:
-        """Select from the top dbar items of an engine, as `LimitedDomain` does."""
-        ids, values, _ = top_of_rows(items, counts, self.dbar)
-        return self.draw(ids, values, Draws(bits))
-
-    def draw(self, items: Integers, values: Integers, draws: Draws) -> Selection:
-        """Select from the top dbar items and counts in order, (n,)."""
-        ranked = np.append(values, np.zeros(self.dbar - len(values), dtype=np.int64))
+    def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
+        """Select from the top dbar items and counts in order, (n,), and the next count, 0 if none."""
+        ranked = np.append(values, np.full(self.dbar - len(values), cutoff))
         kbar = self.k + draws.choose(self.classes(ranked))
         return self.mechanism(kbar).draw(items[:kbar], values[:kbar], int(ranked[kbar]), draws)
