@@ -458,7 +458,7 @@ class OptimalThreshold(_Limited):
         return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top dbar items and counts in order, (n,), and the next count, 0 if none."""
+        """Select from the top dbar items and counts in order, (n,), and the next count or 0."""
         ranked = np.append(values, np.full(self.dbar - len(values), cutoff))
         kbar = self.k + draws.choose(self.classes(ranked))
         return self.mechanism(kbar).draw(items[:kbar], values[:kbar], int(ranked[kbar]), draws)
