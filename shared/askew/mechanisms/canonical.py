@@ -28,9 +28,6 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import (
     BoundedRange,
-    NeighboringRelation,
-    PureDP,
-    check_neighbors,
     exact_rational,
 )
 from askew.errors import ParameterError
@@ -43,10 +40,9 @@ from askew.mechanisms.contest import (
     check_family,
 )
 from askew.mechanisms.shortfall import LOG_ERROR, Shortfall, canonical, log_runs
-from askew.mechanisms.tally import Counts, Integers, Tally, check_k, check_positive, halved, tally
+from askew.mechanisms.tally import Counted, Counts, Integers, Tally, halved, tally
 from askew.mechanisms.value_classes import subset
 from askew.mechanisms.weights import BLOCK, Draws, WeightBlock, WeightTable, enclose, log_total
-from askew.noise.randomness import KERNEL, RandomBits
 
 
 @dataclass(frozen=True, repr=False)
@@ -276,7 +272,7 @@ class CanonicalClasses:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Canonical:
+class Canonical(Counted):
     """A set of k items, the more probable the fewer units must change to make it the top k.
 
         noisy score of a subset S = -rate * L(S) + Z_S,    Z_S independent, of one family
@@ -309,17 +305,12 @@ class Canonical:
     unclipped form is Askew's.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     gamma: Fraction | int = Fraction(1, 2)
     noise: NoiseFamily = "gumbel"
     clipped: bool = False
 
     def __post_init__(self) -> None:
-        check_k(self.k)
-        check_positive("epsilon", self.epsilon)
-        check_neighbors(self.neighbors)
+        super().__post_init__()
         check_family(self.noise)
         if not 0 <= exact_rational("gamma", self.gamma) <= 1:
             raise ParameterError("gamma", self.gamma, "from 0 to 1")
@@ -339,20 +330,12 @@ class Canonical:
         formula = partial(canonical, gamma=float(self.gamma), clipped=self.clipped)
         return Shortfall(formula, self.rate)
 
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon for the whole set."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
     def ranged_loss(self) -> BoundedRange:
         """Return one bounded-range round, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, ascending."""
-        return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""

@@ -33,9 +33,9 @@ from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest, NoiseFamily, check_family
 from askew.mechanisms.shortfall import Shortfall, flipped, one_shot, peeled
 from askew.mechanisms.tally import (
+    Counted,
     Counts,
     Scored,
-    Scores,
     Tally,
     check_k,
     check_positive,
@@ -43,8 +43,6 @@ from askew.mechanisms.tally import (
     check_probability,
     one_way,
     rate_of,
-    tally,
-    tally_for,
 )
 from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups, peeled_gumbel
 from askew.mechanisms.weights import Draws
@@ -97,10 +95,6 @@ class Lipschitz(Scored):
         """Return epsilon * k / kappa, which is epsilon unless kappa was given."""
         kappa = Fraction(self.k if self.kappa is None else self.kappa)
         return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
-
-    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, ascending; the order of their scores is not released."""
-        return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""
@@ -165,20 +159,12 @@ class Peeling(Scored):
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon for all k rounds."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
     def ranged_loss(self) -> BoundedRange:
         """Return k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
-
-    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
-        return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""
@@ -260,7 +246,7 @@ class ConcentratedPeeling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceCounts:
+class LaplaceCounts(Counted):
     """The k highest counts after Laplace noise on each: ranked item ids.
 
         noisy count = count + Laplace(scale = l1_sensitivity / epsilon)
@@ -271,15 +257,10 @@ class LaplaceCounts:
     Complexity: `OneShot`. Source: Dwork, McSherry, Nissim, Smith 2006.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     max_items_per_unit: int
 
     def __post_init__(self) -> None:
-        check_k(self.k)
-        check_positive("epsilon", self.epsilon)
-        check_neighbors(self.neighbors)
+        super().__post_init__()
         check_positive_int("max_items_per_unit", self.max_items_per_unit)
 
     @property
@@ -296,14 +277,6 @@ class LaplaceCounts:
     def shortfall(self) -> Shortfall:
         """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise."""
         return Shortfall(partial(one_shot, noise="laplace"), self.rate)
-
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon, whatever k."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
-        return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""

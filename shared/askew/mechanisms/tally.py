@@ -7,6 +7,7 @@ At the end, the checks that every mechanism's public parameters pass, once, at c
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,12 +20,15 @@ from numpy.typing import NDArray
 from askew.dp.privacy import (
     ADD_OR_REMOVE_ONE,
     NeighboringRelation,
+    PureDP,
     check_neighbors,
     exact_rational,
     positive_rational,
 )
 from askew.errors import ParameterError
 from askew.limits import MAX_SELECTED
+from askew.mechanisms.weights import Draws
+from askew.noise.randomness import KERNEL, RandomBits
 
 Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
@@ -275,7 +279,36 @@ def halved(epsilon: Fraction | int, neighbors: NeighboringRelation) -> Fraction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored:
+class Counted(ABC):
+    """A mechanism over counts: its public parameters, and the one door to private counts.
+
+    Raises ParameterError for parameters out of range.
+    """
+
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_neighbors(self.neighbors)
+
+    def privacy_loss(self) -> PureDP:
+        """Return epsilon for the whole selection, whatever k."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
+
+    @abstractmethod
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """Select from a tally, by a source of exact draws."""
+
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
+        """Return k item ids, the places of their counts: best first, or ascending for a set."""
+        return self.draw(tally(counts, self.k), Draws(bits))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored(Counted):
     """A mechanism over counts, or over scores of a stated sensitivity.
 
     linf_sensitivity: how far a score can move; None for counts, which a unit moves by at most 1. Of
@@ -285,20 +318,19 @@ class Scored:
     monotone: whether a unit that comes moves no score down; None: counts yes, scores no.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     linf_sensitivity: Fraction | int | None = None
     monotone: bool | None = None
 
     def __post_init__(self) -> None:
-        check_k(self.k)
-        check_positive("epsilon", self.epsilon)
-        check_neighbors(self.neighbors)
+        super().__post_init__()
         if self.linf_sensitivity is not None:
             check_positive("linf_sensitivity", self.linf_sensitivity)
         if self.monotone is not None and not isinstance(self.monotone, bool):
             raise ParameterError("monotone", self.monotone, "True, False or None")
+
+    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
+        """Return k item ids, as `Counted.select` does, of counts or of scores."""
+        return self.draw(tally_for(self, counts), Draws(bits))
 
 
 def rate_of(mechanism: Scored) -> Fraction:

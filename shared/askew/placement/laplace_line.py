@@ -48,7 +48,6 @@ Source: Goel et al., section 3 (odd k); the even case solves the first cell, int
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,18 +85,8 @@ class Step(NamedTuple):
     residual: float
 
 
-class Recurrence(ABC):
-    """The recurrence for one disutility."""
-
-    total: float  # A(infinity): the cost of k = 1
-
-    @abstractmethod
-    def step(self, cost: float) -> Step:
-        """Return the step from D = cost."""
-
-
 @dataclass(frozen=True)
-class SaturatingSteps(Recurrence):
+class SaturatingSteps:
     """h = 1 - exp(-t / c), both integrals elementary. Raises ParameterError for a c below 2**-20:
     1 + D (c - 1), which is about 2 c, loses its digits there.
     """
@@ -110,7 +99,7 @@ class SaturatingSteps(Recurrence):
             raise ParameterError("scale", self.scale, limit)
 
     @property
-    def total(self) -> float:  # type: ignore[override]
+    def total(self) -> float:
         """Return 1 / (1 + c)."""
         return 1 / (1 + self.scale)
 
@@ -124,7 +113,7 @@ class SaturatingSteps(Recurrence):
 
 
 @dataclass(frozen=True)
-class PowerSteps(Recurrence):
+class PowerSteps:
     """h = t ** p. G is a Kummer function and A an incomplete gamma function, both as power series
     of positive terms: G = p s**p sum s**n / (n! (p + n)), A = s**p e**-s sum s**n / (p + 1)_n.
     """
@@ -136,7 +125,7 @@ class PowerSteps(Recurrence):
             raise InfiniteCost("exponent", self.exponent, "at most 150, or a step overflows")
 
     @property
-    def total(self) -> float:  # type: ignore[override]
+    def total(self) -> float:
         """Return Gamma(p + 1)."""
         return math.gamma(self.exponent + 1)
 
@@ -206,7 +195,7 @@ _JUMP = 1e-9  # what is left of G(sigma) - D at a corner is far less
 _ROOT_REST = 8e-15  # a few roundings of G; the cost is flat here, so its own error is the square
 
 
-class CallableSteps(Recurrence):
+class CallableSteps:
     """The recurrence for a callable, at unit epsilon. Raises InfiniteCost where D_1 diverges."""
 
     def __init__(self, h: Increasing) -> None:
@@ -378,7 +367,11 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
 
 
 def _by_recurrence(
-    steps: Recurrence, epsilon: float, factor: float, k: int, fixed: float
+    steps: SaturatingSteps | PowerSteps | CallableSteps,
+    epsilon: float,
+    factor: float,
+    k: int,
+    fixed: float,
 ) -> Placement:
     taken: list[Step] = []
     for _ in range(k // 2):
