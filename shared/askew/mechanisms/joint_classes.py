@@ -46,8 +46,9 @@ from askew.mechanisms.weights import WeightBlock, WeightTable, enclose
 
 @dataclass(frozen=True, repr=False)
 class LossSteps:
-    """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning,
-    within 2**-51 * items of itself. end: where the step after them begins, as `next_rise`.
+    """Consecutive steps of N, by ascending loss. begins: the losses at which they begin, (n,).
+    log_counts: ln N there. rises: how much ln N rose there, within 2**-51 * items of itself; 0 at
+    a loss of 0. end: the loss at which N rises next, as `next_rise` of the last.
     """
 
     begins: Integers
@@ -58,7 +59,9 @@ class LossSteps:
 
 @dataclass(repr=False, slots=True)
 class Edge:
-    """What lies below a loss: ln N there, and how many pairs (position, count) reach it."""
+    """A loss, `at`; ln N of the loss one below it, -inf at 0; and the number of pairs of a position
+    r and a distinct count v with h_r - v below it.
+    """
 
     at: int
     log_count: float
@@ -66,7 +69,10 @@ class Edge:
 
 
 class SequenceLosses:
-    """How many sequences of k items have a loss of at most e, for one tally."""
+    """N of one tally: how many sequences of k of its items have a loss of at most e.
+
+    tops: h_0 to h_{k-1}. largest: the loss from which on every sequence counts. log_all: ln N there.
+    """
 
     def __init__(self, tally: Tally, k: int) -> None:
         self.k, self.items = k, len(tally)
@@ -102,7 +108,7 @@ class SequenceLosses:
         return prod(range(self.items - self.k + 1, self.items + 1))
 
     def edge(self, e: int) -> Edge:
-        """Return what loses less than e >= 0. ln N is off by at most 2**-47 of itself.
+        """Return the `Edge` at a loss e >= 0. ln N is off by at most 2**-47 of itself.
 
         A draw takes most of its time here: as `_reached` and `_log_product`, in fewer steps.
         """
@@ -218,11 +224,13 @@ class Segment:
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:
-        """Return ln of an upper bound of its weight."""
+        """Return ln of an upper bound of the segment's weight, at this rate a unit of loss."""
         return self.high.log_count - rate * self.low.at
 
     def log_size(self) -> tuple[float, float]:
-        """Return ln of how many sequences lose so much, and how wrong this may be."""
+        """Return ln of the number of sequences whose loss lies in the segment, and a bound of its
+        error: inf where floats cannot tell the two ends apart.
+        """
         wrong = 2.0**-46 * self.high.log_count  # of `rise`
         if self.rise <= 2 * wrong:
             return self.high.log_count, inf

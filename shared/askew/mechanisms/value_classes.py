@@ -67,7 +67,10 @@ class Urn:
 
 
 def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[int, ...]:
-    """Draw a fresh uniform item for each group named, as often as it is."""
+    """Return an item id for each of these groups, in their order: uniform among the items of the
+    group's count that no earlier one took. A group is its index in `Tally.values`, 0 for the
+    highest count.
+    """
     named, urns = [*groups], defaultdict[int, Urn](Urn)
     held = tally.down_to_group(max(named))
     earlier, limits = defaultdict[int, int](int), []
@@ -80,11 +83,11 @@ def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[
 
 
 def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[int, ...]:
-    """Draw a fresh uniform item of so many highest for one size after another, none falling.
+    """Return an item id for each size, in their order: uniform among the `size` items of highest
+    count that no earlier one took. Sizes never fall, and divide no group of equal counts.
 
     Where enough are left to choose from, one is found by chance, in at most 1 / _SHARE tries on
     average; else by its rank.
-    A size divides no group of equal counts.
     """
     narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally) + len(sizes), _SMALL)))
     chosen = list(tally.items_at(Urn().take_each(sizes[:narrow], draws)))

@@ -87,7 +87,9 @@ def _placed(dimension: int, k: int) -> NDArray[np.float64]:
 
 
 def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
-    """Return where the rule looks around a signal, (n, d) with n <= k."""
+    """Return the offsets from a signal at which the rule looks, (n, d) with n <= k, in units of
+    distance, far from the edges: those that are best for Laplace noise of this epsilon.
+    """
     placed = place(Laplace(epsilon, dimension), Identity(), k)
     return placed.offsets.reshape(-1, dimension)
 

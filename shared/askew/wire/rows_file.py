@@ -227,7 +227,8 @@ def live_to_bytes(card: MetricCard, collections: Mapping[str, Collection]) -> by
 def with_live_values(
     card: MetricCard, rows: Mapping[str, Collection], file: bytes
 ) -> Mapping[str, Collection]:
-    """Return held rows of a card with the live values of a file.
+    """Return rows that a device holds, by name of their collection, with the live values of a
+    file. Those of a collection of which not every row is held stay as they are.
 
     Raises Malformed for a file that is damaged, of another length, or of other rows.
     """
