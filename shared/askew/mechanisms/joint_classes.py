@@ -71,7 +71,7 @@ class Edge:
 class SequenceLosses:
     """N of one tally: how many sequences of k of its items have a loss of at most e.
 
-    tops: h_0 to h_{k-1}. largest: the loss from which on every sequence counts. log_all: ln N there.
+    tops: h_0 to h_{k-1}. largest: the loss of the worst sequence. log_all: ln N there.
     """
 
     def __init__(self, tally: Tally, k: int) -> None:
