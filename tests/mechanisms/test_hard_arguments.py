@@ -169,30 +169,18 @@ def test_nothing_that_describes_counts_prints_them() -> None:
 
 NO_COUNTS: dict[str, Any] = {
     "bytes": bytes([97, 98, 99, 101]),
-    "bytearray": bytearray([97, 98, 99, 101]),
     "dict": {0: 9412, 1: 9413, 2: 9414, 3: 9415},
-    "float": [9412.5] * 4,
     "floats": np.array([9412.5] * 4),
     "generator": (each for each in [9412] * 4),
-    "infinite": [float("inf")] * 4,
-    "int": 9412,
     "large": [2**61 + 9412] * 4,
-    "larger": [10**400] * 4,
     "masked": np.ma.array([9412] * 4, mask=[True, False, False, False]),
-    "nan": [float("nan")] * 4,
     "nested": [[9412, 9413]] * 4,
     "none": None,
-    "nones": [None, 9412, 9413, 9414],
-    "object": object(),
     "objects": np.array([9412] * 4, dtype=object),
     "set": {9412, 9413, 9414, 9415},
-    "square": np.full((4, 4), 9412),
     "text": "9412",
-    "texts": ["9412"] * 4,
     "times": np.array([9412] * 4, dtype="datetime64[s]"),
-    "truths": [True, False, True, True],
     "unsigned": np.array([2**64 - 9412] * 4, dtype=np.uint64),
-    "values": {0: 9412, 1: 9413}.values(),
 }
 
 
