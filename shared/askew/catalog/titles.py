@@ -55,7 +55,9 @@ class TitleIndex:
 
     def _add(self, items: Sequence[Item]) -> None:
         numbers = np.arange(self._count, self._count + len(items), dtype=np.uint32)
-        self._titles = self._titles.with_more(map(_of_item, items), numbers)
+        self._titles = self._titles.with_more(
+            (_entry(title_key(i.title), i.year or 0) for i in items), numbers
+        )
         self._labels = self._labels.with_more((_of_label(item.label) for item in items), numbers)
         self._count += len(items)
 
@@ -114,10 +116,6 @@ class _Sorted:
 
 def _of_label(label: str) -> int:
     return hash(label) & _ALL
-
-
-def _of_item(item: Item) -> int:
-    return _entry(title_key(item.title), item.year or 0)
 
 
 def _entry(key: str, year: int) -> int:

@@ -1,14 +1,7 @@
 """How privacy losses add up: rules of composition, and the filter that refuses beyond a cap.
 
-Privacy unit: one person's whole history. All rules hold for adaptively chosen mechanisms.
-
-| rule | valid for | epsilon |
-|---|---|---|
-| `basic` | every loss | the sum |
-| `zcdp` | bounded-range selections | rho = epsilon^2 / 8 each, converted at the end |
-
-Bounded-range: rounds of the exponential mechanism (peeling, LimitedDomain). Not permute-and-flip,
-exponential or Laplace noise: see `askew.dp.privacy.BoundedRange`; charge their pure epsilon.
+Privacy unit: one person's whole history. Both rules hold for adaptively chosen mechanisms: `basic`
+for every loss; `zcdp` for bounded-range selections (`askew.dp.privacy.BoundedRange`) alone.
 
 Numbers are exact rationals. Where a formula is irrational, its value is rounded **up** to a
 multiple of 2**-40, and lies at most 2**-39 * (1 + the basic sum) above the formula. Enclosures, not

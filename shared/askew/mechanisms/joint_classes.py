@@ -103,10 +103,6 @@ class SequenceLosses:
         """Return N(e), exactly; below a loss of 0 the first position has no choice, so it is 0."""
         return prod((self.choices(e) - self._positions).tolist())
 
-    def count_all(self) -> int:
-        """Return d! / (d - k)!, exactly."""
-        return prod(range(self.items - self.k + 1, self.items + 1))
-
     def edge(self, e: int) -> Edge:
         """Return the `Edge` at a loss e >= 0. ln N is off by at most 2**-47 of itself.
 
@@ -336,7 +332,7 @@ class JointClasses:
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Return integer bounds of a step's weight."""
         if key == ALL:
-            return enclose(self.losses.count_all(), self.rate * self.end, shift)
+            return enclose(self.losses.count(self.losses.largest), self.rate * self.end, shift)
         count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
         from_low, from_high = enclose(count, self.rate * key, shift + 8)
         to_low, to_high = enclose(count, self.rate * end, shift + 8)

@@ -1,10 +1,6 @@
 """Top-k from the top kbar + 1 counts of an unknown domain: what an existing engine returns.
 
-| mechanism | Durfee, Rogers 2019 | epsilon is |
-|---|---|---|
-| `LimitedDomain` | Algorithms 1 (Gumbel) and 5 (strict domain) | per round |
-| `LaplaceLimitedDomain` | Algorithm 4, for units that change few counts | the total |
-| `OptimalThreshold` | Algorithm 6, corrected: chooses kbar privately | per round |
+Source: Durfee, Rogers 2019, Algorithms 1, 4, 5 and, corrected, 6.
 """
 
 from __future__ import annotations

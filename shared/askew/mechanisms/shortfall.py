@@ -281,10 +281,14 @@ def chance_of_miss(mechanism: Bounded, gap: int, n_items: int | None = None) -> 
 
 def _bound_of(mechanism: Bounded, n_items: int | None) -> Callable[[int], float]:
     bound = _shortfall_of(mechanism)
-    d = _candidates(mechanism.k, bound.depth, n_items)
-    if d <= mechanism.k:
+    k, d = mechanism.k, n_items
+    if bound.depth is not None:
+        d = bound.depth if d is None else min(bound.depth, d)
+    elif d is None or d < k:
+        raise ParameterError("the number of items", d, f"at least k, {k}")
+    if d <= k:
         return lambda _: 0.0
-    worst = Worst(mechanism.k, d - mechanism.k, float(bound.rate))
+    worst = Worst(k, d - k, float(bound.rate))
     return lambda gap: min(1.0, bound.formula(worst, gap) * _ROOM)
 
 
@@ -294,11 +298,3 @@ def _shortfall_of(mechanism: Bounded) -> Shortfall:
         name = type(mechanism).__name__
         raise ParameterError("mechanism", name, "one whose noise has a bound here")
     return bound
-
-
-def _candidates(k: int, depth: int | None, n_items: int | None) -> int:
-    if depth is not None:
-        return depth if n_items is None else min(depth, n_items)
-    if n_items is None or n_items < k:
-        raise ParameterError("the number of items", n_items, f"at least k, {k}")
-    return n_items

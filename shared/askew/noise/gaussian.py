@@ -99,19 +99,16 @@ class DiscreteGaussian(Parameters):
         drawn = np.empty(size, np.int64)
         done = 0
         while done < size:
-            stayed = self._tried(min(size - done, _BLOCK), bits)
+            tries = min(size - done, _BLOCK)
+            words = np.frombuffer(bits.read(24 * tries), "<u8").reshape(3, tries)
+            high = self._high(words[0] >> np.uint64(64 - _FIRST_BITS), bits)
+            low = words[1] & np.uint64((1 << self.low_bits) - 1)
+            magnitude = (high << self.low_bits) + low.astype(np.int64)
+            negative = words[1] >> np.uint64(63) == 1
+            stays = self._stays(high, magnitude, words[2], bits) & ~(negative & (magnitude == 0))
+            stayed = np.where(negative, -magnitude, magnitude)[stays]
             drawn[done : done + len(stayed)] = stayed
             done += len(stayed)
-        return drawn
-
-    def _tried(self, size: int, bits: RandomBits) -> Integers:
-        words = np.frombuffer(bits.read(24 * size), "<u8").reshape(3, size)
-        high = self._high(words[0] >> np.uint64(64 - _FIRST_BITS), bits)
-        low = words[1] & np.uint64((1 << self.low_bits) - 1)
-        magnitude = (high << self.low_bits) + low.astype(np.int64)
-        negative = words[1] >> np.uint64(63) == 1
-        stays = self._stays(high, magnitude, words[2], bits) & ~(negative & (magnitude == 0))
-        drawn: Integers = np.where(negative, -magnitude, magnitude)[stays]
         return drawn
 
     def _high(self, words: Words, bits: RandomBits) -> Integers:

@@ -5,14 +5,6 @@ A signal s = u + X leaves the device; the server answers with results at s + a_1
 The person takes the nearest, so the expected cost is E h(min_i ||X - a_i||), the same for every u.
 
 Disutilities: h(t), what a result at distance t costs. Increasing, h(0) = 0.
-
-| class | h(t) | parameter |
-|---|---|---|
-| Identity() | t | |
-| Power(exponent) | t ** exponent | exponent > 0 |
-| Saturating(scale) | 1 - exp(-t / scale) | a distance |
-| Increasing(function) | function(t) | any increasing callable |
-
 `in_units_of(u)` splits h(u t) = factor * unit(t), with which a law of any scale becomes a law of
 scale one.
 """

@@ -223,10 +223,8 @@ def place(
 ) -> Placement:
     """Place the best k offsets known here, of least expected disutility, and how they were found.
 
-    | noise | how |
-    |---|---|
-    | Laplace on the line | closed forms and a recurrence, exact for any increasing h |
-    | Laplace in d >= 2 dimensions | the best of codebook, product grid, cross |
+    On the line: by closed forms and a recurrence, exact for any increasing h. In d >= 2 dimensions:
+    the best of codebook, product grid and cross.
 
     disutility: h, default h(t) = t; any increasing callable will do. disutility_metric: the norm of
     the distance t in d >= 2, default that of the noise. Where no codebook of k points is shipped, a

@@ -202,11 +202,6 @@ def margin_of(encoder: Encoder, largest: float) -> float:
     return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
 
 
-def is_measurable(largest: float) -> bool:
-    """Return True if largest is at most _LARGEST, below which no number of F overflows."""
-    return largest <= _LARGEST
-
-
 Exact = Callable[[int, NDArray[np.integer[Any]]], int]
 """For a turn and some rows, the one of the best exact score."""
 
@@ -462,9 +457,9 @@ class ItemSearch:
 
     def _every_item(self, before: NDArray[np.int32] | None = None) -> LinearScores:
         # Read some at a time: all vectors at once in float64 are twice as large as they are.
-        measurable, n = is_measurable(self._largest), len(self._scoring)
+        n = len(self._scoring)
         numbers = np.zeros((1 + self._encoder.dimension, n), np.float32)
-        for start in range(0, n, _PIECE) if measurable else ():
+        for start in range(0, n, _PIECE) if self._largest <= _LARGEST else ():
             some = slice(start, start + _PIECE)
             numbers[:, some] = numbers_of(self._encoder, self._scoring[some])
         margin = margin_of(self._encoder, self._largest)

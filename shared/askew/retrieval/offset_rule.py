@@ -83,7 +83,9 @@ class OffsetRule:
 def _placed(dimension: int, k: int) -> NDArray[np.float64]:
     # G of the offsets, which is the same for every epsilon; the nearest first.
     offsets = offsets_of(1.0, dimension, k)
-    return _distribution(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
+    offsets = offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
+    half = 0.5 * np.exp(-np.abs(offsets))
+    return np.where(offsets < 0, half, 1 - half)
 
 
 def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
@@ -109,9 +111,3 @@ def _inside(
 def _within(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
     # As np.clip, in a third of its time.
     return np.minimum(np.maximum(x, low), high)
-
-
-def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Of the Laplace law of scale 1.
-    half = 0.5 * np.exp(-np.abs(t))
-    return np.where(t < 0, half, 1 - half)

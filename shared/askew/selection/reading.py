@@ -161,7 +161,10 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
     if len(getattr(counts, "shape", ())) == 2:
         return _two_columns(counts)
     if hasattr(counts, "iloc"):
-        return _series(counts)
+        if type(counts.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
+            limit = "a pandas Series with names as its index, as .value_counts() makes it"
+            raise ParameterError("counts", "one without names", limit)
+        return counts.index.tolist(), counts.tolist()
     for read in ("to_pylist", "to_list"):  # an arrow array, a polars Series
         if hasattr(counts, read):
             return None, list(getattr(counts, read)())
@@ -170,13 +173,6 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
     if all(isinstance(row, tuple) and len(row) == 2 for row in counts):
         return [name for name, _ in counts], [value for _, value in counts]
     return None, list(counts)
-
-
-def _series(series: Any) -> tuple[list[Any], list[Any]]:
-    if type(series.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
-        limit = "a pandas Series with names as its index, as .value_counts() makes it"
-        raise ParameterError("counts", "one without names", limit)
-    return series.index.tolist(), series.tolist()
 
 
 def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:

@@ -155,8 +155,13 @@ class TopKPlan:
         ]
         limited = self.mechanism
         if isinstance(limited, LimitedDomain | LaplaceLimitedDomain):
+            # So many people above the count behind the last candidate make a name likely.
+            if isinstance(limited, LaplaceLimitedDomain):
+                above = 1 + float(limited.threshold / limited.rate)
+            else:
+                above = 1 + ln(limited.spread / limited.delta) / float(limited.epsilon)
             lines.append(
-                f"stops     at names of fewer than about {_threshold(limited):,.0f} people more"
+                f"stops     at names of fewer than about {above:,.0f} people more"
                 f" than place {limited.kbar + 1:,} has"
             )
         noise = self.parts[2]
@@ -166,13 +171,6 @@ class TopKPlan:
                 f" and all {k} within {noise.error_bound(of=self.k):,}"
             )
         return "\n".join(lines)
-
-
-def _threshold(limited: LimitedDomain | LaplaceLimitedDomain) -> float:
-    # How many people above the count behind the last candidate make a name likely.
-    if isinstance(limited, LaplaceLimitedDomain):
-        return 1 + float(limited.threshold / limited.rate)
-    return 1 + ln(limited.spread / limited.delta) / float(limited.epsilon)
 
 
 def loss_in_words(items: ApproximateDP, counts: ApproximateDP | None) -> str:
@@ -341,11 +339,14 @@ def top_k(  # noqa: PLR0913
     Raises ParameterError, which names no item and no count of the data.
     """
     names, values = named_counts(counts, items, unknown=unknown)
+    if delta is None and unknown:
+        limit = "given with unknown=True: far below one in the number of people, such as 1e-6"
+        raise ParameterError("delta", None, limit)
     plan = TopKPlan(
         n_names=None if unknown else len(names),
         k=_plain(k),
         epsilon=exact("epsilon", epsilon),
-        delta=_delta(delta, unknown=unknown),
+        delta=exact("delta", 0 if delta is None else delta),
         ordered=ordered,
         neighbors=neighbors,
         max_items_per_person=_plain(max_items_per_person),
@@ -385,13 +386,6 @@ def exact(name: str, value: object) -> Fraction:
 
 def _plain(number: Any) -> Any:
     return int(number) if isinstance(number, np.integer) else number
-
-
-def _delta(delta: Number | None, *, unknown: bool) -> Fraction:
-    if delta is None and unknown:
-        limit = "given with unknown=True: far below one in the number of people, such as 1e-6"
-        raise ParameterError("delta", None, limit)
-    return exact("delta", 0 if delta is None else delta)
 
 
 def _share(with_counts: object) -> Fraction:
