@@ -177,7 +177,7 @@ def version_of(
     columns: tuple[Column, ...],
 ) -> str:
     """Return 32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
-    fixed = [each for each in zip(attributes, columns, strict=True) if not each[0].live]
+    fixed = [(a, column) for a, column in zip(attributes, columns, strict=True) if not a.live]
     arrays: dict[str, NDArray[Any]] = {
         "coordinates": coordinates,
         "titles": titles.blob,

@@ -212,9 +212,9 @@ def live_to_bytes(card: MetricCard, collections: Mapping[str, Collection]) -> by
     nothing of the values, and a device knows it before it asks.
     """
     parts = [_of_rows(card)]
-    for each in card.in_live_file:
-        columns = collections[each.name].columns
-        for attribute, column in zip(each.attributes, columns, strict=True):
+    for shown in card.in_live_file:
+        columns = collections[shown.name].columns
+        for attribute, column in zip(shown.attributes, columns, strict=True):
             if attribute.live and isinstance(column, Flags):
                 digits = np.zeros(-(-len(column) // len(_PLACES)) * len(_PLACES), np.uint8)
                 digits[: len(column)] = column.values + 1
@@ -236,40 +236,40 @@ def with_live_values(
     head.check(body)
     if body[:OF_ROWS_BYTES] != _of_rows(card):
         raise Malformed("the live values are of other rows than those held here: ask again")
-    sizes = [each.live_bytes or 0 for each in card.in_live_file]
+    sizes = [shown.live_bytes or 0 for shown in card.in_live_file]
     if len(body) != OF_ROWS_BYTES + sum(sizes):
         raise Malformed("the file of live values has not one value for each row")
-    found, at = dict(rows), OF_ROWS_BYTES
-    for each in card.in_live_file:
+    merged, at = dict(rows), OF_ROWS_BYTES
+    for shown in card.in_live_file:
         columns: dict[str, Column] = {}
-        for attribute in each.attributes:
+        for attribute in shown.attributes:
             if not attribute.live:
                 continue
             is_flag = attribute.kind is AttributeKind.FLAG
-            size = -(-each.n_items // len(_PLACES)) if is_flag else 4 * each.n_items
+            size = -(-shown.n_items // len(_PLACES)) if is_flag else 4 * shown.n_items
             part, at = body[at : at + size], at + size
             columns[attribute.name] = (
-                Flags(_unpacked(part, each.n_items))
+                Flags(_unpacked(part, shown.n_items))
                 if is_flag
                 else Numbers(np.frombuffer(part, "<f4").astype(np.float32))
             )
             try:
-                columns[attribute.name].check(f"live values of {each.name}")
+                columns[attribute.name].check(f"live values of {shown.name}")
             except OutOfRange as error:
                 raise Malformed(str(error)) from None
-        if each.name in rows and len(rows[each.name]) == each.n_items:
-            found[each.name] = rows[each.name].with_live(columns)
-    return found
+        if shown.name in rows and len(rows[shown.name]) == shown.n_items:
+            merged[shown.name] = rows[shown.name].with_live(columns)
+    return merged
 
 
 def _of_rows(card: MetricCard) -> bytes:
     # Which rows, in which order, and which columns values are of.
-    said = [
-        [each.number, each.version, each.n_items]
-        + [[a.name, a.kind, a.unit] for a in each.attributes if a.live]
-        for each in card.in_live_file
+    identity = [
+        [shown.number, shown.version, shown.n_items]
+        + [[a.name, a.kind, a.unit] for a in shown.attributes if a.live]
+        for shown in card.in_live_file
     ]
-    return hashlib.sha256(json.dumps(said).encode()).digest()
+    return hashlib.sha256(json.dumps(identity).encode()).digest()
 
 
 def _unpacked(packed: bytes, n: int) -> NDArray[np.int8]:
