@@ -117,12 +117,6 @@ def test_decoding_moves_the_mean_taste_no_farther_than_it_must() -> None:
     assert encoder.decode(np.array([[1.5, 1.0]])).tolist() == [[1.0, 0.0, 7.0]]
 
 
-def test_points_beyond_the_box_decode_like_its_edge() -> None:
-    encoder = made_encoder()
-    far, edge = encoder.decode(np.array([[9.0, -9.0], [2.0, 0.0]]))
-    assert far.tolist() == edge.tolist()
-
-
 BAD: dict[str, dict[str, Any]] = {
     "knots of another shape": {"knots": np.zeros((2, KNOTS - 1))},
     "knots that do not increase": {"knots": np.zeros((2, KNOTS))},

@@ -295,15 +295,6 @@ def test_what_is_no_position_is_refused_without_being_named(
             assert f"{number:g}" not in str(caught.value)
 
 
-@pytest.mark.parametrize("edge", [(47.2, 5.8), (47.2, 15.1), (55.1, 5.8), (55.1, 15.1)])
-def test_the_edges_of_a_region_belong_to_it(edge: Pair) -> None:
-    region = REGIONS["Germany"][0]
-    assert region.contains(Position(*edge))
-    x, y = region.kilometers(Position(*edge))
-    assert x >= 0
-    assert y >= 0
-
-
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 FIJI = Region(-20.7, 176.8, -12.4, -178.2)
 COUNTY, TOWN, DISTRICT = (Fraction(e) for e in ("0.0693", "0.277", "1.386"))

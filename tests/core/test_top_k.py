@@ -446,14 +446,3 @@ def test_an_error_says_what_to_type(counts: object, asked: dict[str, Any], advic
     with pytest.raises(ParameterError, match=advice) as refusal:
         askew.top_k(counts, k=1, epsilon=1, **asked)
     assert "900" not in str(refusal.value)
-
-
-def test_numbers_of_numpy_are_taken_for_pythons() -> None:
-    """As the length of a column gives them."""
-    k: Any = np.int64(2)
-    asked: dict[str, Any] = {"items": MENU, "epsilon": 0.5}
-    wanted = askew.top_k(COUNTS, k=2, **asked, bits=ShakeBits("numpy"))
-    assert askew.top_k(COUNTS, k=k, **asked, bits=ShakeBits("numpy")) == wanted
-    asked["with_counts"] = True
-    wanted = askew.top_k(COUNTS, k=2, **asked, bits=ShakeBits("numpy"))
-    assert askew.top_k(COUNTS, k=k, **asked, bits=ShakeBits("numpy")) == wanted

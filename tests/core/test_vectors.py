@@ -24,11 +24,6 @@ def test_a_rating_from_the_threshold_on_is_a_like(rating: float, like: bool) -> 
     assert RatingScale(1, 5, 4).is_like(rating) is like
 
 
-def test_by_default_the_upper_quarter_of_a_scale_is_liked() -> None:
-    assert RatingScale.between(1, 5) == RatingScale(1, 5, 4)
-    assert RatingScale.between(0.5, 5).like_from == 3.875
-
-
 @pytest.mark.parametrize("rating", [0.99, 5.01, math.nan, math.inf])
 def test_a_rating_off_the_scale_is_refused_without_naming_it(rating: float) -> None:
     with pytest.raises(ProfileError, match=r"^a rating must be between 1 and 5$"):

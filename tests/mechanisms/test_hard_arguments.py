@@ -84,26 +84,6 @@ def test_an_engine_without_rows_is_answered_not_refused(mechanism: Limited) -> N
         assert (tuple(made), made.stopped, made.outputs) == ((), True, 1)
 
 
-@ALL_LIMITED
-@pytest.mark.parametrize(
-    ("items", "counts", "match"),
-    [
-        ([4, 4], [9, 8], "items must be distinct"),
-        ([4], [9, 8], "items must be distinct, and as many as counts"),
-        ([4, 5], [9.5, 8.5], "counts must be integers"),
-        ([4.0, 5.0], [9, 8], "items must be integers"),
-        ([4, 5], [9, -8], "counts must be integers of at least 0"),
-        ([4, 5], [True, False], "counts must be integers"),
-    ],
-)
-def test_rows_that_are_no_rows_are_refused_without_a_count(
-    mechanism: Limited, items: list[int], counts: list[int], match: str
-) -> None:
-    with pytest.raises(ParameterError, match=match) as caught:
-        mechanism.select_from_top(items, counts, bits=ReplayBits(b""))
-    assert not any(str(count) in str(caught.value).split() for count in counts)
-
-
 @pytest.mark.parametrize("mechanism", limited(TINY, 10**15), ids=lambda m: type(m).__name__)
 def test_limited_domains_take_any_public_number(mechanism: Limited) -> None:
     """delta below float64's range, epsilon far above 1, and counts 2**61 apart."""

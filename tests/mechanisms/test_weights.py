@@ -166,12 +166,6 @@ def test_a_long_part_is_trusted_less(parts: int) -> None:
     assert exact._filtered(table, int((0.25 + 16 * beside) * 2**64)) is not None
 
 
-def test_an_error_that_is_not_declared_would_be_seen() -> None:
-    """The control of the test above: without the margin the same bits give the wrong bucket."""
-    word = ((2 << 64) // 3 - 2**38).to_bytes(8) + bytes(8)
-    assert Draws(ReplayBits(word)).choose(TwoClasses(1e-6, 0.0)) == 1
-
-
 def octets(*each: int) -> bytes:
     return b"".join(word.to_bytes(8) for word in each)
 

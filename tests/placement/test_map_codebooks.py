@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from askew.errors import InfiniteCost
-from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE, HexagonalLattice, steps
+from askew.noise.hexagonal import GAUGE, RISE, HexagonalLattice, steps
 from askew.placement import Power
-from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map, sample
+from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map
 from askew.placement.problem import Increasing
 
 Array = NDArray[np.float64]
@@ -117,22 +117,6 @@ def test_every_result_stands_in_the_middle_of_those_whom_it_serves() -> None:
     for row in range(20):
         mine = served == row
         assert np.hypot(*pull[mine].sum(axis=0)) <= 0.03 * odds[mine].sum()
-
-
-def test_simulated_draws_follow_the_law() -> None:
-    """Shares of the six sectors and of rings of equal odds, 200,000 draws, 5 standard errors."""
-    draws = sample(200_000, np.random.default_rng(7)).astype(np.float64)
-    j = draws[:, 1] / float(RISE)
-    i = draws[:, 0] + j / 2
-    n = np.maximum(np.maximum(np.abs(i), np.abs(j)), np.abs(i - j)) / float(GAUGE)
-    beyond = (1 + n) * np.exp(-n)  # uniform: n is of law Gamma(2, 1)
-    for share in (0.1, 0.5, 0.9):
-        assert abs((beyond <= share).mean() - share) < 5 * np.sqrt(share * (1 - share) / 200_000)
-    corners = np.array([(a - b / 2, float(RISE) * b) for a, b in NEIGHBORS])
-    ahead = [draws @ np.array([-y, x]) > 0 for x, y in corners]
-    for side in range(6):
-        share = (ahead[side] & ~ahead[(side + 1) % 6]).mean()
-        assert abs(share - 1 / 6) < 5 * np.sqrt(5 / 36 / 200_000)
 
 
 def test_the_cost_of_another_disutility_is_measured() -> None:

@@ -198,26 +198,6 @@ def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int
     assert np.mean([len(each) for each in near]) <= 3 * k + 12 * d * d  # nearly as few as can be
 
 
-@pytest.mark.parametrize(("work", "listed"), [(0, 1 << 23), (9000, 1 << 23), (1 << 25, 3000)])
-def test_where_work_or_memory_ends_lists_stay_long_and_right(
-    monkeypatch: pytest.MonkeyPatch, work: int, listed: int
-) -> None:
-    monkeypatch.setattr(item_search, "_WORK", 0)
-    monkeypatch.setattr(item_search, "_MORE_WORK", work)
-    monkeypatch.setattr(item_search, "_MOST_LISTED", listed)
-    rng = np.random.default_rng(12)
-    encoder = encoder_of(rng, 3, 6)
-    for kind in ("random", "equal", "near ties", "on a circle"):
-        vectors = vectors_of(rng, kind, 700, 6)
-        search = ItemSearch(encoder, vectors, CELLS)
-        layers = search._layers
-        assert layers is not None
-        assert len(layers.lists[8]) < 4**3  # not all is cut into cells
-        for k in (1, 5, 8):
-            points = points_of(rng, encoder, k)
-            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
-
-
 @pytest.mark.parametrize("kind", ["equal", "few kinds", "zeros"])
 def test_of_items_of_one_vector_only_the_first_few_are_in_any_list(kind: str) -> None:
     """Planted bugs: doubles are kept; one too few is; those of higher ids are; of vectors that few
