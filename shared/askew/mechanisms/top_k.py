@@ -32,6 +32,7 @@ from askew.errors import ParameterError
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
 from askew.mechanisms.kinds import KINDS, Kind, Selector
 from askew.mechanisms.noisy_counts import NoisyCounts
+from askew.mechanisms.reading import named_counts
 from askew.mechanisms.shortfall import CHANCE, error_bound
 from askew.mechanisms.tally import (
     check_k,
@@ -41,7 +42,6 @@ from askew.mechanisms.tally import (
     ln,
 )
 from askew.noise.randomness import KERNEL, RandomBits
-from askew.selection.reading import named_counts
 
 _SMALL_K: Final = 100  # up to it a ranking is drawn jointly
 _KINDS: Final = {kind.mechanism.__name__: kind for kind in KINDS.values()}
