@@ -373,6 +373,20 @@ def test_a_filter_never_lets_a_valid_bound_pass_the_cap(
         assert total.epsilon <= basic(taken).epsilon
 
 
+def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
+    """One order for ever, as adaptively chosen charges need.
+
+    Planted bug: the best order of each total, with which whoever sees an unlucky selection stops
+    selecting, adds plain charges up to the cap, and has passed it: an odometer used as a filter.
+    """
+    budget = PrivacyFilter(epsilon=Fraction(3), delta=SLACK, slack=SLACK)
+    steps = [budget.loss(RunningLoss(range_epsilon=Fraction(99), rho=Fraction(n, 800)))
+             for n in (30, 50, 70)]  # fmt: skip
+    first, second, third = (step.epsilon for step in steps)
+    assert float(second - first) == pytest.approx(float(third - second), abs=1e-11)
+    assert first > concentrated_epsilon(Fraction(30, 800), SLACK)
+
+
 def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
     budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
     selected = BoundedRange(TENTH, 100, Fraction(1, 100), ADD_OR_REMOVE_ONE)

@@ -21,6 +21,7 @@ from askew.mechanisms.contest import (
     NoiseFamily,
     Noisy,
     compare,
+    quantiles,
 )
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits, ReplayBits
@@ -68,6 +69,13 @@ class Written(LazyUniform):
     def extend(self, bits: RandomBits) -> None:
         self.length += 64
         self.word = self._digits >> (320 - self.length)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("e", ["1e-12", "0.001", "0.5", "0.7", "3", "15"])
+def test_float_quantiles_follow_their_definitions(family: NoiseFamily, e: str) -> None:
+    got = float(quantiles(family, np.array([float(Decimal(e).ln())]))[0])
+    assert got == pytest.approx(float(quantile(family, Decimal(e))), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

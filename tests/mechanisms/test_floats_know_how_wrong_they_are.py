@@ -123,3 +123,17 @@ def test_exp_is_within_the_error_that_exact_draws_assume() -> None:
     )
     assert relative_error(lambda x: np.exp(np.repeat(x, 3)[::3]), few) < allowed
     assert relative_error(lambda x: np.array([math.exp(each) for each in x]), few) < allowed
+
+
+def test_an_exp_that_is_not_is_seen() -> None:
+    """Planted bugs: wrong by 2**-44 everywhere; by single precision at one argument of 2**10."""
+    arguments = hard_arguments()[::10]
+
+    def wrong(x: Floats) -> Floats:
+        return np.exp(x) * (1 + 2.0**-44)
+
+    def single(x: Floats) -> Floats:
+        return np.where(np.arange(len(x)) % 1024 == 1, np.exp(x.astype(np.float32)), np.exp(x))
+
+    assert relative_error(wrong, arguments) > exact._EXP_ERROR
+    assert relative_error(single, arguments) > exact._EXP_ERROR

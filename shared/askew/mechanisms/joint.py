@@ -29,7 +29,9 @@ from askew.mechanisms.weights import Draws
 _ALL_LOSSES = 2**62  # a truncation that no count reaches
 
 
-class _OfSequences(Counted):
+class SequenceMechanism(Counted):
+    """A mechanism over the sequences of k items, by the loss L of `Joint`."""
+
     @property
     def rate(self) -> Fraction:
         """Return the factor of L(s) in the exponent of a weight: epsilon / 2, or / 4 under
@@ -40,7 +42,7 @@ class _OfSequences(Counted):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joint(_OfSequences):
+class Joint(SequenceMechanism):
     """A sequence of k items by the exponential mechanism over all sequences.
 
         P(s) ~ exp(-rate * L(s)),    L(s) = max over r of (h_r - count of s_r)
@@ -106,7 +108,7 @@ class Joint(_OfSequences):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PNFJoint(_OfSequences):
+class PNFJoint(SequenceMechanism):
     """As `Joint`, with exponential noise: permute-and-flip over all sequences.
 
         argmax over s of -rate * L(s) + Z_s,    Z_s independent, standard exponential
