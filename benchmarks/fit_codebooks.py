@@ -17,6 +17,11 @@ starts (the codebook before it plus a far sample, three k-means++ draws), on MAP
 draws in one quarter of the plane and their three mirror images, under which the law is the same;
 the mean distance is on MAP_TEST fresh draws. Seeds: (MAP_SEED, k) and (MAP_SEED + 1). The table has
 (0, 2, k, first number of the points).
+
+Lloyd: each round sends every sample to its nearest point and moves every point to the center of its
+cell: the median of each coordinate for the l1 distance, Weiszfeld steps toward the geometric median
+for the l2 distance. Source: Lloyd 1982; Weiszfeld 1937; the first points follow k-means++ (Arthur
+and Vassilvitskii 2007) with probabilities proportional to the distance.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.placement import hexagonal
-from askew.placement.codebook import assign, fit, sample, spread_out
+from askew.placement.codebook import Points, assign, length, sample
 from askew.placement.problem import Identity, Laplace, Norm
 
 SEED = 20240714
@@ -41,8 +46,126 @@ SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256)
 DIMENSIONS = range(2, 17)
 LAWS: tuple[tuple[Norm, Norm], ...] = (("l1", "l1"), ("l1", "l2"), ("l2", "l2"))
 OUTPUT = Path("shared/askew/placement/data/codebooks.npz")
+WEISZFELD_STEPS = 3
+ENOUGH = 2e-5  # relative fall of the cost in a round below which a run ends
 
-Points = NDArray[np.float32]
+
+def fit(
+    samples: Points,
+    starts: list[Points],
+    norm: Norm,
+    *,
+    generator: np.random.Generator,
+    rounds: int = 60,
+) -> Points:
+    """Return points (k, d), fitted to samples (n, d) from the best of several starts (k, d), which
+    are tried on a part of the samples. O(rounds n k d).
+    """
+    trial = samples[: max(len(samples) // 4, 20 * len(starts[0]))]
+    tried = [_descend(trial, start, norm, generator, rounds // 3) for start in starts]
+    best = min(
+        tried, key=lambda points: float(assign(trial, points, norm)[1].mean(dtype=np.float64))
+    )
+    return _descend(samples, best, norm, generator, rounds)
+
+
+def spread_out(
+    samples: Points, k: int, norm: Norm, generator: np.random.Generator, first: Points | None = None
+) -> Points:
+    """Return k points (k, d) far from each other: first `first` (n, d), of which the first k count,
+    or the point 0 where it is None; then samples, each drawn with probability proportional to its
+    distance from those before it.
+    """
+    taken = [np.zeros(samples.shape[1], np.float32)] if first is None else list(first)
+    far = assign(samples, np.array(taken), norm)[1].astype(np.float64)
+    while len(taken) < k:
+        chance = np.cumsum(far)
+        row = int(np.searchsorted(chance, generator.random() * chance[-1]))
+        taken.append(samples[min(row, len(samples) - 1)])
+        far = np.minimum(far, length(samples - taken[-1], norm))
+    return np.array(taken[:k], dtype=np.float32)
+
+
+def _descend(
+    samples: Points,
+    points: Points,
+    norm: Norm,
+    generator: np.random.Generator,
+    rounds: int,
+) -> Points:
+    order = np.argsort(samples, axis=0) if norm == "l1" else None
+    before = np.inf
+    for _ in range(rounds):
+        labels, far = assign(samples, points, norm)
+        points = _revive(samples, points, labels, far, generator)
+        if order is None:
+            points = _toward_geometric_medians(samples, points, labels)
+        else:
+            points = _medians(samples, points, labels, order)
+        cost = float(np.mean(far, dtype=np.float64))
+        if before - cost < ENOUGH * cost:
+            break
+        before = cost
+    return points
+
+
+def _revive(
+    samples: Points,
+    points: Points,
+    labels: NDArray[np.int64],
+    far: NDArray[np.float32],
+    generator: np.random.Generator,
+) -> Points:
+    """Points whose cell is empty move to samples that are badly served."""
+    idle = np.flatnonzero(np.bincount(labels, minlength=len(points)) == 0)
+    if len(idle) == 0:
+        return points
+    points = points.copy()
+    chance = far.astype(np.float64) / far.sum(dtype=np.float64)
+    points[idle] = samples[generator.choice(len(samples), len(idle), p=chance)]
+    return points
+
+
+def _medians(
+    samples: Points,
+    points: Points,
+    labels: NDArray[np.int64],
+    order: NDArray[np.int64],
+) -> Points:
+    """Return the median of each coordinate in each cell.
+
+    `order` sorts each coordinate once and for all; a stable sort of 16-bit labels is then a radix
+    sort, which makes a round linear in the number of samples.
+    """
+    moved = points.copy()
+    short = labels.astype(np.uint16)
+    counts = np.bincount(labels, minlength=len(points))
+    used = np.flatnonzero(counts)
+    last = np.cumsum(counts)[used] - 1
+    for axis in range(samples.shape[1]):
+        rows = order[:, axis]
+        rows = rows[np.argsort(short[rows], kind="stable")]
+        running = np.arange(1.0, len(rows) + 1)
+        total = running[last]
+        before = np.concatenate([[0.0], total[:-1]])
+        middle = np.searchsorted(running, (before + total) / 2)
+        moved[used, axis] = samples[rows[np.minimum(middle, last)], axis]
+    return moved
+
+
+def _toward_geometric_medians(samples: Points, points: Points, labels: NDArray[np.int64]) -> Points:
+    """A few Weiszfeld steps: the mean of a cell with weights 1 / distance lowers its cost."""
+    k, d = points.shape
+    for _ in range(WEISZFELD_STEPS):
+        pull = 1 / np.maximum(length(samples - points[labels], "l2"), np.float32(1e-6))
+        total = np.bincount(labels, pull, k)
+        used = total > 0
+        moved = points.copy()
+        for axis in range(d):
+            part = np.bincount(labels, pull * samples[:, axis], k)
+            moved[used, axis] = part[used] / total[used]
+        points = moved
+    return points
 
 
 def cross(d: int, k: int, arm: float) -> Points:
@@ -126,7 +249,7 @@ def map_codebook(k: int, previous: Points) -> Points:
     starts = [spread_out(training, k, "l2", generator, previous)]
     starts += [spread_out(training, k, "l2", generator) for _ in range(3)]
     points = fit(training, starts, "l2", generator=generator, rounds=120)
-    return hexagonal.nearest_first(points).astype(np.float32)
+    return points[np.argsort(np.hypot(*points.T), kind="stable")]
 
 
 def fit_maps() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from math import log
+from math import ceil, floor, log
 
 import numpy as np
 from benchmarks.papers.frame import (
@@ -29,13 +29,37 @@ from benchmarks.selection import films
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
 from askew.mechanisms import Canonical, OneShot, Peeling
-from askew.mechanisms.tally import GOOD, GREAT, TOP, Quality
+from askew.mechanisms.shortfall import log_binomials
 from askew.noise.randomness import SystemBits
 
+TOP, GREAT, GOOD = (100, 100), (10, 110), (1, 150)  # percent of k: must be in, and none beyond
+Quality = tuple[int, int]
 Law = Callable[[float, Quality], float]
 QUALITIES = {"TOP": TOP, "GREAT": GREAT, "GOOD": GOOD}
 TOTAL = 15.0**7  # of the paper's Zipf data; its text says 1.5e8
 LEVELS = (0.5, 0.99, 0.999)
+
+
+def ranks(quality: Quality, k: int) -> Quality:
+    """How many of the best must be selected, and the lowest rank that may be."""
+    must, within = quality
+    return ceil(must * k / 100), floor(within * k / 100)
+
+
+def probability_of(made: Canonical, quality: Quality, falling: Counts) -> float:
+    """The probability of a set of this quality, of falling counts: a sum over h, the ranks that it
+    has from the first on, and t, its lowest; C(t-h-2, k-h-1) sets have both.
+    """
+    k, (must, within) = made.k, ranks(quality, made.k)
+    top, within = made.probability_of_top(falling), min(within, len(falling))
+    if within == k:
+        return top
+    h, t = np.arange(must, k)[:, None], np.arange(k + 1, within + 1)
+    x, edge, gamma = falling.astype(np.float64), float(falling[k - 1]), float(made.gamma)
+    lead = 0.0 if made.clipped else edge - x[k]
+    losses = (1 - gamma) * (lead + x[h] - edge) + gamma * (edge - x[t - 1])
+    n, r = np.broadcast_arrays(t - h - 2.0, k - h - 1.0)
+    return top * float(1 + np.exp(log_binomials(n, r) - float(made.rate) * losses).sum())
 
 
 def laws_of(falling: Counts, k: int) -> dict[str, Law]:
@@ -54,9 +78,7 @@ def laws_of(falling: Counts, k: int) -> dict[str, Law]:
                 gamma=gamma,
                 clipped=clipped,
             )
-            if quality is TOP:
-                return made.probability_of_top(falling)
-            return made.probability_of(quality, falling)
+            return probability_of(made, quality, falling)
 
         return law
 
@@ -71,7 +93,7 @@ def laws_of(falling: Counts, k: int) -> dict[str, Law]:
 
 def one_shot(shot: OneShotLaw, k: int) -> Law:
     """At epsilon / k a unit of count."""
-    return lambda epsilon, quality: shot.probability(epsilon / k, *quality.ranks(k))
+    return lambda epsilon, quality: shot.probability(epsilon / k, *ranks(quality, k))
 
 
 def epsilon_for(law: Law, probability: float, quality: Quality = TOP) -> float:

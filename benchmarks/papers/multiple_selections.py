@@ -11,11 +11,11 @@ from math import log, pi
 
 import numpy as np
 from benchmarks.papers.frame import Data, Floats, Line, Panel, Reproduction, short
+from benchmarks.papers.ring import laplace_on_ring, place_on_ring
 from benchmarks.papers.ring_program import on_ring
 from benchmarks.places.theory import on_line
 
 from askew.placement import Identity, Laplace, Power, Saturating, place
-from askew.placement.ring import laplace_on_ring, place_on_ring
 
 EPSILONS = (0.3, 0.5, 1.0)
 RING = 3 / 8

@@ -14,14 +14,13 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False  # as checkers of types read it; typing takes longer to load than the rest
 if TYPE_CHECKING:
     from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
-    from askew.selection.result import TopK
-    from askew.selection.top import top_k
+    from askew.mechanisms.top_k import TopK, top_k
 else:
     _ROOMS = {
         "ADD_OR_REMOVE_ONE": "askew.dp.privacy",
         "REPLACE_ONE": "askew.dp.privacy",
-        "TopK": "askew.selection.result",
-        "top_k": "askew.selection.top",
+        "TopK": "askew.mechanisms.top_k",
+        "top_k": "askew.mechanisms.top_k",
     }
 
     def __getattr__(name: str) -> object:

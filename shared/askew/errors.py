@@ -1,40 +1,4 @@
-"""Every error that Askew raises on purpose.
-
-AskewError
-├── ParameterError            a public argument is outside its documented range
-│   └── InfiniteCost          a disutility whose expected cost does not exist
-├── ProfileError              the person's own ratings cannot make a profile
-│   └── PreferenceError             preferences that cannot be read; they are never repeated
-├── PlaceError                a position or a value that makes no place; it is never repeated
-│   └── UnclearTown           a name of no town that the device knows, or of several
-├── BudgetExceeded            a charge would pass a device's lifetime cap or an operator's budget
-├── NotShown                  a question that is more than what the person was shown
-├── LedgerError               the store of signals and charges cannot be trusted or written
-│   ├── LedgerRefused         it differs from its mark: nothing is spent until somebody accepts
-│   ├── KeyReused             an idempotency key that stands for another request
-│   └── ChargePending         a charge that is spent and has no release, or not yet
-├── ConfigError               a configuration cannot be read, or does not hold together
-├── CacheError                what a device holds of a catalog cannot be kept
-├── NoRandomness              the kernel gave no random bytes: nothing is drawn without them
-├── NotReady                  private work was late for its connection: nothing was sent
-├── ConnectionOpen            private work waits until this device's connection is closed
-├── DataError                 a file of ratings or items cannot be read
-├── ArtifactError             a model directory is incomplete, altered or hostile
-├── AccessError               a key file is missing, exposed or damaged
-├── WireError                 a message from the other side breaks the protocol
-│   ├── Malformed             not a message at all, or a field of the wrong size
-│   ├── DimensionMismatch     a vector of another dimension
-│   ├── OutOfRange            a number beyond the limit
-│   ├── OtherKind             a server of places where one of tastes was asked for, or the reverse
-│   ├── StaleSpace            a feature space that this server does not serve
-│   ├── Unauthenticated       no valid credentials came with the call
-│   ├── NotFound              no release, data set or budget of this name
-│   └── Refused               understood, but the rules do not allow it now
-└── TransportError            no usable answer came back
-    ├── Unreachable           no connection
-    ├── TooSlow               the deadline passed
-    ├── Overloaded            the server refused the call for now
-    └── ServerFailed          the server failed, or answered with a code of its own
+"""Every error that Askew raises on purpose: subclasses of `AskewError`.
 
 Messages name public values, types and limits only: no profile, rating, title, score or pick.
 """

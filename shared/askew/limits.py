@@ -81,15 +81,13 @@ def has_few_marks(text: str) -> bool:
     To bring n of them into their order, as `title_key` does, takes n^2 steps: who makes titles
     could say by them who looks one up.
     """
-    return all(map(_is_mild, _MAY_BE_MARKS.findall(text)))
-
-
-def _is_mild(text: str) -> bool:
     run = 0
-    for letter in text:
-        run = run + 1 if is_mark(letter) else 0
-        if run > MAX_MARKS:
-            return False
+    for part in _MAY_BE_MARKS.findall(text):
+        for letter in part:
+            run = run + 1 if is_mark(letter) else 0
+            if run > MAX_MARKS:
+                return False
+        run = 0
     return True
 
 

@@ -15,8 +15,6 @@ import pytest
 from benchmarks.papers import canonical, joint, multiple_selections, one_shot_law, pay_what_you_get
 from numpy.typing import NDArray
 
-from askew.mechanisms.tally import TOP
-
 COUNTS, K = np.array([9, 7, 4, 4, 2]), 3
 # Sets of ranks by one shot at epsilon 3, so rate 1: a brute force to 60 digits, by another program.
 BRUTE_FORCE = {
@@ -197,7 +195,7 @@ def test_top_k_of_canonical_is_the_sum_over_classes() -> None:
         lowest = min(counts[i] for i in inside)
         highest = max(counts[i] for i in range(5) if i not in inside)
         weights.append(exp(-epsilon * (max(lowest, highest) - lowest) / 2))
-    found = canonical.laws_of(counts, 2)["CANONICAL"](epsilon, TOP)
+    found = canonical.laws_of(counts, 2)["CANONICAL"](epsilon, canonical.TOP)
     assert len(weights) == comb(5, 2)
     assert found == pytest.approx(1 / sum(weights), rel=1e-9)
     assert Fraction(epsilon) == Fraction(1, 4)

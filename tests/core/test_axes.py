@@ -29,30 +29,18 @@ LATTICE = LatticeLaplace.for_epsilon(Fraction(4))
     ("change", "why"),
     [
         ({"low": nan}, "from low to high > low"),
-        ({"high": nan}, "from low to high > low"),
         ({"high": inf}, "from low to high > low"),
-        ({"low": -inf}, "from low to high > low"),
         ({"low": 800.0}, "from low to high > low"),
-        ({"low": 801.0}, "from low to high > low"),
         ({"scale": 0.0}, "from low to high > low"),
-        ({"scale": -1.0}, "from low to high > low"),
-        ({"scale": nan}, "from low to high > low"),
-        ({"scale": inf}, "from low to high > low"),
         ({"scale": 1e-9}, "at most 1048576 units"),
         ({"scale": 5e-324}, "its scale from 2\\*\\*-42"),
         ({"scale": 2.0**42 + 1}, "at most 2\\*\\*42"),
         ({"high": 1e308, "low": -1e308}, "at most 2\\*\\*42"),
-        ({"low": 3.6e16, "high": 3.6e16 + 24}, "at most 2\\*\\*42"),
-        ({"high": 800.0 + 2.0**-40}, "at most 6 significant digits"),
         ({"high": 800.0001}, "at most 6 significant digits"),
         ({"low": -1234567.0}, "at most 6 significant digits"),
         ({"scale": 1 / 3}, "at most 6 significant digits"),
         ({"name": ""}, "an axis's name must be printable"),
-        ({"name": "   "}, "an axis's name must be printable"),
-        ({"name": "km\x1b[2J"}, "an axis's name must be printable"),
         ({"name": "x" * 41}, "an axis's name must be printable"),
-        ({"name": "post\u202e"}, "an axis's name must be printable"),
-        ({"unit": ""}, "an axis's unit must be printable"),
         ({"unit": "km\n"}, "an axis's unit must be printable"),
     ],
 )
@@ -67,28 +55,13 @@ def test_axes_of_one_name_and_none_at_all_are_refused(axes: tuple[Axis, ...]) ->
         AxisSpace(axes)
 
 
-def test_a_fourth_axis_is_refused() -> None:
-    with pytest.raises(OutOfRange, match="1 to 3"):
-        AxisSpace((*TRIP.axes, replace(ROAD, name="another")))
-
-
 @pytest.mark.parametrize("high", [800.123, 999999.0, 4.39804e12, 0.000123456])
 def test_numbers_of_six_digits_of_any_size_make_an_axis(high: float) -> None:
     """Planted bug: 7 digits, by which a server marks a device with what nobody reads."""
     assert replace(ROAD, high=high, scale=high).size == 1
 
 
-def test_a_name_may_have_forty_characters() -> None:
-    assert replace(ROAD, name="x" * 40).name == "x" * 40
-
-
 # -- distances and costs --------------------------------------------------------------------------
-
-
-def test_the_sizes_are_exact_rationals_of_the_floats() -> None:
-    assert [float(axis.size) for axis in TRIP.axes] == [8, 24, 20]
-    assert replace(ROAD, scale=0.1).size == 800 / Fraction(0.1) != 8000
-    assert PRICE.coordinate(0.1) == (Fraction(0.1) + 5) / Fraction(5, 2)
 
 
 def test_the_diameter_is_the_sum_of_the_sizes() -> None:
@@ -99,15 +72,6 @@ def test_the_diameter_is_the_sum_of_the_sizes() -> None:
 def test_a_signal_costs_epsilon_times_the_diameter(epsilon: str) -> None:
     lattice = LatticeLaplace.for_epsilon(Fraction(epsilon))
     assert TRIP.charge(lattice) == SignalCharge(lattice.epsilon * 52)
-
-
-def test_a_scale_that_makes_a_kilometer_a_meter_costs_a_thousand_times_as_much() -> None:
-    """The device computes the cost from the numbers, whatever the unit is called."""
-    honest = AxisSpace((replace(ROAD, scale=1.0),))
-    hostile = AxisSpace((replace(ROAD, scale=0.001),))
-    lattice = LatticeLaplace.for_epsilon(Fraction(1))
-    honestly, by_meters = (each.charge(lattice) for each in (honest, hostile))
-    assert by_meters.epsilon_per_rating * Fraction(0.001) == honestly.epsilon_per_rating
 
 
 def test_an_axis_too_long_for_the_wire_is_refused_before_anything_is_charged() -> None:
@@ -187,12 +151,6 @@ def test_the_version_of_axes_covers_every_field(change: dict[str, float | str]) 
     changed = AxisSpace((replace(ROAD, **change), DAY, PRICE))  # type: ignore[arg-type]
     assert changed.version != TRIP.version
     assert len(TRIP.version) == 32
-
-
-def test_the_version_covers_the_order_of_the_axes_and_no_type_of_number() -> None:
-    assert AxisSpace((DAY, ROAD, PRICE)).version != TRIP.version
-    whole = replace(ROAD, low=0, high=800, scale=100)
-    assert AxisSpace((whole, DAY, PRICE)).version == TRIP.version
 
 
 def test_the_version_of_a_map_covers_its_edges() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askew.catalog.columns import ItemColumns
+from askew.catalog.catalog import ItemColumns
 from askew.catalog.item import Item
 from askew.errors import OutOfRange
 from askew.limits import is_visible

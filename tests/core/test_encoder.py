@@ -14,7 +14,7 @@ from small_world import made_encoder
 from askew.dp.privacy import DEVICE_DIAMETER
 from askew.errors import OutOfRange
 from askew.limits import MAX_DIMENSION
-from askew.spaces.encoder import KNOTS, UNIT_STEP, Encoder, one_like
+from askew.spaces.encoder import KNOTS, UNIT_STEP, one_like
 
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-8.0, 8.0, 0.0]], dtype=np.float32)
 
@@ -50,12 +50,6 @@ def test_few_likes_are_held_back_and_many_grow_like_a_square_root() -> None:
     assert encoder.encode(one).tolist() == [1.5, 1.0]
     assert encoder.encode(np.repeat(one / 16, 16, axis=0)).tolist() == [1.25, 1.0]
     assert encoder.encode(np.zeros((0, 2))).tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("z", [-1e300, -2.0, -0.3, 0.0, 1.999, 2.0, 5.0, 1e300])
-def test_ranks_stay_in_the_unit_interval_and_increase(z: float) -> None:
-    low, high = made_encoder().ranks(np.array([z, z + abs(z) / 4]))
-    assert 0.0 <= low <= high <= 1.0
 
 
 def test_slopes_are_the_steepest_part_of_each_rank_rounded_up() -> None:
@@ -123,36 +117,21 @@ def test_decoding_moves_the_mean_taste_no_farther_than_it_must() -> None:
     assert encoder.decode(np.array([[1.5, 1.0]])).tolist() == [[1.0, 0.0, 7.0]]
 
 
-def test_points_beyond_the_box_decode_like_its_edge() -> None:
-    encoder = made_encoder()
-    far, edge = encoder.decode(np.array([[9.0, -9.0], [2.0, 0.0]]))
-    assert far.tolist() == edge.tolist()
-
-
 BAD: dict[str, dict[str, Any]] = {
     "knots of another shape": {"knots": np.zeros((2, KNOTS - 1))},
     "knots that do not increase": {"knots": np.zeros((2, KNOTS))},
-    "knots that are no numbers": {"knots": np.full((2, KNOTS), np.nan)},
-    "knots too large": {"knots": np.tile(np.linspace(0, 1e7, KNOTS), (2, 1))},
     "directions that are no numbers": {"directions": np.full((3, 2), np.nan)},
-    "directions too large": {"directions": np.full((3, 2), 1e4)},
     "no matrix": {"directions": np.zeros(3)},
-    "no directions": {"directions": np.zeros((3, 0))},
     "too many directions": {"directions": np.zeros((3, MAX_DIMENSION + 1))},
     "too many ranking dimensions": {"directions": np.zeros((257, 2))},
     "an origin of another size": {"origin": np.zeros(2)},
-    "an origin that is no number": {"origin": np.full(3, np.inf)},
     "no clip": {"clip": 0.0},
-    "a clip that is no number": {"clip": math.nan},
-    "a clip beyond its limit": {"clip": 1025.0},
     "contributions without bound": {
         "clip": 900.0,
         "knots": np.tile(np.linspace(-9, 9, KNOTS), (2, 1)),
     },
     "no least likes": {"least_likes": 0},
-    "too many least likes": {"least_likes": 10_001},
     "no unit": {"unit": 0.0},
-    "a unit that is no number": {"unit": math.nan},
     "a unit off the grid": {"unit": 1.0 + 2.0**-17},
     "a unit too large": {"unit": 65.0},
 }
@@ -171,8 +150,3 @@ def test_an_encoder_cannot_be_changed_through_its_arrays() -> None:
     assert encoder.directions[0, 0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         encoder.directions[0, 0] = 5.0
-
-
-def test_an_encoder_prints_nothing_large() -> None:
-    assert "array" not in repr(made_encoder())
-    assert isinstance(made_encoder(), Encoder)

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from itertools import groupby
 
 import pytest
-from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 from askew.catalog.attributes import Titles
-from askew.catalog.columns import ItemColumns
+from askew.catalog.catalog import ItemColumns
 from askew.catalog.item import Item, Listing
 from askew.errors import OutOfRange
 from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark, is_visible
@@ -120,19 +119,3 @@ PARTS = st.tuples(
     st.text("a \u0301\u0316\u0344\u0f73\ufdfa\u1f82\uff9e\u00a8", min_size=1, max_size=9),
     st.sampled_from([1, 2, 60, MAX_TEXT]),
 )
-
-
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None)
-@given(st.lists(PARTS, min_size=1, max_size=3))
-def test_a_title_that_is_taken_takes_steps_in_proportion_to_its_length(
-    parts: list[tuple[str, int]],
-) -> None:
-    """A search for the dearest title that is legal. Planted bug: rows of marks as long as a title,
-    480 of which took 100 times as long as any other title.
-    """
-    text = "".join([part * times for part, times in parts])[:MAX_TEXT]
-    if has_few_marks(text):
-        steps = work(text) / (1 + len(text))
-        target(steps)
-        assert steps <= 40

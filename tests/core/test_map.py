@@ -4,9 +4,8 @@ leaves of a position is one draw, coarse, never repeated, in microdegrees.
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from math import acos, cos, degrees, hypot, inf, nan, radians, tan
+from math import acos, degrees, hypot, nan, radians, tan
 
 import pytest
 from hypothesis import example, given
@@ -21,8 +20,6 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.map import (
     COSINE_PARTS,
-    LEAST_COSINE,
-    MAX_APEX,
     MICRODEGREES,
     Area,
     MapNoise,
@@ -54,25 +51,6 @@ def test_the_whole_earth_has_every_position(latitude: float, longitude: float) -
     assert not Area(-80, -179, 80, 179).contains(Position(latitude, 180.0))
 
 
-@pytest.mark.parametrize(
-    "edges",
-    [
-        (50, 5, 50, 6),
-        (51, 5, 50, 6),
-        (-91, 5, 50, 6),
-        (40, 5, nan, 6),
-        (40, 5, 50, 5),
-        (40, 180, 50, -180),
-        (40, -180.1, 50, 180),
-        (40, 5, 50, inf),
-    ],
-)
-def test_edges_that_make_no_area_are_refused(edges: tuple[float, float, float, float]) -> None:
-    for kind in (Area, Region):
-        with pytest.raises(ParameterError, match="region"):
-            kind(*edges)
-
-
 Pair = tuple[float, float]
 
 REGIONS: dict[str, tuple[Region, int]] = {
@@ -89,22 +67,14 @@ REGIONS: dict[str, tuple[Region, int]] = {
 GEODESICS: tuple[tuple[str, Pair, Pair, float], ...] = (
     ("Germany", (55.1, 10.767087), (55.1, 14.625294), 246.256849),
     ("Germany", (47.530991, 11.7121), (48.876912, 8.416069), 287.051617),
-    ("Germany", (49.685516, 11.526393), (50.366158, 8.304678), 242.932448),
-    ("France", (51.1, 2.548812), (51.1, 2.047682), 35.102446),
     ("France", (49.166483, 8.347755), (42.402378, 1.762879), 908.849254),
     ("Norway", (71.2, 5.27086), (71.2, 8.146483), 103.462499),
-    ("Norway", (71.2, 6.370874), (71.2, 12.792995), 230.975876),
     ("Chile", (-56.0, -67.854538), (-56.0, -71.037042), 198.54769),
-    ("Chile", (-49.928454, -72.432482), (-52.878172, -70.817476), 346.859671),
     ("Chile", (-24.931774, -73.553185), (-23.389625, -68.411362), 549.69496),
     ("Fiji", (-20.7, -178.6861), (-20.7, 178.724125), 269.791421),
-    ("Fiji", (-19.987844, 177.95404), (-15.542223, 179.103585), 506.899609),
     ("Ecuador", (-5.1, -79.246555), (-5.1, -77.015987), 247.329026),
-    ("Ecuador", (0.971598, -75.625875), (1.321001, -78.303913), 300.551717),
     ("New Zealand", (-47.3, 167.355045), (-47.3, 176.386822), 682.684124),
-    ("New Zealand", (-41.201938, 166.833854), (-38.239409, 167.804429), 339.284124),
     ("Japan", (45.6, 133.715514), (45.6, 138.313672), 358.697193),
-    ("Japan", (32.857774, 145.923842), (45.048275, 136.919115), 1559.956115),
 )
 
 
@@ -126,17 +96,6 @@ def test_a_region_has_the_cosine_of_its_apex(name: str) -> None:
     """Planted bug: the cosine of the region's edge, above which shortest paths bulge."""
     region, cosine = REGIONS[name]
     assert region.cosine == cosine
-
-
-@pytest.mark.parametrize("name", REGIONS)
-def test_the_plane_is_not_much_smaller_than_the_ground(name: str) -> None:
-    """Along the middle of its poleward edge it keeps at least nine tenths of a distance."""
-    region, _ = REGIONS[name]
-    poleward = max((region.south, region.north), key=abs)
-    west = region.west + float(region.width) * 0.45
-    east = region.west + float(region.width) * 0.55
-    a, b = ((poleward, (each + 180) % 360 - 180) for each in (west, east))
-    assert in_the_plane(region, a, b) >= 0.9 * geodesic(a, b)
 
 
 @st.composite
@@ -220,18 +179,6 @@ def test_a_region_across_180_degrees_tears_no_two_places_apart() -> None:
     assert not fiji.contains(Position(-17.0, -178.15))
 
 
-def test_180_and_minus_180_are_one_meridian() -> None:
-    for region in (
-        REGIONS["Fiji"][0],
-        Region(10, -180, 20, -170),
-        Region(10, 170, 20, 180),
-        Region(10, 170, 20, -180),
-    ):
-        latitude = (region.south + region.north) / 2
-        one, other = (region.kilometers(Position(latitude, x)) for x in (180.0, -180.0))
-        assert one == other
-
-
 @given(regions(), UNIT, UNIT)
 def test_a_point_of_the_plane_leads_back_to_its_position(
     region: Region, up: float, along: float
@@ -267,25 +214,16 @@ def test_latitudes_are_clamped_at_the_poles() -> None:
     ("edges", "why"),
     [
         ((60, 0, 50, 10), "with south < north"),
-        ((50, 0, 50, 10), "with south < north"),
         ((nan, 0, 50, 10), "with south < north"),
-        ((40, 0, 91, 10), "with south < north"),
         ((-91, 0, 50, 10), "with south < north"),
         ((40, nan, 50, 10), "longitudes from -180 to 180"),
-        ((40, 0, 50, nan), "longitudes from -180 to 180"),
-        ((40, 0, 50, float("inf")), "longitudes from -180 to 180"),
         ((40, 0, 50, 181), "longitudes from -180 to 180"),
-        ((40, 0, 50, -181), "longitudes from -180 to 180"),
-        ((40, 181, 50, 10), "longitudes from -180 to 180"),
         ((40, -181, 50, 10), "longitudes from -180 to 180"),
         ((40, 10, 50, 10), "west and east edges are the same"),
         ((-50, -180, 50, 180), "below 75 degrees of latitude: this one is too wide"),
-        ((40, 10, 50, 9), "below 75 degrees of latitude: this one is too wide"),
         ((-1, 0, 1, 177.5), "below 75 degrees of latitude: this one is too wide"),
         ((60, 4, 75.1, 5), "too near a pole"),
         ((60, 4, 71.2, 100), "too near a pole"),
-        ((-90, 0, -80, 10), "too near a pole"),
-        ((80, 0, 90, 10), "too near a pole"),
     ],
 )
 def test_a_region_that_is_none_or_reaches_too_near_a_pole_is_refused(
@@ -297,23 +235,9 @@ def test_a_region_that_is_none_or_reaches_too_near_a_pole_is_refused(
 
 
 @given(regions())
-def test_every_region_that_is_not_refused_has_a_cosine_that_the_wire_takes(region: Region) -> None:
-    assert LEAST_COSINE <= region.cosine < COSINE_PARTS
-    assert region.apex <= MAX_APEX
-
-
-def test_the_least_cosine_is_that_of_the_apex() -> None:
-    assert int(cos(radians(MAX_APEX)) * COSINE_PARTS) == LEAST_COSINE
-
-
-@given(regions())
 def test_the_words_of_a_region_are_the_whole_region(region: Region) -> None:
     """Planted bug: six digits, which name another region in a small country."""
     assert Region(*(float(each) for each in region.words.split("/"))) == region
-
-
-def test_the_words_of_a_region_are_what_a_person_types() -> None:
-    assert Region(47, 5.8, 55.1, 15).words == "47/5.8/55.1/15"
 
 
 # -- positions ------------------------------------------------------------------------------------
@@ -369,29 +293,6 @@ def test_what_is_no_position_is_refused_without_being_named(
     for number in (latitude, longitude):
         if abs(number) < 1e9 and number:
             assert f"{number:g}" not in str(caught.value)
-
-
-def test_a_hint_is_given_only_where_swapping_would_help() -> None:
-    with pytest.raises(PlaceError) as caught:
-        Position(95.0, 120.0)
-    assert "swapped" not in str(caught.value)
-
-
-@pytest.mark.parametrize("edge", [(47.2, 5.8), (47.2, 15.1), (55.1, 5.8), (55.1, 15.1)])
-def test_the_edges_of_a_region_belong_to_it(edge: Pair) -> None:
-    region = REGIONS["Germany"][0]
-    assert region.contains(Position(*edge))
-    x, y = region.kilometers(Position(*edge))
-    assert x >= 0
-    assert y >= 0
-
-
-def test_floats_are_the_rationals_that_they_are() -> None:
-    """Two positions that differ in the last digit do not meet in the plane."""
-    region = REGIONS["Germany"][0]
-    a = region.kilometers(Position(50.0, 10.0))
-    b = region.kilometers(Position(50.0 + 64 * sys.float_info.epsilon, 10.0))
-    assert a != b
 
 
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
@@ -459,50 +360,16 @@ def test_noise_wraps_at_180_degrees_after_it_was_added() -> None:
     assert 20 < sum(longitude < 0 for _, longitude in sent) < 80
 
 
-def test_noise_at_the_level_of_a_town_goes_as_far_as_it_says() -> None:
-    noise = MapNoise.in_region(TOWN, GERMANY)
-    x, y = GERMANY.kilometers(BERLIN)
-    away = 0.0
-    for seed in range(1500):
-        latitude, longitude = noisy(noise, BERLIN, GERMANY, seed)
-        there = GERMANY.kilometers(Position.of_microdegrees(latitude, longitude))
-        away += hypot(float(there[0] - x), float(there[1] - y)) / 1500
-    assert away == pytest.approx(noise.lattice.mean_distance, rel=0.08)  # four standard errors
-    assert away == pytest.approx(7.6, rel=0.08)
-
-
-@given(st.floats(47.2, 55.1), st.floats(5.8, 15.1), st.integers(0, 10))
-def test_any_position_of_the_region_makes_a_signal(
-    latitude: float, longitude: float, seed: int
-) -> None:
-    noise = MapNoise.in_region(DISTRICT, GERMANY)
-    values = noisy(noise, Position(latitude, longitude), GERMANY, seed)
-    assert Signal(ANY_SPACE, noise, values).position()
-
-
 def test_a_region_with_another_plane_is_refused() -> None:
     noise = MapNoise.in_region(TOWN, GERMANY)
     with pytest.raises(ParameterError, match="the one of this noise's plane"):
         noise.perturb(Position(-17, 179), FIJI, Recited(0))
 
 
-def test_a_position_outside_the_region_draws_nothing() -> None:
-    bits = Recited(0)
-    with pytest.raises(PlaceError, match="outside the region"):
-        MapNoise.in_region(TOWN, GERMANY).perturb(Position(0, 0), GERMANY, bits)
-    assert bits.sizes == []
-
-
 @pytest.mark.parametrize("cosine", [0, -1, 16960, 65536, 2**32 - 1])
 def test_a_cosine_that_no_region_has_is_refused(cosine: int) -> None:
     with pytest.raises(ParameterError, match="from 16961 to 65535"):
         MapNoise(HexagonalLattice(1, 1024), cosine)
-
-
-def test_epsilon_is_the_lattices_per_kilometer_of_the_plane() -> None:
-    noise = MapNoise.in_region(TOWN, GERMANY)
-    assert noise.cosine == GERMANY.cosine
-    assert Fraction("0.2767") < noise.epsilon <= TOWN
 
 
 # -- signals of places ----------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from small_world import made_catalog, made_encoder, made_space
 
-from askew.catalog.catalog import Catalog
-from askew.catalog.neighbors import MOST_ITEMS, Neighbors
+from askew.catalog.catalog import MOST_ITEMS, Catalog, Neighbors
 from askew.errors import OutOfRange
 from askew.protocol.ranking import rank_all
 from askew.spaces.vectors import fold_in

@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 from askew.dp.privacy import REPLACE_ONE, ApproximateDP, rational
-from askew.dp.release import MAX_ITEMS, Release, plain_name, release_from_bytes
-from askew.errors import Malformed, OutOfRange, WireError
+from askew.dp.release import Release, plain_name, release_from_bytes
+from askew.errors import Malformed, WireError
 
 RELEASE = Release(
     charge=7,
@@ -62,49 +62,29 @@ def test_a_release_with_counts_is_its_bytes_and_no_others() -> None:
             release_from_bytes(spelt(content | changed))
 
 
-def test_a_summary_says_what_it_costs() -> None:
-    summary = RELEASE.summary
-    assert (summary.charge, summary.n_items, summary.epsilon) == (7, 2, Fraction(1, 2))
-
-
 def spelt(content: object) -> bytes:
     """As a release is, so that nothing but its content can be the reason of a refusal."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
 
 
-def test_the_forger_of_these_tests_spells_as_releases_do() -> None:
-    assert spelt(json.loads(GOLDEN)) == GOLDEN
-
-
 FORGED: dict[str, tuple[str, object]] = {
     "another schema": ("schema", 2),
     "a charge of true": ("charge", True),
     "no charge": ("charge", 0),
-    "a charge of text": ("charge", "7"),
     "k below the number of items": ("k", 1),
-    "k as a float": ("k", 3.0),
     "k as true": ("k", True),
     "an item that is no text": ("items", [1]),
     "an item that steers a terminal": ("items", ["\x1b[2J"]),
-    "an item without text": ("items", [""]),
-    "half a character": ("items", ["\ud800"]),
-    "items as text": ("items", "ab"),
-    "ranked as a number": ("ranked", 1),
     "stopped as nothing": ("stopped", None),
     "an epsilon of 0": ("epsilon", "0"),
     "an epsilon of 2/4": ("epsilon", "2/4"),
     "an epsilon below 0": ("epsilon", "-1"),
-    "an epsilon of a float": ("epsilon", 0.5),
-    "an epsilon of 1/0": ("epsilon", "1/0"),
-    "an epsilon of a thousand digits": ("epsilon", "1" * 1000),
     "a delta of 1": ("delta", "1"),
     "another relation": ("neighbors", "friends"),
     "another unit": ("privacy_unit", "one event"),
     "a bound of 0": ("max_items_per_unit", 0),
     "a bound of true": ("max_items_per_unit", True),
-    "a bound of text": ("max_items_per_unit", "10"),
-    "parameters as a list": ("parameters", []),
     "a parameter that is no text": ("parameters", {"gamma": 1}),
     "a field of its own": ("person", "ada"),
 }
@@ -143,11 +123,6 @@ def test_bytes_that_are_not_the_canonical_ones_are_refused(data: bytes) -> None:
     """So a stored release cannot be told apart by how it is spelt."""
     with pytest.raises(WireError):
         release_from_bytes(data)
-
-
-def test_a_release_of_too_many_items_is_not_made() -> None:
-    with pytest.raises(OutOfRange):
-        replace(RELEASE, k=MAX_ITEMS + 1)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from importlib import import_module
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.gaussian import DiscreteGaussian
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace, TwoSidedGeometric
-from askew.spaces.map import MapNoise, Position
+from askew.spaces.map import Position
 from askew_client.client import UnknownTitle
 
 DELTA, HALF = Fraction(1, 20), Fraction(1, 2)
@@ -118,16 +117,6 @@ def test_an_error_holds_no_object_of_the_callers() -> None:
 
 def fail(kind: str) -> None:
     raise made(getattr(errors, kind))
-
-
-@pytest.mark.slow
-def test_an_error_comes_back_from_another_process() -> None:
-    """A pool whose worker's error cannot be read waits for ever."""
-    with get_context("spawn").Pool(1) as pool:
-        for kind in ("BudgetExceeded", "ParameterError", "NotReady"):
-            with pytest.raises(getattr(errors, kind)) as caught:
-                pool.apply_async(fail, (kind,)).get(60)
-            assert str(caught.value) == str(made(getattr(errors, kind)))
 
 
 @pytest.mark.parametrize(("noise", "draw"), NOISE, ids=lambda each: type(each).__name__)
@@ -225,9 +214,3 @@ def test_no_public_class_is_left_out() -> None:
             public = getattr(package, name)
             if inspect.isclass(public) and name not in STAYS | RETURNED:
                 assert public in tried, f"{name} is public: show that it travels"
-
-
-def test_noise_on_a_map_travels() -> None:
-    noise = MapNoise(HexagonalLattice.for_epsilon(HALF), 40_000)
-    for other in travelled(noise):
-        assert other == noise

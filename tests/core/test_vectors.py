@@ -6,12 +6,11 @@ import dataclasses
 import hashlib
 import json
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from small_world import made_encoder, made_space
+from small_world import made_space
 
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.spaces.vectors import FeatureSpace, Profile, RatingScale, fold_in
@@ -23,11 +22,6 @@ VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-0.5, -0.5, 1.0]], dtype=
 @pytest.mark.parametrize(("rating", "like"), [(1, False), (3.99, False), (4, True), (5, True)])
 def test_a_rating_from_the_threshold_on_is_a_like(rating: float, like: bool) -> None:
     assert RatingScale(1, 5, 4).is_like(rating) is like
-
-
-def test_by_default_the_upper_quarter_of_a_scale_is_liked() -> None:
-    assert RatingScale.between(1, 5) == RatingScale(1, 5, 4)
-    assert RatingScale.between(0.5, 5).like_from == 3.875
 
 
 @pytest.mark.parametrize("rating", [0.99, 5.01, math.nan, math.inf])
@@ -72,12 +66,6 @@ def test_the_point_clips_each_item_and_the_taste_does_not() -> None:
         pytest.approx(1.75, abs=1e-6),
         1.0,
     ]  # 3 of slope 1/4: the clip
-
-
-def test_ratings_that_are_no_likes_make_a_profile_of_nothing() -> None:
-    profile = fold_in({0: 1, 1: 3.5}, VECTORS, SPACE)
-    assert profile.taste.tolist() == [0.0, 0.0, 0.0]
-    assert profile.point.tolist() == [1.0, 1.0]
 
 
 def test_no_ratings_make_the_profile_of_no_likes() -> None:
@@ -145,14 +133,3 @@ def test_the_version_of_a_space_is_a_digest_of_these_bytes() -> None:
     scales = np.full(3, 0.25, "<f4").tobytes()
     arrays = np.eye(3, 2).astype("<f4").tobytes() + bytes(12) + knots + scales
     assert hashlib.sha256(head.encode() + arrays).hexdigest()[:32] == SPACE.version
-
-
-def test_equal_spaces_are_equal_and_hash_alike() -> None:
-    again = made_space(made_encoder())
-    assert (again, hash(again), again.version) == (SPACE, hash(SPACE), SPACE.version)
-    assert SPACE != "a space"
-
-
-def test_the_diameter_is_the_l1_width_of_the_box() -> None:
-    assert SPACE.diameter == Fraction(4)
-    assert (SPACE.dimension, SPACE.ranking_dimension) == (2, 3)

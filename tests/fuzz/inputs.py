@@ -49,14 +49,13 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew.wire.live_file import live_to_bytes, with_live_values
 from askew.wire.places import (
     all_places_to_bytes,
     metric_card_from_bytes,
     places_from_bytes,
 )
 from askew.wire.queries import query_from_bytes, query_to_bytes
-from askew.wire.rows_file import rows_from_body, rows_to_bytes
+from askew.wire.rows_file import live_to_bytes, rows_from_body, rows_to_bytes, with_live_values
 from askew.wire.tastes import (
     card_from_bytes,
     card_to_bytes,

@@ -42,8 +42,7 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.contest import FAMILIES, NoiseFamily
-from askew.mechanisms.parameters import tally_for
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import tally, tally_for
 from askew.mechanisms.weights import Draws
 
 Record = Callable[[str, object], None]

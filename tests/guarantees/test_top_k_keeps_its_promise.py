@@ -33,9 +33,9 @@ from askew.dp.privacy import (
 )
 from askew.mechanisms import LimitedDomain
 from askew.mechanisms.noisy_counts import NoisyCounts
-from askew.selection.plan import TopKPlan
+from askew.mechanisms.top_k import TopKPlan
 
-MODULES = ("canonical", "joint", "limited_domain", "lipschitz")
+MODULES = ("limited_domain", "tally")
 MENU = ["a", "b", "c"]
 EPSILON, DELTA = Fraction(2), Fraction(1, 20)
 ROUNDING = 1e-12  # of sums of floats

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 from math import exp, inf, isfinite, log
 
 import numpy as np
 import pytest
-from mechanisms.streams import ShakeBits
 
-from askew.dp.privacy import ADD_OR_REMOVE_ONE
-from askew.mechanisms import PNFJoint, joint_classes
-from askew.mechanisms.joint_classes import ALL, JointClasses, Segment, SequenceLosses, segments_of
+from askew.mechanisms import joint_classes
+from askew.mechanisms.joint_classes import ALL, JointClasses, Segment, SequenceLosses
 from askew.mechanisms.tally import Tally, tally
-from askew.mechanisms.weights import Draws, WeightTable
+from askew.mechanisms.weights import WeightTable
 
 RANDOM = np.random.default_rng(7)
 View = tuple[Tally, int, Fraction, int | None]
@@ -117,44 +114,6 @@ def test_what_is_left_out_weighs_no_more_than_is_said(
     assert Fraction(left_out, sum(every.values())) <= pieces * exp(-depth)
 
 
-def test_much_is_left_out() -> None:
-    """Or the test above would compare nothing. NETFLIX' shape: k = 300 of 5,000 items."""
-    counts = (1e6 / np.arange(1, 5001) ** 1.5).astype(np.int64)
-    losses = SequenceLosses(tally(counts, 1), 300)
-    whole = segments_of(losses, 0.05, 0, losses.largest, inf)
-    some = segments_of(losses, 0.05, 0, losses.largest, 48.0)
-    pairs = sum(each.pairs for each in some.near)
-    assert 0 < 2 * pairs < sum(each.pairs for each in whole.near)
-    assert some.far
-    assert not whole.far
-
-
-@pytest.mark.thin
-@KINDS
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("depth", [1.0, 48.0])
-def test_the_same_uniform_falls_to_the_same_step_however_much_is_listed(
-    kind: str, cut: str, depth: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A table that leaves out much decides less, so that more bits of the uniform are read."""
-    usual = chosen(kind)
-    monkeypatch.setattr(joint_classes, "_is_worth_cutting", CUTS[cut])
-    whole = JointClasses.table
-
-    def table(self: JointClasses, asked: float) -> WeightTable:
-        return whole(self, depth if asked < 50 else asked)
-
-    monkeypatch.setattr(JointClasses, "table", table)
-    assert chosen.__wrapped__(kind) == usual
-
-
-@cache
-def chosen(kind: str) -> list[int]:
-    """The steps that ten uniforms fall to."""
-    names = [f"{kind} {i}" for i in range(10)]
-    return [Draws(ShakeBits(name)).choose(classes_of(kind)) for name in names]
-
-
 @KINDS
 def test_edges_count_what_reaches_them_and_the_next_rise_is_the_next(kind: str) -> None:
     view, k, *_ = VIEWS[kind]
@@ -190,22 +149,3 @@ def test_a_share_that_floats_cannot_tell_is_said_to_be_unknown() -> None:
     approximate, wrong = wide.log_size()
     assert abs(approximate - log(size)) <= wrong
     assert wrong > 2**-24
-
-
-@pytest.mark.parametrize(
-    ("counts", "k", "epsilon"),
-    [
-        ([4] * 9, 3, 100),  # nothing loses anything
-        ([5, 3, 3, 0], 4, 10**6),
-        ([*range(10**6, 10**6 - 12000, -2), 0], 100, Fraction(1, 10)),  # none for a long way
-    ],
-)
-def test_a_stretch_in_which_no_loss_begins_takes_no_part(
-    counts: list[int], k: int, epsilon: Fraction | int
-) -> None:
-    """A group of no sequences has no noise to draw."""
-    mechanism = PNFJoint(k=k, epsilon=epsilon, neighbors=ADD_OR_REMOVE_ONE)
-    assert len(set(mechanism.select(counts, bits=ShakeBits("any")))) == k
-    losses = SequenceLosses(tally(counts, k), k)
-    found = segments_of(losses, float(mechanism.rate), 1, losses.largest + 1, 40.0)
-    assert all(each.pairs for each in [*found.near, *found.far])

@@ -7,9 +7,10 @@ from math import comb, log
 
 import numpy as np
 import pytest
+from benchmarks.papers.canonical import GOOD, GREAT, TOP, probability_of, ranks
 
 from askew.dp.composition import concentrated_epsilon, rho_of
-from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, PureDP
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, PureDP
 from askew.errors import ParameterError
 from askew.mechanisms import (
     Canonical,
@@ -24,16 +25,7 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.shortfall import LOG_ERROR, log_binomials, log_runs
-from askew.mechanisms.tally import (
-    GOOD,
-    GREAT,
-    TOP,
-    Integers,
-    k_relative_error,
-    l1_error,
-    linf_error,
-    tally,
-)
+from askew.mechanisms.tally import Integers, tally
 from askew.noise.randomness import ReplayBits, SystemBits
 
 ONE = ADD_OR_REMOVE_ONE
@@ -73,27 +65,11 @@ class TestEveryMechanism:
         counts = [base, base + 300, base + 1, base + 400, base + 350, base]
         assert sorted(mechanism.select(counts, bits=SystemBits())) == [1, 3, 4]
 
-    @pytest.mark.parametrize("counts", [[1.0, 2.0, 3.0, 4.0], np.ones(5), ["1", "2", "3"]])
-    def test_it_refuses_floats_and_text_with_advice(
-        self, mechanism: Canonical, counts: list[int]
-    ) -> None:
-        with pytest.raises(ParameterError, match=r"integers|ints and Fractions"):
-            mechanism.select(counts, bits=ReplayBits(b""))
-
     def test_it_refuses_fewer_items_than_k(self, mechanism: Canonical) -> None:
         if isinstance(mechanism, LimitedDomain):
             return  # an unknown domain may hold fewer than k items
         with pytest.raises(ParameterError, match="at least 3 items"):
             mechanism.select([5, 4], bits=ReplayBits(b""))
-
-    def test_it_prints_its_public_parameters_only(self, mechanism: Canonical) -> None:
-        assert "k=3" in repr(mechanism)
-        assert "epsilon=1" in repr(mechanism)
-
-    def test_it_says_what_it_costs(self, mechanism: Canonical) -> None:
-        loss = mechanism.privacy_loss()
-        assert isinstance(loss, PureDP | ApproximateDP)
-        assert loss.epsilon >= 1
 
     def test_a_float_epsilon_is_refused_with_advice(self, mechanism: Canonical) -> None:
         with pytest.raises(ParameterError, match=r"Fraction\(1, 10\), not 0.1"):
@@ -121,19 +97,6 @@ def test_a_smaller_kappa_costs_more() -> None:
     assert PureDP(Fraction(2), ONE) == mechanism.privacy_loss()
 
 
-def test_ranks_name_items_by_count_then_id() -> None:
-    view = tally([3, 9, 3, 5, 9], 1)
-    assert view.items_at(range(5)) == (1, 4, 3, 0, 2)
-    assert view.items_at([4, 0]) == (2, 1)
-
-
-def test_histogram_and_sort_agree() -> None:
-    counts = [5, 10**12, 5, 7]
-    spread, dense = tally(counts, 1), tally([0, 4, 0, 1], 1)
-    assert list(spread.sizes) == list(dense.sizes)
-    assert list(spread.values) == [10**12, 7, 5]
-
-
 @pytest.mark.parametrize(("n", "r"), [(5, 2), (40, 20), (1000, 3), (17770, 100), (17770, 17000)])
 def test_log_binomials_are_within_their_bound(n: int, r: int) -> None:
     expected = log(comb(n, r))
@@ -150,28 +113,10 @@ def test_logs_of_runs_are_within_their_bound(high: int, low: int, r: int) -> Non
     assert abs(float(log_runs(*arguments)[0]) - expected) < LOG_ERROR * (expected + 40) + 1e-12
 
 
-def test_errors_of_a_selection() -> None:
-    counts = [10, 8, 6, 4, 2]
-    assert linf_error([0, 3], counts) == 4
-    assert l1_error([0, 3], counts) == 4
-    assert k_relative_error([0, 3], counts) == 4
-    assert k_relative_error([1, 0], counts) == 0
-
-
-def test_qualities_are_nested() -> None:
-    counts = list(range(1000, 0, -1))
-    great = [*range(9), *range(10, 109), *range(100, 100)][:100]
-    assert TOP.holds(list(range(100)), counts)
-    assert not TOP.holds([*range(99), 105], counts)
-    assert GREAT.holds([*range(99), 105], counts)
-    assert not GREAT.holds([*great[:99], 120], counts)
-    assert GOOD.holds([0, *range(20, 119)], counts)
-
-
 @pytest.mark.parametrize("gamma", [Fraction(1, 2), Fraction(1)])
 @pytest.mark.parametrize("clipped", [True, False])
 def test_qualities_have_the_probability_of_their_subsets(gamma: Fraction, clipped: bool) -> None:
-    """Against the sum over all 252 subsets of ten items, for a Quality that splits classes."""
+    """Against the sum over all 252 subsets of ten items, for a quality that splits classes."""
     from itertools import combinations
     from math import exp
 
@@ -187,11 +132,11 @@ def test_qualities_have_the_probability_of_their_subsets(gamma: Fraction, clippe
     subsets = list(combinations(range(10), k))
     total = sum(map(weight, subsets))
     for quality, (must, within) in ((TOP, (5, 5)), (GREAT, (1, 5)), (GOOD, (1, 7))):
-        assert (must, within) == quality.ranks(k)
+        assert (must, within) == ranks(quality, k)
         inside = [s for s in subsets if s[must - 1] == must - 1 and s[-1] < within]
         expected = sum(map(weight, inside)) / total
-        assert mechanism.probability_of(quality, counts) == pytest.approx(expected, rel=1e-10)
-    assert mechanism.probability_of_top(counts) == mechanism.probability_of(TOP, counts)
+        measured = probability_of(mechanism, quality, np.array(counts))
+        assert measured == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize(("k", "by_the_paper"), [(10, 0.118216427857), (50, 0.052867993749)])
@@ -229,5 +174,5 @@ def test_items_at_ranks_are_those_of_a_stable_sort(crowd: str, asked: int) -> No
     counts = CROWDS[crowd]
     order = np.argsort(-counts, kind="stable")
     rng = np.random.default_rng(asked)
-    for ranks in (range(asked), *(rng.choice(len(counts), asked) for _ in range(20))):
-        assert tally(counts, 1).items_at([*ranks]) == tuple(order[[*ranks]].tolist())
+    for places in (range(asked), *(rng.choice(len(counts), asked) for _ in range(20))):
+        assert tally(counts, 1).items_at([*places]) == tuple(order[[*places]].tolist())

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.papers.ring import laplace_on_ring, place_on_ring
 from benchmarks.papers.ring_program import on_ring
 from numpy.typing import NDArray
 
 from askew.noise.lattice import LatticeLaplace
 from askew.placement import Disutility, Identity, Laplace, Power, place
-from askew.placement.ring import laplace_on_ring, place_on_ring
 
 ROWS = [  # epsilon, optimum, peak, result, Laplace
     (0.1, 0.7648449382476757, math.pi / 2, math.pi / 2, 0.7821841976482563),
@@ -32,33 +32,11 @@ def test_two_results_are_the_reference(
     assert laplace_on_ring(epsilon).cost == pytest.approx(laplace, rel=1e-12)
 
 
-def test_the_converged_values_are_not_the_printed_ones() -> None:
-    """The paper prints 0.72 and 0.75 at epsilon = 3/8; 0.7087 is a rigorous upper bound."""
-    assert place_on_ring(3 / 8).cost == pytest.approx(0.708734, abs=1e-6)
-    assert laplace_on_ring(3 / 8).cost == pytest.approx(0.742914, abs=1e-6)
-
-
-def test_laplace_noise_is_not_optimal_on_a_circle() -> None:
-    assert place_on_ring(1.0).cost < 0.998 * laplace_on_ring(1.0).cost
-
-
 @pytest.mark.parametrize("epsilon", [0.375, 1.0, 1.5])
 def test_the_linear_program_converges_to_the_exact_family(epsilon: float) -> None:
     errors = [abs(on_ring(epsilon, nodes).cost - place_on_ring(epsilon).cost) for nodes in (24, 72)]
     assert errors[1] < errors[0] / 4
     assert errors[1] < 1.5e-3
-
-
-@pytest.mark.parametrize("circumference", [0.01, 1.0, 700.0])
-def test_lengths_scale_with_the_circumference(circumference: float) -> None:
-    scale = circumference / (2 * math.pi)
-    scaled = place_on_ring(0.8 / scale, circumference)
-    assert scaled.cost == pytest.approx(scale * place_on_ring(0.8).cost, rel=1e-12)
-
-
-def test_one_flat_noise_law_is_the_uniform_one() -> None:
-    assert place_on_ring(1e-9).cost == pytest.approx(math.pi / 4, rel=1e-8)
-    assert place_on_ring(1e4).cost == pytest.approx(math.log(2) / 1e4, rel=1e-12)
 
 
 Array = NDArray[np.float64]

@@ -133,19 +133,6 @@ def test_what_is_found_is_what_a_plain_loop_finds(  # noqa: PLR0917
     assert found.tolist() == plain(encoder, vectors, points, k)
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("d", [1, 2, 4, 5])
-def test_many_points_of_one_catalog_find_what_a_plain_loop_finds(kind: str, d: int) -> None:
-    rng = np.random.default_rng([d, KINDS.index(kind)])
-    encoder, vectors = encoder_of(rng, d, ranking=9), vectors_of(rng, kind, 900, 9)
-    search = ItemSearch(encoder, vectors, CELLS)
-    for k in (1, 2, 3, 8, 11):
-        for _ in range(12):
-            points = points_of(rng, encoder, k)
-            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
-
-
 def test_of_equal_scores_the_lower_id_wins_wherever_it_is_read() -> None:
     """Doubles in the same piece, in another one, and in another block."""
     rng = np.random.default_rng(4)
@@ -196,13 +183,6 @@ def test_a_score_is_off_by_less_than_the_margin(kind: str) -> None:
     assert worst > 1e-3
 
 
-def test_no_alarm_of_a_product_is_passed_on() -> None:
-    """Some products of finite numbers raise one now and then; inf - inf raises one for sure."""
-    numbers, nothing = np.array([[np.inf], [-np.inf]], np.float32), np.zeros(1, np.int32)
-    scores = LinearScores(numbers, np.arange(1), 0.0, nothing)
-    assert np.isnan(scores.at(np.ones((1, 1)), slice(None)))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 4])
 @pytest.mark.parametrize("k", [1, 8])
@@ -216,26 +196,6 @@ def test_most_items_are_left_out_and_none_that_could_be_an_answer(k: int, d: int
     near = lists_of(layers, encoder, points, k)
     assert all(set(a) <= set(b) for a, b in zip(best.tolist(), near, strict=True))
     assert np.mean([len(each) for each in near]) <= 3 * k + 12 * d * d  # nearly as few as can be
-
-
-@pytest.mark.parametrize(("work", "listed"), [(0, 1 << 23), (9000, 1 << 23), (1 << 25, 3000)])
-def test_where_work_or_memory_ends_lists_stay_long_and_right(
-    monkeypatch: pytest.MonkeyPatch, work: int, listed: int
-) -> None:
-    monkeypatch.setattr(item_search, "_WORK", 0)
-    monkeypatch.setattr(item_search, "_MORE_WORK", work)
-    monkeypatch.setattr(item_search, "_MOST_LISTED", listed)
-    rng = np.random.default_rng(12)
-    encoder = encoder_of(rng, 3, 6)
-    for kind in ("random", "equal", "near ties", "on a circle"):
-        vectors = vectors_of(rng, kind, 700, 6)
-        search = ItemSearch(encoder, vectors, CELLS)
-        layers = search._layers
-        assert layers is not None
-        assert len(layers.lists[8]) < 4**3  # not all is cut into cells
-        for k in (1, 5, 8):
-            points = points_of(rng, encoder, k)
-            assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
 @pytest.mark.parametrize("kind", ["equal", "few kinds", "zeros"])
@@ -292,14 +252,6 @@ def test_items_whose_order_float32_can_not_tell_are_left_out_nowhere() -> None:
             assert search.best(points, k).tolist() == plain(encoder, vectors, points, k)
 
 
-def test_an_item_is_left_out_where_it_falls_back_by_four_margins() -> None:
-    """Two for each of two scores. Planted bug: three."""
-    worth = np.array([[0, -3.9, -4.1, -9]], np.float32)
-    scores = LinearScores(worth, np.arange(4), 1.0, np.zeros(4, np.int32))
-    everywhere, rows = np.zeros((1, 0)), np.arange(4, dtype=np.int32)
-    assert item_search._survivors(scores, rows, everywhere, 1).tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("n", [15, 300])
 def test_scores_within_two_margins_of_the_best_are_computed_exactly(
     monkeypatch: pytest.MonkeyPatch, n: int
@@ -326,23 +278,6 @@ def test_no_list_is_longer_than_eight_usual_ones() -> None:
     part_of = (everywhere == 0).astype(np.int32)  # a cell of many items among a thousand of one
     layers = UpperLayers(scores, (np.linspace(0.5, 1022.5, 1023),), part_of, {2: (rows[:1], rows)})
     assert 8 * layers.usual[2] >= 1025
-
-
-@pytest.mark.slow
-def test_each_cell_ends_at_knots() -> None:
-    """So that cells hold about as many people."""
-    rng = np.random.default_rng(13)
-    for d, cells in ((1, 32), (2, 32), (3, 16), (4, 8)):
-        encoder = encoder_of(rng, d, 6)
-        layers = upper_layers(
-            linear(encoder, vectors_of(rng, "random", 99, 6)), encoder, (2,), 1 << 12
-        )
-        assert layers.part_of.shape == (cells,) * d
-        ranks = np.linspace(0, 1, cells + 1)[1:-1]
-        for axis, edges in enumerate(layers.edges):
-            inside = encoder.knots[axis][(32 * ranks).astype(int)]
-            mean = encoder.origin.astype("f8") @ encoder.directions
-            assert edges.tolist() == (inside - mean[axis]).tolist()
 
 
 @pytest.mark.parametrize("size", [1e-35, 1e33, 1e41])
@@ -375,23 +310,3 @@ def test_a_point_is_never_decoded_beyond_the_limits_of_its_shifts() -> None:
         shifts = encoder.shifts(np.vstack([near, encoder.unit - near]))
         assert (low <= shifts).all()
         assert (shifts <= high).all()
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("d", "signals"), [(2, 1000), (4, 60), (5, 60)])
-def test_of_a_million_items_signals_find_what_a_plain_loop_finds(
-    monkeypatch: pytest.MonkeyPatch, d: int, signals: int
-) -> None:
-    """As it is served: with the sizes that catalogs of this size are read and searched by."""
-    monkeypatch.undo()
-    rng = np.random.default_rng(11)
-    encoder = encoder_of(rng, d, 32)
-    vectors = vectors_of(rng, "random", 1_000_000, 32)
-    vectors[-300_000:] = vectors[:300_000]  # ties, everywhere
-    search, different = ItemSearch(encoder, vectors), 0
-    wide = vectors.astype(np.float64)
-    for number in range(signals):
-        k = (1, 2, 3, 5, 8)[number % 5] if number % 100 != 50 else 64
-        points = points_of(rng, encoder, k)
-        different += search.best(points, k).tolist() != plain(encoder, wide, points, k)
-    assert not different

@@ -15,10 +15,9 @@ import pytest
 from wire import metric_world as metric
 from wire.hostility import CLEARED, HOSTILE_TEXTS, Case, accepted_parts, altered
 from wire.messages import SENT
-from wire.taste_world import BODY, CARD, CATALOG, FILE, QUERY, REPLY_BYTES, REQUEST_BYTES
+from wire.taste_world import BODY, CARD, CATALOG, FILE, REPLY_BYTES, REQUEST_BYTES
 
 from askew.catalog.catalog_file import HEAD_BYTES, FileHead
-from askew.dp.privacy import ANY_SPACE
 from askew.errors import (
     DimensionMismatch,
     Malformed,
@@ -64,46 +63,34 @@ def wide(dimension: int, ranking: int) -> pb.FeatureSpace:
 
 HOSTILE: dict[str, dict[str, Case]] = {
     "query": {
-        "no coordinates": ("values", [], OutOfRange),
         "a coordinate too few": ("values", [0], DimensionMismatch),
         "a coordinate too many": ("values", [0, 0, 0], DimensionMismatch),
-        "a thousand coordinates": ("values", [0] * 1000, DimensionMismatch),
         "a coordinate below the limit": ("values", [0, -(2**31)], OutOfRange),
         "a collection": ("collection", 0, StaleSpace),
         "no Monday": ("catalog_date", 0, StaleSpace),
         "k = 0": ("k", 0, OutOfRange),
         "k = 6 of 5 items": ("k", 6, OutOfRange),
-        "the largest k of 32 bits": ("k", 2**32 - 1, OutOfRange),
         "a step exponent of 21": ("lattice.step_exponent", 21, OutOfRange),
-        "the largest step exponent of 32 bits": ("lattice.step_exponent", 2**32 - 1, OutOfRange),
         "an inverse rate of 0": ("lattice.inverse_rate", 0, OutOfRange),
         "an inverse rate of 4097": ("lattice.inverse_rate", 4097, OutOfRange),
-        "the largest inverse rate of 32 bits": ("lattice.inverse_rate", 2**32 - 1, OutOfRange),
         "no mechanism": ("lattice", CLEARED, Malformed),
         "the noise of a map": ("map", OF_MAP, StaleSpace),
     },
     "place": {
         "no position": ("values", [], OutOfRange),
         "a latitude alone": ("values", [0], OutOfRange),
-        "three coordinates": ("values", [0, 0, 0], OutOfRange),
         "a latitude beyond the pole": ("values", [90_000_001, 0], OutOfRange),
         "a longitude beyond 180 degrees": ("values", [0, 180_000_001], OutOfRange),
-        "the lowest longitude of 32 bits": ("values", [0, -(2**31)], OutOfRange),
         "k = 0": ("k", 0, OutOfRange),
         "k = 6 of at most 5": ("k", 6, OutOfRange),
-        "the largest k of 32 bits": ("k", 2**32 - 1, OutOfRange),
         "no collection": ("collection", CLEARED, StaleSpace),
         "a collection of another number": ("collection", 3, NotFound),
-        "a collection beyond all": ("collection", 257, NotFound),
         "rows of no Monday": ("holds_rows", True, StaleSpace),
         "the noise of axes": ("lattice", OF_AXES, StaleSpace),
         "a step exponent of 21": ("map.step_exponent", 21, OutOfRange),
         "an inverse rate of 0": ("map.inverse_rate", 0, OutOfRange),
-        "an inverse rate of 4097": ("map.inverse_rate", 4097, OutOfRange),
         "no cosine": ("map.cosine", 0, OutOfRange),
         "the cosine of 75.1 degrees": ("map.cosine", 16851, OutOfRange),
-        "a cosine of one": ("map.cosine", 65536, OutOfRange),
-        "the largest cosine of 32 bits": ("map.cosine", 2**32 - 1, OutOfRange),
     },
     "axes": {
         "a coordinate too few": ("values", [0], DimensionMismatch),
@@ -118,30 +105,18 @@ HOSTILE: dict[str, dict[str, Case]] = {
     "slate": {
         "no items": ("item_ids", [], Malformed),
         "an item too few": ("item_ids", [0, 2], Malformed),
-        "an item too many": ("item_ids", [0, 2, 3, 4], Malformed),
         "an item twice": ("item_ids", [0, 2, 2], OutOfRange),
-        "descending items": ("item_ids", [4, 2, 0], OutOfRange),
-        "two items the wrong way round": ("item_ids", [0, 4, 2], OutOfRange),
         "an item beyond the catalog": ("item_ids", [0, 2, 5], OutOfRange),
-        "the largest item of 32 bits": ("item_ids", [0, 2, 2**32 - 1], OutOfRange),
-        "no catalog version": ("catalog_version", b"", Malformed),
         "a catalog version cut short": ("catalog_version", bytes(15), Malformed),
-        "a catalog version too long": ("catalog_version", bytes(17), Malformed),
         "another catalog": ("catalog_version", bytes(16), StaleSpace),
-        "no boosts": ("boosts", b"", Malformed),
-        "a boost too few": ("boosts", bytes(2), Malformed),
-        "a boost too many": ("boosts", bytes(4), Malformed),
         "an item's words too few": ("items", [pb.Item(title="A"), pb.Item(title="B")], Malformed),
         "an item without a title": ("items.1.title", "", OutOfRange),
-        "no codes": ("codes", b"", Malformed),
         "a byte of codes too few": ("codes", bytes(5), Malformed),
-        "a byte of codes too many": ("codes", bytes(7), Malformed),
         "something after an item's last code": ("codes", b"\0\0\0\x10\0\0", Malformed),
         "the number of a collection": ("collection", 0, Malformed),
     },
     "places": {
         "an item twice": ("listings.1.item", 0, OutOfRange),
-        "descending items": ("listings.0.item", 3, OutOfRange),
         "no items": ("listings", [], Malformed),
         "item ids beside": ("item_ids", [0, 2, 4], Malformed),
         "boosts beside": ("boosts", bytes(4), Malformed),
@@ -152,31 +127,18 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "another collection": ("collection", 2, Malformed),
         "no collection": ("collection", CLEARED, Malformed),
         "an item beyond the collection": ("listings.2.item", 5, OutOfRange),
-        "the largest item of 32 bits": ("listings.2.item", 2**32 - 1, OutOfRange),
-        "no coordinates": (AT, [], OutOfRange),
         "a latitude alone": (AT, [1.0], OutOfRange),
-        "three coordinates": (AT, [1.0, 2.0, 3.0], OutOfRange),
         "a NaN": (AT, [NAN, 0.0], OutOfRange),
-        "an infinite longitude": (AT, [0.0, -INF], OutOfRange),
         "a latitude beyond the pole": (AT, [90.0001, 0.0], OutOfRange),
         "a longitude beyond 180 degrees": (AT, [0.0, 180.0001], OutOfRange),
-        "a position in microdegrees": (AT, [52.5e6, 13.3e6], OutOfRange),
-        "no values": ("listings.0.values", [], OutOfRange),
         "a value too few": ("listings.0.values", [UNKNOWN] * 3, OutOfRange),
-        "a value too many": ("listings.0.values", [UNKNOWN] * 5, OutOfRange),
         "a number for a category": ("listings.0.values.0.number", 1.0, OutOfRange),
-        "a flag for a category": ("listings.0.values.0.flag", True, OutOfRange),
         "text for a number": ("listings.0.values.1.text", "a", OutOfRange),
-        "a flag for a number": ("listings.0.values.1.flag", True, OutOfRange),
         "a NaN price": ("listings.0.values.1.number", NAN, OutOfRange),
-        "an infinite price": ("listings.0.values.1.number", INF, OutOfRange),
         "a number for a flag": ("listings.0.values.2.number", 1.0, OutOfRange),
-        "text for a flag": ("listings.0.values.2.text", "a", OutOfRange),
-        "a number for hours": ("listings.0.values.3.number", 1.0, OutOfRange),
     },
     "posts": {
         "beyond the end of an axis": (AT, [800.1, 1.0], OutOfRange),
-        "before its beginning": (AT, [-0.1, 1.0], OutOfRange),
         "beyond the other": (AT, [1.0, 24.1], OutOfRange),
         "one value": (AT, [1.0], OutOfRange),
         "three values": (AT, [1.0, 1.0, 1.0], OutOfRange),
@@ -184,56 +146,35 @@ HOSTILE: dict[str, dict[str, Case]] = {
     },
     "card": {
         "no dimension": ("space.knots", [], Malformed),
-        "a knot too few": ("space.knots", STEPS[1:], Malformed),
         "knots of another dimension": ("space.knots", STEPS[:33], Malformed),
         "knots that do not increase": ("space.knots", [*STEPS[33:], *[1.0] * 33], OutOfRange),
-        "knots that fall": ("space.knots", STEPS[::-1], OutOfRange),
         "a NaN knot": ("space.knots", [NAN, *STEPS[1:]], OutOfRange),
-        "an infinite knot": ("space.knots", [-INF, *STEPS[1:]], OutOfRange),
-        "a huge knot": ("space.knots", [*STEPS[:-1], 1e300], OutOfRange),
         "knots closer than a device can tell": (
             "space.knots",
             [*(1e-12 * i for i in range(33)), *STEPS[33:]],
             OutOfRange,
         ),
         "no directions": ("space.directions", b"", Malformed),
-        "directions cut short": ("space.directions", bytes(23), Malformed),
         "a NaN direction": ("space.directions", scales(*[0] * 5, NAN), OutOfRange),
-        "a huge direction": ("space.directions", scales(*[0] * 5, 2000), OutOfRange),
         "no origin": ("space.origin", b"", Malformed),
-        "an origin of another dimension": ("space.origin", bytes(16), Malformed),
         "half a number for an origin": ("space.origin", bytes(14), Malformed),
         "an infinite origin": ("space.origin", scales(0, 0, INF), OutOfRange),
         "a clip of zero": ("space.clip", 0.0, OutOfRange),
-        "a negative clip": ("space.clip", -1.0, OutOfRange),
         "a NaN clip": ("space.clip", NAN, OutOfRange),
-        "an infinite clip": ("space.clip", INF, OutOfRange),
         "no least likes": ("space.least_likes", 0, OutOfRange),
-        "the most least likes of 32 bits": ("space.least_likes", 2**32 - 1, OutOfRange),
-        "a unit of zero": ("space.unit", 0.0, OutOfRange),
         "a NaN unit": ("space.unit", NAN, OutOfRange),
         "a unit with too many digits": ("space.unit", 1.1, OutOfRange),
-        "a huge unit": ("space.unit", 1e300, OutOfRange),
-        "no scales": ("space.scales", b"", Malformed),
         "a scale too many": ("space.scales", scales(1, 1, 1, 1), Malformed),
-        "a scale of zero": ("space.scales", scales(1, 0, 1), OutOfRange),
-        "a NaN scale": ("space.scales", scales(NAN, 1, 1), OutOfRange),
         "a scale that overflows": ("space.scales", scales(1, 1, 3e38), OutOfRange),
         "no default items": ("n_default", 0, OutOfRange),
         "more default items than items": ("n_default", 6, OutOfRange),
         "a scale of one rating": ("space.lowest_rating", 5.0, OutOfRange),
-        "a reversed scale": ("space.lowest_rating", 6.0, OutOfRange),
         "a scale from NaN": ("space.lowest_rating", NAN, OutOfRange),
         "a scale to NaN": ("space.highest_rating", NAN, OutOfRange),
-        "a scale to infinity": ("space.highest_rating", INF, OutOfRange),
-        "likes from NaN": ("space.like_from", NAN, OutOfRange),
         "everything liked": ("space.like_from", 1.0, OutOfRange),
         "nothing liked": ("space.like_from", 5.5, OutOfRange),
-        "no catalog version": ("catalog_version", b"", Malformed),
-        "a catalog version too long": ("catalog_version", bytes(32), Malformed),
         "no items": ("n_items", 0, OutOfRange),
         "more items than fit a device": ("n_items", 2_000_001, OutOfRange),
-        "the most items of 32 bits": ("n_items", 2**32 - 1, OutOfRange),
         "a largest slate of 0": ("max_slate_size", 0, OutOfRange),
         "a largest slate beyond the catalog": ("max_slate_size", 6, OutOfRange),
         "17 dimensions": ("space", wide(17, 3), OutOfRange),
@@ -246,10 +187,7 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "neither map nor axes": ("metric_space.region", CLEARED, Malformed),
         "an edge beyond 180 degrees": (f"{REGION}.east", 180.1, OutOfRange),
         "an area of one meridian": (f"{REGION}.east", 5.8, OutOfRange),
-        "an area without a width": (REGION, EMPTY, OutOfRange),
-        "a region of one line": (f"{REGION}.south", 55.1, OutOfRange),
         "a NaN edge": (f"{REGION}.south", NAN, OutOfRange),
-        "an infinite edge": (f"{REGION}.east", INF, OutOfRange),
         "no collections": ("collections", [], OutOfRange),
         "a collection twice": ("collections", [PLACES] * 2, OutOfRange),
         "257 collections": ("collections", [PLACES] * 257, OutOfRange),
@@ -263,8 +201,6 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "10^9 items": ("collections.0.n_items", 10**9, OutOfRange),
         "a version cut short": ("collections.0.version", b"0", Malformed),
         "a rule of tastes": ("rule.name", "offsets", OutOfRange),
-        "a rule of another name": ("rule.name", "area", OutOfRange),
-        "no rule": ("rule", CLEARED, OutOfRange),
         "another mode": ("collections.0.mode", "push", OutOfRange),
         "an attribute of no kind": (f"{KIND}.kind", "picture", OutOfRange),
         "two attributes of one name": ("collections.1.attributes.1.name", "kind", OutOfRange),
@@ -279,29 +215,20 @@ HOSTILE: dict[str, dict[str, Case]] = {
         "a card of titles": ("space.unit", 1.0, OtherKind),
     },
     "axes card": {
-        "an endless axis": (f"{AXIS}.high", INF, OutOfRange),
         "a NaN axis": (f"{AXIS}.low", NAN, OutOfRange),
         "an axis of nothing": (f"{AXIS}.high", 0.0, OutOfRange),
         "an axis of 10^9 units": (f"{AXIS}.scale", 8e-7, OutOfRange),
-        "a tiny scale": (f"{AXIS}.scale", 5e-324, OutOfRange),
-        "a scale of zero": (f"{AXIS}.scale", 0.0, OutOfRange),
         "an end of 7 digits": (f"{AXIS}.high", 800.0001, OutOfRange),
         "a scale of a few bits more": (f"{AXIS}.scale", 100 + 2.0**-40, OutOfRange),
         "a name that clears the screen": (f"{AXIS}.name", "\x1b[2J", OutOfRange),
         "no name": (f"{AXIS}.name", "", OutOfRange),
-        "no unit": (f"{AXIS}.unit", "", OutOfRange),
         "the name of another axis": (f"{AXIS}.name", "time of day", OutOfRange),
         "no axes": (AXES, [], OutOfRange),
         "four axes": (AXES, FOUR, OutOfRange),
     },
     "held": {
         "codes cut short": ("codes", bytes(9), Malformed),
-        "codes too long": ("codes", bytes(11), Malformed),
-        "a boost too few": ("boosts", bytes(4), Malformed),
-        "a boost too many": ("boosts", bytes(6), Malformed),
-        "no boosts": ("boosts", b"", Malformed),
         "words that are not packed": ("words", b"words", Malformed),
-        "no words": ("words", b"", Malformed),
         "a shared slate with an item twice": ("shared_slate", [0, 0, 1, 2, 3], OutOfRange),
         "a shared slate beyond the items": ("shared_slate", [0, 1, 2, 3, 5], OutOfRange),
         "a shared slate too short": ("shared_slate", [0, 1, 2, 3], Malformed),
@@ -372,15 +299,6 @@ def test_a_server_of_another_kind_refuses_a_question_as_stale(sent: str, card: C
     if {"query": CARD, "place": metric.MAP_CARD, "axes": metric.AXES_CARD}[sent] is not card:
         with pytest.raises(StaleSpace):
             query_from_bytes(SENT[sent].data, card)
-
-
-def test_a_question_that_no_wire_looked_at_is_refused_too() -> None:
-    """In one program: a collection of a catalog, and a point that claims to be a position."""
-    with pytest.raises(NotFound):
-        CARD.check(replace(QUERY, collection=0))
-    point = replace(metric.AXES_QUERY.signal, space_version=ANY_SPACE)
-    with pytest.raises(OutOfRange):
-        metric.MAP_CARD.check(replace(metric.QUERY, signal=point))
 
 
 def test_k_ends_where_the_card_says() -> None:
@@ -553,14 +471,6 @@ def test_a_head_that_does_not_fit_its_body_is_refused(changed: int) -> None:
         FileHead.of(bytes(bad)).check(bytes(bad[HEAD_BYTES:]))
     with pytest.raises(Malformed, match="not the beginning"):
         FileHead.of(FILE[: HEAD_BYTES - 1])
-
-
-BAD_UTF8 = bytes.fromhex("2a 02 c3 28")  # field 5 of a card, the source: two bytes, no UTF-8
-
-
-def test_text_that_is_no_utf8_is_refused() -> None:
-    with pytest.raises(Malformed, match="not a message of the expected type"):
-        card_from_bytes(BAD_UTF8)
 
 
 def test_the_wire_does_not_load_where_protobuf_is_not_compiled() -> None:

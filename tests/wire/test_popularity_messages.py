@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
-from askew.dp.release import Release, ReleaseSummary
+from askew.dp.release import Release
 from askew.errors import OutOfRange, WireError
 from askew.wire.releases import (
     answer_from_bytes,
@@ -147,15 +147,3 @@ def test_a_budget_that_is_overspent_is_refused(message: pb.Budget) -> None:
     whole.budget.MergeFrom(message)
     with pytest.raises(OutOfRange):
         budget_from_bytes(whole.SerializeToString())
-
-
-def test_a_summary_holds_no_more_than_its_row() -> None:
-    assert ReleaseSummary(7, "films", "limited-domain", 2, Fraction(1), Fraction(1, 10**6)) == (
-        RELEASE.summary
-    )
-
-
-# A tag byte is 8 * field number + wire type: 0 for varints, 2 for bytes, 5 for four fixed bytes.
-def test_a_question_is_these_bytes() -> None:
-    golden = bytes.fromhex("0a 05") + b"films" + bytes.fromhex("15 14000000 1a 06") + b"monday"
-    assert question_to_bytes(QUESTION) == golden

@@ -293,7 +293,7 @@ class KeptLibrary:
         request, of the same size whatever a card says, read when its connection is closed. Raises
         NotFound where the server has no such file.
         """
-        from askew.wire.live_file import with_live_values  # brings numpy
+        from askew.wire.rows_file import with_live_values  # brings numpy
 
         try:
             async with self._source:

@@ -31,7 +31,7 @@ from askew.errors import ParameterError
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
 from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind, Selector
 from askew.mechanisms.noisy_counts import NoisyCounts
-from askew.mechanisms.parameters import ln, one_way
+from askew.mechanisms.tally import ln, one_way
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, EventSource, TopCounts
 from askew_server.counting.contract import digest_of, named_in_full, place_of

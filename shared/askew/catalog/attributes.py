@@ -98,15 +98,11 @@ class Titles:
             if not plain or any(len(self[item]) > MAX_TEXT for item in long):
                 raise limit
             for first in range(0, len(self), _SLICE):
-                self._check_marks(name, first)
+                if not has_few_marks(self._part(first).tobytes().decode()):  # in one, or across two
+                    for item in range(first, min(first + _SLICE, len(self))):
+                        check_marks(name, self[item])
         except UnicodeDecodeError:
             raise limit from None
-
-    def _check_marks(self, name: str, first: int) -> None:
-        texts = range(first, min(first + _SLICE, len(self)))
-        if not has_few_marks(self._part(first).tobytes().decode()):  # in one, or across two
-            for item in texts:
-                check_marks(name, self[item])
 
     def _part(self, first: int) -> NDArray[np.uint8]:
         start = int(self.ends[first - 1]) if first else 0

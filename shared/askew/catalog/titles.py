@@ -54,7 +54,9 @@ class TitleIndex:
 
     def _add(self, items: Sequence[Item]) -> None:
         numbers = np.arange(self._count, self._count + len(items), dtype=np.uint32)
-        self._titles = self._titles.with_more(map(_of_item, items), numbers)
+        self._titles = self._titles.with_more(
+            (_entry(title_key(i.title), i.year or 0) for i in items), numbers
+        )
         self._labels = self._labels.with_more((_of_label(item.label) for item in items), numbers)
         self._count += len(items)
 
@@ -95,7 +97,6 @@ class _Sorted:
         self.keys, self.numbers = array("Q"), array("I")
 
     def with_more(self, keys: Iterable[int], numbers: NDArray[np.uint32]) -> _Sorted:
-        """Return it with more numbers, which are higher than all before."""
         new = np.fromiter(keys, np.uint64, len(numbers))
         order = np.argsort(new, kind="stable")
         before = np.frombuffer(self.keys, np.uint64)
@@ -107,7 +108,6 @@ class _Sorted:
         return merged
 
     def run(self, first: int, last: int, within: range | None = None) -> range:
-        """Return the places of keys from one to another."""
         start, stop = (0, len(self.keys)) if within is None else (within.start, within.stop)
         start = bisect_left(self.keys, first, start, stop)
         return range(start, bisect_right(self.keys, last, start, stop))
@@ -117,18 +117,13 @@ def _of_label(label: str) -> int:
     return hash(label) & _ALL
 
 
-def _of_item(item: Item) -> int:
-    return _entry(title_key(item.title), item.year or 0)
-
-
 def _entry(key: str, year: int) -> int:
-    """Return what the index keeps of the key of a title."""
     bare = without_article(key)
     article = _ARTICLES.index(key.removesuffix(bare))
     return (hash(bare) & _HASHES) << _TAG_BITS | article << _YEAR_BITS | year
 
 
 def _labels(key: str) -> list[int]:
-    """Return what the index keeps of titles whose label has this key: without a year, and with."""
+    # Without a year, and with.
     dated = _YEAR_AT_THE_END.fullmatch(key)
     return [_entry(key, 0), *([] if dated is None else [_entry(dated[1] or "", int(dated[2]))])]

@@ -1,14 +1,7 @@
 """How privacy losses add up: rules of composition, and the filter that refuses beyond a cap.
 
-Privacy unit: one person's whole history. All rules hold for adaptively chosen mechanisms.
-
-| rule | valid for | epsilon |
-|---|---|---|
-| `basic` | every loss | the sum |
-| `zcdp` | bounded-range selections | rho = epsilon^2 / 8 each, converted at the end |
-
-Bounded-range: rounds of the exponential mechanism (peeling, LimitedDomain). Not permute-and-flip,
-exponential or Laplace noise: see `askew.dp.privacy.BoundedRange`; charge their pure epsilon.
+Privacy unit: one person's whole history. Both rules hold for adaptively chosen mechanisms: `basic`
+for every loss; `zcdp` for bounded-range selections (`askew.dp.privacy.BoundedRange`) alone.
 
 Numbers are exact rationals. Where a formula is irrational, its value is rounded **up** to a
 multiple of 2**-40, and lies at most 2**-39 * (1 + the basic sum) above the formula. Enclosures, not
@@ -153,7 +146,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _largest(within: Callable[[int], bool], low: int) -> int:
-    """Return the largest integer from low on that is within, by doubling and bisection; low is."""
+    # The largest integer from low on that is within, by doubling and bisection; low is.
     high = 2 * low
     while within(high):
         low, high = high, 2 * high
@@ -181,7 +174,6 @@ def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
 
 
 def _order(is_low: Callable[[float], bool]) -> Fraction:
-    """1 + x for the largest x that is low, to 20 bits, by bisection of the logarithm of x."""
     low, high = -40.0, 40.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -45,7 +45,7 @@ def exp_minus(x: int, precision: int) -> tuple[int, int]:
 
 
 def _exp_minus(x: int, scale: int) -> int:
-    """exp(-x / 2**scale), off by less than 2**(_GUARD - 2) units."""
+    # exp(-x / 2**scale), off by less than 2**(_GUARD - 2) units.
     halvings = math.isqrt(scale) // 2 + 4
     work = scale + halvings  # squaring doubles an error; the extra bits pay for it
     base = ln2(work + x.bit_length())  # multiplied by n < 2**x.bit_length()
@@ -85,7 +85,7 @@ def log_ratio(numerator: int, denominator: int, precision: int) -> tuple[int, in
 
 
 def _log_near_one(t: int, work: int) -> int:
-    """ln(t) = 2 artanh((t - 1) / (t + 1)) for t within 2**-20 of one."""
+    # ln(t) = 2 artanh((t - 1) / (t + 1)) for t within 2**-20 of one.
     one = 1 << work
     s = ((t - one) << work) // (t + one)
     square = s * s >> work

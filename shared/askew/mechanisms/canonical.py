@@ -28,14 +28,10 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import (
     BoundedRange,
-    NeighboringRelation,
-    PureDP,
-    check_neighbors,
     exact_rational,
 )
 from askew.errors import ParameterError
 from askew.mechanisms.contest import (
-    ClassGroups,
     Contest,
     Floats,
     Link,
@@ -43,12 +39,10 @@ from askew.mechanisms.contest import (
     Noisy,
     check_family,
 )
-from askew.mechanisms.parameters import check_k, check_positive, halved
 from askew.mechanisms.shortfall import LOG_ERROR, Shortfall, canonical, log_runs
-from askew.mechanisms.tally import Counts, Integers, Quality, Tally, tally
+from askew.mechanisms.tally import Counted, Counts, Integers, Tally, halved, tally
 from askew.mechanisms.value_classes import subset
 from askew.mechanisms.weights import BLOCK, Draws, WeightBlock, WeightTable, enclose, log_total
-from askew.noise.randomness import KERNEL, RandomBits
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,42 +82,24 @@ class RankColumns:
         return (rows, columns) if real.all() else (rows[real], columns[real])
 
 
-def columns_of(
-    tally: Tally, k: int, edge: int, merged: bool, splits: tuple[int, ...]
-) -> RankColumns:
-    """Return each run of equal counts beyond rank k, the count x_k being `edge`.
-
-    `splits` are ranks after which a run ends although its count goes on.
+def columns_of(tally: Tally, k: int, edge: int, *, merged: bool) -> RankColumns:
+    """Return each run of equal counts beyond rank k, the count x_k being `edge`; merged: all ranks
+    beyond k as one run, `below` 0, since the loss does not see their counts.
     """
     d = len(tally)
     if d == k:
         nothing = np.zeros(0, dtype=np.int64)
         return RankColumns(nothing, nothing, nothing)
-    values = tally.values[tally.group_of(k) :]
-    lasts = np.array([d]) if merged else tally.ends[tally.group_of(k) :]
-    more = [rank for rank in splits if k < rank < d]
-    if more:
-        lasts = np.unique(np.concatenate((lasts, more)))
-    firsts = np.append(k, lasts[:-1]) + 1
     if merged:
-        return RankColumns(firsts, lasts, np.zeros(len(lasts), dtype=np.int64))
-    counts = tally.values[np.searchsorted(tally.ends, lasts - 1, side="right")] if more else values
-    return RankColumns(firsts, lasts, edge - counts)
+        return RankColumns(np.array([k + 1]), np.array([d]), np.zeros(1, dtype=np.int64))
+    lasts = tally.ends[tally.group_of(k) :]
+    firsts = np.append(k, lasts[:-1]) + 1
+    return RankColumns(firsts, lasts, edge - tally.values[tally.group_of(k) :])
 
 
 TOP = 0  # the key of the class that holds the top k alone
 _RARE = 40.0
 _SMALL = 64  # of whose binomial coefficients several take less time than one draw a rank
-
-
-@dataclass(frozen=True)
-class Loss:
-    """The canonical loss of k-subsets, and the weight exponent per unit of it."""
-
-    k: int
-    gamma: Fraction
-    rate: Fraction
-    clipped: bool
 
 
 @dataclass(frozen=True)
@@ -139,15 +115,13 @@ class SubsetClass:
 
 
 class CanonicalClasses:
-    """The classes of one tally, for a loss. `splits`: see `columns_of`."""
+    """The classes of one tally: a k-subset of loss L weighs exp(-rate * L), gamma and clipped as in
+    `Canonical`.
+    """
 
     def __init__(
-        self,
-        tally: Tally,
-        loss: Loss,
-        splits: tuple[int, ...] = (),
+        self, tally: Tally, k: int, gamma: Fraction, rate: Fraction, *, clipped: bool
     ) -> None:
-        k, gamma, rate = loss.k, loss.gamma, loss.rate
         self.k, self.gamma, self.rate = k, gamma, rate
         self._seen = gamma != 1
         best = tally.top(k)
@@ -155,8 +129,8 @@ class CanonicalClasses:
         self._above: Integers = best - edge if self._seen else np.zeros(1, dtype=np.int64)
         self._offset = np.arange(1, k + 1) if self._seen else np.zeros(1, dtype=np.int64)
         self._choose = k + 1 - self._offset if self._seen else np.array([k])
-        self.columns = columns_of(tally, k, edge, gamma == 0, splits)
-        lead = 0 if loss.clipped or len(tally) == k else int(edge - tally.value_at(k))
+        self.columns = columns_of(tally, k, edge, merged=gamma == 0)
+        lead = 0 if clipped or len(tally) == k else int(edge - tally.value_at(k))
         self._ahead = rate * (1 - gamma) * lead  # what the clip would take from the top
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
@@ -235,7 +209,7 @@ class CanonicalClasses:
             keys = others[i : i + BLOCK]
             sizes = self._log_blocks(*np.divmod(keys, keep.shape[1]))
             best = scores.ravel()[keys]
-            contest.enter_groups(ClassGroups(keys, best, sizes, log_error, self._group, opened))
+            contest.enter_groups(keys, best, sizes, log_error, self._group, opened)
 
     def _group(self, key: int) -> tuple[Fraction, int]:
         row, first, last = self.columns.block(key)
@@ -243,11 +217,9 @@ class CanonicalClasses:
         return best, self._subsets(row, first, last)
 
     def _near(self, depth: float) -> tuple[NDArray[np.bool_], Floats, float]:
-        """Return of every block, (rows, blocks), whether it may matter, and its best score.
-
-        Last, a lower bound of the heaviest block's ln weight; all others weigh exp(-depth) of it.
-        Most blocks are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
-        """
+        # Of every block, (rows, blocks): whether it may matter, and its best score. Last, a lower
+        # bound of the heaviest block's ln weight; all others weigh exp(-depth) of it. Most blocks
+        # are told by C(n, r) <= (e n / r)**r, which is quick; the rest by their size.
         starts, ends = self.columns.borders()
         r = self._choose[:, None].astype(np.float64)
         above = self._up * self._above[:, None].astype(np.float64) + float(self._ahead)
@@ -269,7 +241,7 @@ class CanonicalClasses:
         return self._log_runs(self._offset[rows], self._choose[rows], first, last)
 
     def _magnitude(self, r: Integers) -> float:
-        """Return a number that is at least ln C(n, r) for each of these r and every n here."""
+        # At least ln C(n, r) for each of these r and every n here.
         some = np.maximum(r, 1).astype(np.float64)
         return float(
             (some * (1 + np.log(float(self.columns.lasts[-1])) - np.log(some))).max(initial=0.0)
@@ -298,31 +270,9 @@ class CanonicalClasses:
         high, low = (last - offset).astype(np.float64), (first - 1 - offset).astype(np.float64)
         return log_runs(high, low, r.astype(np.float64))
 
-    def log_inside(self, must: int, within: int) -> float:
-        """Return ln of the weight of all subsets with ranks 1..must and none beyond `within`.
-
-        `within` must be a split. Complexity: all classes.
-        """
-        total = 0.0  # of the top
-        inside = np.flatnonzero(self.columns.lasts <= within)
-        if not len(inside):
-            return total
-        rows = np.arange(must, self.k) if self._seen else np.zeros(1, dtype=np.int64)
-        for row in rows.tolist():
-            if self._seen:
-                logs = self._log_sizes(np.full(len(inside), row), inside)
-            else:
-                high = (self.columns.lasts[inside] - must).astype(np.float64)
-                low = (self.columns.firsts[inside] - 1 - must).astype(np.float64)
-                r = np.full(len(inside), float(self.k - must))
-                logs = log_runs(high, low, r) if must < self.k else np.full(len(inside), -inf)
-            weights = logs - self._losses(np.full(len(inside), row), inside)
-            total = float(np.logaddexp(total, np.logaddexp.reduce(weights)))
-        return total
-
 
 @dataclass(frozen=True, kw_only=True)
-class Canonical:
+class Canonical(Counted):
     """A set of k items, the more probable the fewer units must change to make it the top k.
 
         noisy score of a subset S = -rate * L(S) + Z_S,    Z_S independent, of one family
@@ -355,17 +305,12 @@ class Canonical:
     unclipped form is Askew's.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     gamma: Fraction | int = Fraction(1, 2)
     noise: NoiseFamily = "gumbel"
     clipped: bool = False
 
     def __post_init__(self) -> None:
-        check_k(self.k)
-        check_positive("epsilon", self.epsilon)
-        check_neighbors(self.neighbors)
+        super().__post_init__()
         check_family(self.noise)
         if not 0 <= exact_rational("gamma", self.gamma) <= 1:
             raise ParameterError("gamma", self.gamma, "from 0 to 1")
@@ -385,20 +330,12 @@ class Canonical:
         formula = partial(canonical, gamma=float(self.gamma), clipped=self.clipped)
         return Shortfall(formula, self.rate)
 
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon for the whole set."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
     def ranged_loss(self) -> BoundedRange:
         """Return one bounded-range round, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, ascending."""
-        return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""
@@ -412,9 +349,10 @@ class Canonical:
         places = range(self.k) if key == TOP else _member(classes.cell(key), self.k, draws)
         return tuple(sorted(tally.items_at([*places])))
 
-    def _classes(self, tally: Tally, *splits: int) -> CanonicalClasses:
-        gamma = Fraction(self.gamma)
-        return CanonicalClasses(tally, Loss(self.k, gamma, self.rate, self.clipped), splits)
+    def _classes(self, tally: Tally) -> CanonicalClasses:
+        return CanonicalClasses(
+            tally, self.k, Fraction(self.gamma), self.rate, clipped=self.clipped
+        )
 
     def probability_of_top(self, counts: Counts) -> float:
         """Return the probability of the k highest ranks, within 1e-9 of it; ties to the lower id.
@@ -422,25 +360,10 @@ class Canonical:
         Under a tie at rank k it is that of one of several equally good sets. Private: it describes
         the counts. Gumbel noise only; raises ParameterError for others.
         """
-        self._needs_gumbel()
+        if self.noise != "gumbel":
+            raise ParameterError("noise", self.noise, "gumbel, whose law has a closed form")
         classes = self._classes(tally(counts, self.k))
         return exp(-log_total(classes.table(60.0)))
-
-    def probability_of(self, quality: Quality, counts: Counts) -> float:
-        """Return the probability of TOP, GREAT, GOOD or another; as `probability_of_top`."""
-        self._needs_gumbel()
-        if not isinstance(quality, Quality):
-            raise ParameterError("quality", type(quality), "TOP, GREAT, GOOD or another Quality")
-        must, within = quality.ranks(self.k)
-        classes = self._classes(tally(counts, self.k), within)
-        inside = classes.log_inside(min(must, self.k), within)
-        return exp(inside - log_total(classes.table(60.0)))
-
-    def _needs_gumbel(self) -> None:
-        if self.noise != "gumbel":
-            raise ParameterError(
-                "noise", self.noise, "gumbel, whose probabilities are closed forms"
-            )
 
 
 def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
@@ -453,7 +376,7 @@ def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
 
 
 def _lowest_rank(cell: SubsetClass, skip: int, left: int, draws: Draws) -> int:
-    """Draw t in first..last with probability proportional to C(t - 1 - skip, left - 1)."""
+    # t in first..last with probability proportional to C(t - 1 - skip, left - 1).
     size, whole = cell.last - cell.first + 1, cell.last - skip
     if size == 1:
         return cell.first

@@ -146,9 +146,8 @@ class Noisy:
 
 
 def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | None:
-    """Return integers below and above Q(e / 2**p) * 2**p; None where Q is infinite (e = 0), or e is
-    unbounded (None) and Q has no bound there.
-    """
+    # Integers below and above Q(e / 2**p) * 2**p; None where Q is infinite (e = 0), or e is
+    # unbounded (None) and Q has no bound there.
     if e is None:
         return (0, 0) if family in ("exponential", "half-logistic") else None
     if e <= 0:
@@ -204,22 +203,6 @@ _STEEPEST = 18.0
 _UNSURE = _STEEPEST * 2.0**-29
 
 
-@dataclass(frozen=True, repr=False)
-class ClassGroups:
-    """Groups of classes. keys, scores (the highest of each), log_sizes: (n,), as `Contest.enter`.
-
-    exact(key): the exact score, and how many outcomes the group holds. opened(key, link): its
-    classes, given the least of its exponentials.
-    """
-
-    keys: NDArray[np.int64]
-    scores: Floats
-    log_sizes: Floats
-    log_error: float | Floats
-    exact: Exact
-    opened: Open
-
-
 class Contest:
     """The `winners` highest of many classes, seen block by block.
 
@@ -247,25 +230,35 @@ class Contest:
         near = values + slack >= _nth_largest(values - slack, self.winners)
         self._kept = values[near], slack[near], all_keys[near], all_words[near]
 
-    def enter_groups(self, groups: ClassGroups) -> None:
+    def enter_groups(  # noqa: PLR0913, PLR0917
+        self,
+        keys: NDArray[np.int64],
+        scores: Floats,
+        log_sizes: Floats,
+        log_error: float | Floats,
+        exact: Exact,
+        opened: Open,
+    ) -> None:
         """Draw a bound for each group of classes; after the classes that are entered themselves, of
         which there are as many as winners.
+
+        keys, scores (the highest of each group), log_sizes, log_error: (n,), as in `enter`.
+        exact(key): the exact score, and how many outcomes the group holds. opened(key, link): its
+        classes, where the least of its exponentials is `link`.
         """
-        words, values, slack = self._draw(groups.scores, groups.log_sizes, groups.log_error)
+        words, values, slack = self._draw(scores, log_sizes, log_error)
         least = _nth_largest(self._kept[0] - self._kept[1], self.winners)
         for i in np.flatnonzero(values + slack >= least).tolist():
-            key, word = int(groups.keys[i]), int(words[i])
-            score, size = groups.exact(key)
+            key, word = int(keys[i]), int(words[i])
+            score, size = exact(key)
             links = [(LazyUniform(word), Fraction(size))]
             bound = Noisy(self.family, key, score, links, float(values[i]), float(slack[i]))
-            self._bounds.append((bound, groups.opened))
+            self._bounds.append((bound, opened))
 
     def _draw(
         self, scores: Floats, log_sizes: Floats, log_error: float | Floats
     ) -> tuple[NDArray[np.uint64], Floats, Floats]:
-        """Draw 64-bit words. Return them, the noisy scores that they make, and how wrong these may
-        be.
-        """
+        # Words of 64 bits, the noisy scores that they make, and how wrong these may be.
         words = self.draws.words(len(scores))
         u = (words.astype(np.float64) + 0.5) * 2.0**-64
         e = -np.log(np.minimum(u, 1 - 2.0**-53))
@@ -289,9 +282,7 @@ class Contest:
         return [noisy.key for noisy in ranked]
 
     def _order(self) -> NDArray[np.intp]:
-        """Return the places of what is kept, highest first: by floats, but for runs that they
-        cannot tell apart.
-        """
+        # Highest first: by floats, but for runs that they cannot tell apart.
         values, slack, *_ = self._kept
         order = np.argsort(-values - slack)
         least = np.minimum.accumulate((values - slack)[order])
@@ -319,9 +310,7 @@ class Contest:
         return drawn
 
     def _noisy(self, place: int) -> Noisy:
-        """Return what is kept there; always the same object, since its bits are read as they are
-        asked.
-        """
+        # Always the same object, since its bits are read as they are asked.
         if place not in self._exact:
             values, slack, keys, words = (column[place] for column in self._kept)
             score, size = self.exact(int(keys))

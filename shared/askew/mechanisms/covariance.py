@@ -44,8 +44,7 @@ from numpy.typing import NDArray
 from askew.dp.composition import rho_for
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
 from askew.errors import ParameterError
-from askew.mechanisms.parameters import check_positive_int
-from askew.mechanisms.tally import integers
+from askew.mechanisms.tally import check_positive_int, integers
 from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian
 from askew.noise.randomness import KERNEL, Parameters, RandomBits
 

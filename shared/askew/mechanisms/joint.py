@@ -10,32 +10,39 @@ import numpy as np
 
 from askew.dp.privacy import (
     BoundedRange,
-    NeighboringRelation,
-    PureDP,
-    check_neighbors,
 )
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
-from askew.mechanisms.parameters import (
-    check_k,
-    check_positive,
+from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
+from askew.mechanisms.tally import (
+    Counted,
+    Tally,
     check_positive_int,
     check_probability,
     halved,
     ln,
 )
-from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
-from askew.mechanisms.tally import Counts, Tally, tally
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
-from askew.noise.randomness import KERNEL, RandomBits
 
 _ALL_LOSSES = 2**62  # a truncation that no count reaches
 
 
+class SequenceMechanism(Counted):
+    """A mechanism over the sequences of k items, by the loss L of `Joint`."""
+
+    @property
+    def rate(self) -> Fraction:
+        """Return the factor of L(s) in the exponent of a weight: epsilon / 2, or / 4 under
+        REPLACE_ONE; twice that at k = 1, where the loss is a count and a shift.
+        """
+        rate = halved(self.epsilon, self.neighbors)
+        return rate if self.k == 1 else rate / 2
+
+
 @dataclass(frozen=True, kw_only=True)
-class Joint:
+class Joint(SequenceMechanism):
     """A sequence of k items by the exponential mechanism over all sequences.
 
         P(s) ~ exp(-rate * L(s)),    L(s) = max over r of (h_r - count of s_r)
@@ -63,31 +70,17 @@ class Joint:
     Source: Gillenwater, Joseph, Munoz, Ribero 2022; the mixture over steps is Askew's.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     truncation: int | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        super().__post_init__()
         if self.truncation is not None:
             check_positive_int("truncation", self.truncation)
-
-    @property
-    def rate(self) -> Fraction:
-        """Return the factor of L(s) in the exponent of a weight: epsilon / 2, or / 4 under
-        REPLACE_ONE; twice that at k = 1.
-        """
-        return _rate(self)
 
     @property
     def shortfall(self) -> Shortfall | None:
         """Return the bound on a miss, `joint` of `shortfall`; None for a truncated loss."""
         return Shortfall(joint, self.rate) if self.truncation is None else None
-
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon for the whole sequence."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
         """Return epsilon as that of one bounded-range round, with delta 0."""
@@ -104,10 +97,6 @@ class Joint:
         sequences = lgamma(items + 1) - lgamma(items - self.k + 1)
         return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
 
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
-        return self.draw(tally(counts, self.k), Draws(bits))
-
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""
         losses = SequenceLosses(tally, self.k)
@@ -119,7 +108,7 @@ class Joint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PNFJoint:
+class PNFJoint(SequenceMechanism):
     """As `Joint`, with exponential noise: permute-and-flip over all sequences.
 
         argmax over s of -rate * L(s) + Z_s,    Z_s independent, standard exponential
@@ -135,30 +124,10 @@ class PNFJoint:
     Source: Gillenwater et al. 2022, whose code stops where ln N exceeds 709.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    @property
-    def rate(self) -> Fraction:
-        """Return the factor of L(s): epsilon / 2, or / 4 under REPLACE_ONE; twice that at k = 1."""
-        return _rate(self)
-
     @property
     def shortfall(self) -> Shortfall:
         """Return the bound on the chance of a miss, `joint_flipped` of `shortfall`."""
         return Shortfall(joint_flipped, self.rate)
-
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon for the whole sequence."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
-        return self.draw(tally(counts, self.k), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""
@@ -173,12 +142,10 @@ class PNFJoint:
 
 
 def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
-    """Return the ranks, from 0, of a uniform sequence of loss exactly e.
-
-    Position j is the first at which the shortfall is e: the positions before it have
-    t_r(e-1) - r choices, it has those with shortfall e, the ones after it t_r(e) - r. At e = 0
-    the first has none before it, so that all but its own product are 0.
-    """
+    # The ranks, from 0, of a uniform sequence of loss exactly e. Position j is the first at which
+    # the shortfall is e: the positions before it have t_r(e-1) - r choices, it has those with
+    # shortfall e, the ones after it t_r(e) - r. At e = 0 the first has none before it, so that all
+    # but its own product are 0.
     before, now = losses.choices(e - 1).tolist(), losses.choices(e).tolist()
     after = [1]
     for r in range(losses.k - 1, 0, -1):
@@ -196,17 +163,3 @@ def _of_loss(losses: SequenceLosses, e: int, draws: Draws) -> list[int]:
     ranks = urn.take_each(before[:first], draws)
     ranks.append(urn.take_fresh(before[first], now[first], draws))
     return ranks + urn.take_each(now[first + 1 :], draws)
-
-
-def _rate(mechanism: Joint | PNFJoint) -> Fraction:
-    """Return the factor of L(s): epsilon / 2, or / 4 under REPLACE_ONE; twice that at k = 1, where
-    the loss is a count and a shift.
-    """
-    rate = halved(mechanism.epsilon, mechanism.neighbors)
-    return rate if mechanism.k == 1 else rate / 2
-
-
-def _check(mechanism: Joint | PNFJoint) -> None:
-    check_k(mechanism.k)
-    check_positive("epsilon", mechanism.epsilon)
-    check_neighbors(mechanism.neighbors)

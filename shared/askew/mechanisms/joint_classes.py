@@ -39,15 +39,16 @@ from math import expm1, inf, isqrt, log, prod, sqrt
 
 import numpy as np
 
-from askew.mechanisms.contest import ClassGroups, Contest, Floats, Link, Noisy
+from askew.mechanisms.contest import Contest, Floats, Link, Noisy
 from askew.mechanisms.tally import Integers, Tally
 from askew.mechanisms.weights import WeightBlock, WeightTable, enclose
 
 
 @dataclass(frozen=True, repr=False)
 class LossSteps:
-    """Consecutive steps: where each begins, ln N there, and how much ln N rose at its beginning,
-    within 2**-51 * items of itself. end: where the step after them begins, as `next_rise`.
+    """Consecutive steps of N, by ascending loss. begins: the losses at which they begin, (n,).
+    log_counts: ln N there. rises: how much ln N rose there, within 2**-51 * items of itself; 0 at
+    a loss of 0. end: the loss at which N rises next, as `next_rise` of the last.
     """
 
     begins: Integers
@@ -58,7 +59,9 @@ class LossSteps:
 
 @dataclass(repr=False, slots=True)
 class Edge:
-    """What lies below a loss: ln N there, and how many pairs (position, count) reach it."""
+    """A loss, `at`; ln N of the loss one below it, -inf at 0; and the number of pairs of a position
+    r and a distinct count v with h_r - v below it.
+    """
 
     at: int
     log_count: float
@@ -66,7 +69,10 @@ class Edge:
 
 
 class SequenceLosses:
-    """How many sequences of k items have a loss of at most e, for one tally."""
+    """N of one tally: how many sequences of k of its items have a loss of at most e.
+
+    tops: h_0 to h_{k-1}. largest: the loss of the worst sequence. log_all: ln N there.
+    """
 
     def __init__(self, tally: Tally, k: int) -> None:
         self.k, self.items = k, len(tally)
@@ -97,12 +103,8 @@ class SequenceLosses:
         """Return N(e), exactly; below a loss of 0 the first position has no choice, so it is 0."""
         return prod((self.choices(e) - self._positions).tolist())
 
-    def count_all(self) -> int:
-        """Return d! / (d - k)!, exactly."""
-        return prod(range(self.items - self.k + 1, self.items + 1))
-
     def edge(self, e: int) -> Edge:
-        """Return what loses less than e >= 0. ln N is off by at most 2**-47 of itself.
+        """Return the `Edge` at a loss e >= 0. ln N is off by at most 2**-47 of itself.
 
         A draw takes most of its time here: as `_reached` and `_log_product`, in fewer steps.
         """
@@ -119,7 +121,6 @@ class SequenceLosses:
         return self._next(self._reached(e))
 
     def _next(self, reached: Integers) -> int:
-        """Return the least loss at which a position reaches more than these counts."""
         open_still = reached < len(self._values)
         if not open_still.any():
             return self.largest + 1
@@ -149,10 +150,8 @@ class SequenceLosses:
     def _rises(
         self, low: int, high: int, first: Integers, last: Integers
     ) -> tuple[Integers, Floats]:
-        """Return the distinct e in [low, high) where N rises, ascending, and the rises of ln N.
-
-        The groups first..last-1 are those that a position comes to hold there.
-        """
+        # The distinct e in [low, high) where N rises, ascending, and the rises of ln N. The groups
+        # first..last-1 are those that a position comes to hold there.
         sizes = last - first
         ends = np.cumsum(sizes)
         total = int(ends[-1])
@@ -179,9 +178,7 @@ class SequenceLosses:
 
 
 def _running(terms: Floats) -> Floats:
-    """Return running sums of the terms, (n,), in rows and then row by row: no sum is of more than
-    2 sqrt(n) parts.
-    """
+    # In rows and then row by row: no sum is of more than 2 sqrt(n) parts.
     width = isqrt(len(terms)) + 1
     rows = np.zeros((len(terms) // width + 1, width))
     rows.ravel()[: len(terms)] = terms
@@ -191,9 +188,7 @@ def _running(terms: Floats) -> Floats:
 
 
 def _log_product(factors: Integers) -> float:
-    """Return the sum of the logarithms; numpy adds in pairs, so 2**-47 holds for any number of
-    them.
-    """
+    # numpy adds in pairs, so 2**-47 holds for any number of factors.
     return float(np.log(factors.astype(np.float64)).sum())
 
 
@@ -225,11 +220,13 @@ class Segment:
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:
-        """Return ln of an upper bound of its weight."""
+        """Return ln of an upper bound of the segment's weight, at this rate a unit of loss."""
         return self.high.log_count - rate * self.low.at
 
     def log_size(self) -> tuple[float, float]:
-        """Return ln of how many sequences lose so much, and how wrong this may be."""
+        """Return ln of the number of sequences whose loss lies in the segment, and a bound of its
+        error: inf where floats cannot tell the two ends apart.
+        """
         wrong = 2.0**-46 * self.high.log_count  # of `rise`
         if self.rise <= 2 * wrong:
             return self.high.log_count, inf
@@ -237,20 +234,12 @@ class Segment:
         return size, wrong / -expm1(wrong - self.rise)
 
 
-@dataclass(frozen=True, repr=False)
-class Segments:
-    """All steps that begin in a range: those to list, in ascending order, and all others.
-
-    least: ln of a lower bound of the weight of all.
-    """
-
-    near: list[Segment]
-    far: list[Segment]
-    least: float
-
-
-def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: float) -> Segments:
-    """Cut [low, end) into segments; a far one weighs below exp(-depth) of all steps.
+def segments_of(
+    losses: SequenceLosses, rate: float, low: int, end: int, depth: float
+) -> tuple[list[Segment], list[Segment], float]:
+    """Cut all steps that begin in [low, end) into segments. Return those to list, in ascending
+    order; all others, each of which weighs below exp(-depth) of all steps; and ln of a lower bound
+    of the weight of all.
 
     Complexity: O(k log d) for each edge, and few edges more than there are segments in the end.
     """
@@ -275,13 +264,12 @@ def segments_of(losses: SequenceLosses, rate: float, low: int, end: int, depth: 
             near.append(segment)
     far += [segment for segment in near if segment.most(rate) < least - depth]
     near = [segment for segment in near if segment.most(rate) >= least - depth]
-    return Segments(_joined(near), far, least)
+    return _joined(near), far, least
 
 
 def _cut(segment: Segment, rate: float, bound: float) -> int:
-    """Return the place in a segment from which on all weighs less than the bound; its middle,
-    where that would cut off less than a tenth.
-    """
+    # From here on all weighs less than the bound; the middle, where that would cut off less than
+    # a tenth.
     beyond = (segment.high.log_count - bound) / rate
     if segment.low.at < beyond < segment.high.at - 1 - segment.width / 10:
         return int(beyond) + 1
@@ -289,14 +277,14 @@ def _cut(segment: Segment, rate: float, bound: float) -> int:
 
 
 def _is_worth_cutting(segment: Segment, rate: float, k: int) -> bool:
-    """Return True if a part may be left out, or else it is too much for one piece."""
+    # Whether a part may be left out, or else it is too much for one piece.
     if segment.width == 1 or segment.pairs <= _FEW + 8 * k:
         return False
     return segment.pairs > _MOST or segment.rise + rate * segment.width > _LOOSE
 
 
 def _joined(segments: list[Segment]) -> list[Segment]:
-    """Return the segments in ascending order, neighbors joined where both have few enough pairs."""
+    # Neighbors where both have few enough pairs; in ascending order.
     joined: list[Segment] = []
     for segment in sorted(segments, key=lambda part: part.low.at):
         both = Segment(joined[-1].low, segment.high) if joined else segment
@@ -327,26 +315,24 @@ class JointClasses:
 
     def table(self, depth: float) -> WeightTable:
         """Return the steps in ascending order, but those that weigh below exp(-depth) of all."""
-        cut = segments_of(self.losses, self._step, 0, self.end, depth)
-        parts: list[Callable[[], WeightBlock]] = [
-            partial(self._block, segment) for segment in cut.near
-        ]
+        near, far, least = segments_of(self.losses, self._step, 0, self.end, depth)
+        parts: list[Callable[[], WeightBlock]] = [partial(self._block, segment) for segment in near]
         every = self.losses.log_all - self._step * self.end
-        left_out = [segment.most(self._step) for segment in cut.far]
-        if every >= cut.least - depth:
+        left_out = [segment.most(self._step) for segment in far]
+        if every >= least - depth:
             parts.append(partial(WeightBlock, np.array([ALL]), np.array([every])))
         else:
             left_out.append(every)
         rest = max(left_out, default=-inf) + log(max(len(left_out), 1)) + 2.0**-20
         self._kept = {}
         error = 2.0**-47 * (2 * self.losses.log_all + abs(depth) + 40)
-        error += max((_rounding(segment, self.losses) for segment in cut.near), default=0.0)
+        error += max((_rounding(segment, self.losses) for segment in near), default=0.0)
         return WeightTable(parts, error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
         """Return integer bounds of a step's weight."""
         if key == ALL:
-            return enclose(self.losses.count_all(), self.rate * self.end, shift)
+            return enclose(self.losses.count(self.losses.largest), self.rate * self.end, shift)
         count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
         from_low, from_high = enclose(count, self.rate * key, shift + 8)
         to_low, to_high = enclose(count, self.rate * end, shift + 8)
@@ -371,7 +357,7 @@ class JointClasses:
 
 
 def _decays(widths: Integers, rate: float) -> Floats:
-    """Return ln(1 - exp(-rate * width)) of every width; most widths are among a few."""
+    # ln(1 - exp(-rate * width)) of every width; most widths are among a few.
     longest = int(widths.max(initial=0))
     few = longest <= len(widths)
     decays: Floats = np.log(-np.expm1(-rate * (np.arange(1, longest + 1) if few else widths)))
@@ -385,39 +371,31 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
     """
     step = float(rate)
     contest.enter(np.zeros(1, dtype=np.int64), np.zeros(1), np.array([losses.edge(1).log_count]))
-    cut = segments_of(losses, step, 1, losses.largest + 1, _RARE)
-    for segment in cut.near:
+    near, far, _ = segments_of(losses, step, 1, losses.largest + 1, _RARE)
+    for segment in near:
         steps = losses.steps(segment.low.at, segment.high.at)
         log_sizes = steps.log_counts + np.log(-np.expm1(-steps.rises))
         log_error = 2.0**-46 * (segment.high.log_count + 40) + _rounding(segment, losses)
         log_error += 2.0**-51 * losses.items  # of a rise
         scores = -step * steps.begins.astype(np.float64)
         contest.enter(steps.begins, scores, log_sizes, log_error)
-    if cut.far:
-        contest.enter_groups(_groups(cut.far, losses, rate, contest))
-
-
-def _groups(
-    segments: list[Segment], losses: SequenceLosses, rate: Fraction, contest: Contest
-) -> ClassGroups:
-    """Return the sequences whose loss lies in a segment, a group for each segment."""
+    if not far:
+        return
 
     def exact(index: int) -> tuple[Fraction, int]:
-        low, high = segments[index].low.at, segments[index].high.at
+        low, high = far[index].low.at, far[index].high.at
         return -rate * low, losses.count(high - 1) - losses.count(low - 1)
 
     def opened(index: int, link: Link) -> list[Noisy]:
-        steps = losses.steps(segments[index].low.at, segments[index].high.at)
+        steps = losses.steps(far[index].low.at, far[index].high.at)
         return contest.members(steps.begins.tolist(), link)
 
-    sizes = np.array([segment.log_size() for segment in segments])
-    scores = -float(rate) * np.array([float(segment.low.at) for segment in segments])
-    return ClassGroups(np.arange(len(segments)), scores, sizes[:, 0], sizes[:, 1], exact, opened)
+    sizes = np.array([segment.log_size() for segment in far])
+    scores = -step * np.array([float(segment.low.at) for segment in far])
+    contest.enter_groups(np.arange(len(far)), scores, sizes[:, 0], sizes[:, 1], exact, opened)
 
 
 def _rounding(segment: Segment, losses: SequenceLosses) -> float:
-    """Return how far logarithms within a segment may be off beside those at its edges. See
-    `SequenceLosses.log_error`.
-    """
+    # How far logarithms within a segment may be off beside those at its edges.
     rise = min(segment.rise, segment.high.log_count)
     return losses.log_error(rise, segment.pairs)

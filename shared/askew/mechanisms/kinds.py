@@ -1,16 +1,4 @@
-"""The mechanisms that a caller may name, and what has to be known before one is built.
-
-name                  class                 domain   returns  delta  what a unit may change
-canonical             Canonical             known    set      none   every count, by at most 1
-one-shot              OneShot               known    set      none   the same
-joint, pnf-joint      Joint, PNFJoint       known    ranking  none   the same
-peeling               Peeling               known    ranking  none   the same
-permute-and-flip      PermuteAndFlip        known    ranking  none   the same
-concentrated-peeling  ConcentratedPeeling   known    ranking  > 0    the same
-laplace-counts        LaplaceCounts         known    ranking  none   max_items_per_unit counts
-limited-domain        LimitedDomain         any      ranking  > 0    max_items_per_unit counts
-laplace-domain        LaplaceLimitedDomain  any      ranking  > 0    max_items_per_unit counts
-"""
+"""The mechanisms that a caller may name, and what has to be known before one is built."""
 
 from __future__ import annotations
 

@@ -1,14 +1,11 @@
 """Top-k from the top kbar + 1 counts of an unknown domain: what an existing engine returns.
 
-| mechanism | Durfee, Rogers 2019 | epsilon is |
-|---|---|---|
-| `LimitedDomain` | Algorithms 1 (Gumbel) and 5 (strict domain) | per round |
-| `LaplaceLimitedDomain` | Algorithm 4, for units that change few counts | the total |
-| `OptimalThreshold` | Algorithm 6, corrected: chooses kbar privately | per round |
+Source: Durfee, Rogers 2019, Algorithms 1, 4, 5 and, corrected, 6.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,15 +26,18 @@ from askew.dp.privacy import (
 from askew.errors import ParameterError
 from askew.limits import MAX_DEPTH
 from askew.mechanisms.contest import Contest
-from askew.mechanisms.parameters import (
+from askew.mechanisms.shortfall import Shortfall, one_shot, peeled
+from askew.mechanisms.tally import (
+    Counts,
+    Integers,
+    Tally,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
+    integers,
     ln,
 )
-from askew.mechanisms.shortfall import LAPLACE, Shortfall, one_shot, peeled
-from askew.mechanisms.tally import Counts, Integers, Tally, integers
 from askew.mechanisms.value_classes import ONE_PASS
 from askew.mechanisms.weights import Draws, WeightTable, blocks_of, enclose
 from askew.noise.randomness import KERNEL, RandomBits
@@ -60,7 +60,7 @@ class ExponentialClasses:
         self._rank()
 
     def _rank(self) -> None:
-        """Take scores relative to the best one left, so that floats are exact where it matters."""
+        # Relative to the best one left, so that floats are exact where it matters.
         left = self._log_sizes > -inf
         self._best = int(self.scores[left].max())
         self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)
@@ -139,8 +139,55 @@ class Selection(tuple[int, ...]):
         return len(self) + self.stopped
 
 
+class _Limited(ABC):
+    """What the limited domains share: public parameters, and the two doors to private counts."""
+
+    k: int
+    epsilon: Fraction | int
+    delta: Fraction
+    neighbors: NeighboringRelation
+    max_items_per_unit: int | None
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_probability("delta", self.delta)
+        check_neighbors(self.neighbors)
+        if self.max_items_per_unit is not None:
+            check_positive_int("max_items_per_unit", self.max_items_per_unit)
+        if self.neighbors is not ADD_OR_REMOVE_ONE:
+            limit = "ADD_OR_REMOVE_ONE: a replacement is one removal and one addition: charge both"
+            raise ParameterError("neighbors", REPLACE_ONE.name, limit)
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """Return how many items are looked at, at most; the next count is the cutoff."""
+
+    @abstractmethod
+    def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
+        """Select from the top items and counts in order, (n,), n at most `depth`, and the next
+        count.
+        """
+
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
+        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
+        items, values, cutoff = top_of(counts, self.depth)
+        return self.draw(items, values, cutoff, Draws(bits))
+
+    def select_from_top(
+        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
+    ) -> Selection:
+        """Select from the top depth + 1 items (or all, if fewer) of an engine, in any order.
+
+        Their item ids must break ties as the engine did: lower first.
+        """
+        ids, values, cutoff = top_of_rows(items, counts, self.depth)
+        return self.draw(ids, values, cutoff, Draws(bits))
+
+
 @dataclass(frozen=True, kw_only=True)
-class LimitedDomain:
+class LimitedDomain(_Limited):
     """At most k items in rank order, from the top kbar; stops at a noisy threshold.
 
         weights of the exponential mechanism, peeled until the stop is drawn or k items are:
@@ -180,9 +227,14 @@ class LimitedDomain:
     domain: Domain = "positive"
 
     def __post_init__(self) -> None:
-        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        super().__post_init__()
         check_positive_int("kbar", self.kbar)
         check_domain(self.domain)
+
+    @property
+    def depth(self) -> int:
+        """Return kbar."""
+        return self.kbar
 
     @property
     def spread(self) -> int:
@@ -205,21 +257,6 @@ class LimitedDomain:
     def ranged_loss(self) -> BoundedRange:
         """Return k bounded-range rounds of epsilon, with the delta of the call."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
-        items, values, cutoff = top_of(counts, self.kbar)
-        return self.draw(items, values, cutoff, Draws(bits))
-
-    def select_from_top(
-        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
-    ) -> Selection:
-        """Select from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
-
-        Their item ids must break ties as the engine did: lower first.
-        """
-        ids, values, cutoff = top_of_rows(items, counts, self.kbar)
-        return self.draw(ids, values, cutoff, Draws(bits))
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
         """Select from the top kbar items and counts in order, (n,), and the next count."""
@@ -281,23 +318,8 @@ def check_domain(domain: object) -> None:
         raise ParameterError("domain", domain, "one of " + ", ".join(get_args(Domain)))
 
 
-def check_limited(
-    k: object, epsilon: object, delta: object, neighbors: object, max_items_per_unit: object
-) -> None:
-    """Raise ParameterError unless what all limited-domain mechanisms share is in range."""
-    check_k(k)
-    check_positive("epsilon", epsilon)
-    check_probability("delta", delta)
-    check_neighbors(neighbors)
-    if max_items_per_unit is not None:
-        check_positive_int("max_items_per_unit", max_items_per_unit)
-    if neighbors is not ADD_OR_REMOVE_ONE:
-        limit = "ADD_OR_REMOVE_ONE: a replacement is one removal and one addition, so charge both"
-        raise ParameterError("neighbors", REPLACE_ONE.name, limit)
-
-
 @dataclass(frozen=True, kw_only=True)
-class LaplaceLimitedDomain:
+class LaplaceLimitedDomain(_Limited):
     """At most k items in rank order by Laplace noise, for units that change few counts.
 
         noisy score = epsilon * count / Delta + Z,    Z independent, standard Laplace
@@ -327,9 +349,14 @@ class LaplaceLimitedDomain:
     max_items_per_unit: int
 
     def __post_init__(self) -> None:
-        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        super().__post_init__()
         check_positive_int("kbar", self.kbar)
         check_positive_int("max_items_per_unit", self.max_items_per_unit)
+
+    @property
+    def depth(self) -> int:
+        """Return kbar."""
+        return self.kbar
 
     @property
     def rate(self) -> Fraction:
@@ -341,7 +368,7 @@ class LaplaceLimitedDomain:
         """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise, among at
         most kbar items: a stop ends a list before it misses.
         """
-        return Shortfall(partial(one_shot, law=LAPLACE), self.rate, self.kbar)
+        return Shortfall(partial(one_shot, noise="laplace"), self.rate, self.kbar)
 
     @property
     def threshold(self) -> Fraction:
@@ -359,18 +386,6 @@ class LaplaceLimitedDomain:
         """Return (epsilon, delta) for the whole output."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
-        items, values, cutoff = top_of(counts, self.kbar)
-        return self.draw(items, values, cutoff, Draws(bits))
-
-    def select_from_top(
-        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
-    ) -> Selection:
-        """Select as `LimitedDomain.select_from_top` does."""
-        ids, values, cutoff = top_of_rows(items, counts, self.kbar)
-        return self.draw(ids, values, cutoff, Draws(bits))
-
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
         """Select from the top kbar items and counts in order, (n,), and the next count."""
         kept = values[values >= max(cutoff, 1)].tolist()
@@ -387,7 +402,7 @@ class LaplaceLimitedDomain:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimalThreshold:
+class OptimalThreshold(_Limited):
     """`LimitedDomain` with kbar chosen privately from k..dbar-1, for one round more.
 
         P(kbar = i - 1) ~ exp(epsilon * q_i),    i = k + 1..dbar
@@ -411,11 +426,16 @@ class OptimalThreshold:
     domain: Domain = "positive"
 
     def __post_init__(self) -> None:
-        check_limited(self.k, self.epsilon, self.delta, self.neighbors, self.max_items_per_unit)
+        super().__post_init__()
         check_positive_int("dbar", self.dbar, MAX_DEPTH)
         check_domain(self.domain)
         if self.dbar <= self.k:
             raise ParameterError("dbar", self.dbar, "above k")
+
+    @property
+    def depth(self) -> int:
+        """Return dbar."""
+        return self.dbar
 
     def privacy_loss(self) -> ApproximateDP:
         """Return ((k + 1) * epsilon, delta)."""
@@ -433,20 +453,8 @@ class OptimalThreshold:
         sizes = {place: self.delta / spread for place, spread in enumerate(spreads)}
         return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
 
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
-        """Return item ids, best first; `.stopped` says whether the threshold ended them."""
-        items, values, _ = top_of(counts, self.dbar)
-        return self.draw(items, values, Draws(bits))
-
-    def select_from_top(
-        self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
-    ) -> Selection:
-        """Select from the top dbar items of an engine, as `LimitedDomain` does."""
-        ids, values, _ = top_of_rows(items, counts, self.dbar)
-        return self.draw(ids, values, Draws(bits))
-
-    def draw(self, items: Integers, values: Integers, draws: Draws) -> Selection:
-        """Select from the top dbar items and counts in order, (n,)."""
-        ranked = np.append(values, np.zeros(self.dbar - len(values), dtype=np.int64))
+    def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
+        """Select from the top dbar items and counts in order, (n,), and the next count or 0."""
+        ranked = np.append(values, np.full(self.dbar - len(values), cutoff))
         kbar = self.k + draws.choose(self.classes(ranked))
         return self.mechanism(kbar).draw(items[:kbar], values[:kbar], int(ranked[kbar]), draws)

@@ -31,18 +31,19 @@ from askew.dp.privacy import (
 )
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest, NoiseFamily, check_family
-from askew.mechanisms.parameters import (
+from askew.mechanisms.shortfall import Shortfall, flipped, one_shot, peeled
+from askew.mechanisms.tally import (
+    Counted,
+    Counts,
     Scored,
+    Tally,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
     one_way,
     rate_of,
-    tally_for,
 )
-from askew.mechanisms.shortfall import EXPONENTIAL, LAPLACE, Shortfall, flipped, one_shot, peeled
-from askew.mechanisms.tally import Counts, Scores, Tally, tally
 from askew.mechanisms.value_classes import ValueClasses, highest, items_of_groups, peeled_gumbel
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import KERNEL, RandomBits
@@ -95,10 +96,6 @@ class Lipschitz(Scored):
         kappa = Fraction(self.k if self.kappa is None else self.kappa)
         return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
 
-    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, ascending; the order of their scores is not released."""
-        return self.draw(tally_for(self, counts), Draws(bits))
-
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""
         if self.noise == "gumbel":
@@ -124,7 +121,7 @@ class OneShot(Lipschitz):
         """Return a bound on the chance of a miss by a gap; None unless noise is exponential."""
         if self.noise != "exponential":
             return None
-        return Shortfall(partial(one_shot, law=EXPONENTIAL), self.rate)
+        return Shortfall(partial(one_shot, noise="exponential"), self.rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,20 +159,12 @@ class Peeling(Scored):
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon for all k rounds."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
     def ranged_loss(self) -> BoundedRange:
         """Return k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
-
-    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
-        return self.draw(tally_for(self, counts), Draws(bits))
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""
@@ -257,7 +246,7 @@ class ConcentratedPeeling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceCounts:
+class LaplaceCounts(Counted):
     """The k highest counts after Laplace noise on each: ranked item ids.
 
         noisy count = count + Laplace(scale = l1_sensitivity / epsilon)
@@ -268,15 +257,10 @@ class LaplaceCounts:
     Complexity: `OneShot`. Source: Dwork, McSherry, Nissim, Smith 2006.
     """
 
-    k: int
-    epsilon: Fraction | int
-    neighbors: NeighboringRelation
     max_items_per_unit: int
 
     def __post_init__(self) -> None:
-        check_k(self.k)
-        check_positive("epsilon", self.epsilon)
-        check_neighbors(self.neighbors)
+        super().__post_init__()
         check_positive_int("max_items_per_unit", self.max_items_per_unit)
 
     @property
@@ -292,15 +276,7 @@ class LaplaceCounts:
     @property
     def shortfall(self) -> Shortfall:
         """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise."""
-        return Shortfall(partial(one_shot, law=LAPLACE), self.rate)
-
-    def privacy_loss(self) -> PureDP:
-        """Return epsilon, whatever k."""
-        return PureDP(Fraction(self.epsilon), self.neighbors)
-
-    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
-        return self.draw(tally(counts, self.k), Draws(bits))
+        return Shortfall(partial(one_shot, noise="laplace"), self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
         """Select from a tally, by a source of exact draws."""

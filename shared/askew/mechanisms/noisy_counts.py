@@ -44,15 +44,16 @@ from askew.dp.privacy import (
     exact_rational,
 )
 from askew.errors import ParameterError
-from askew.mechanisms.parameters import (
+from askew.mechanisms.shortfall import CHANCE
+from askew.mechanisms.tally import (
+    Counts,
     check_k,
     check_positive,
     check_positive_int,
     check_probability,
+    integers,
     one_way,
 )
-from askew.mechanisms.shortfall import CHANCE
-from askew.mechanisms.tally import Counts, integers
 from askew.noise.gaussian import DiscreteGaussian
 from askew.noise.lattice import TwoSidedGeometric
 from askew.noise.randomness import KERNEL, Parameters, RandomBits
@@ -140,7 +141,7 @@ class NoisyCounts(Parameters):
 
 
 def _geometric(rate: Fraction) -> TwoSidedGeometric:
-    """Return the law of r = q / (q + 1) for about the least q, in 2**-16, with -ln r <= rate."""
+    # r = q / (q + 1) for about the least q, in 2**-16, with -ln r <= rate.
     if rate * _WIDEST < 1:
         raise ParameterError("epsilon", rate, _TOO_WIDE)
     parts = max(1, int(_PARTS / expm1(min(float(rate), 64.0))))
@@ -157,8 +158,7 @@ def _gaussian(sensitivity: int, epsilon: Fraction, delta: Fraction) -> DiscreteG
 
 
 def _bound(law: TwoSidedGeometric | DiscreteGaussian, miss: float, draws: int) -> int:
-    """Return the least M that some of so many draws pass with probability at most `miss`."""
-
+    # The least M that some of so many draws pass with probability at most `miss`.
     def passed(most: int) -> float:
         return -expm1(draws * log1p(-min(_beyond(law, most) * _ROOM, 1 - 2**-53)))
 
@@ -172,7 +172,7 @@ def _bound(law: TwoSidedGeometric | DiscreteGaussian, miss: float, draws: int) -
 
 
 def _beyond(law: TwoSidedGeometric | DiscreteGaussian, most: int) -> float:
-    """Return P(|n| > most) of the noise n, or a number just above it."""
+    # P(|n| > most) of the noise n, or a number just above it.
     if isinstance(law, TwoSidedGeometric):
         log_r = -log1p(float(1 / Fraction(law.inverse_rate)))
         return 2 * exp((most + 1) * log_r) / (1 + exp(log_r))

@@ -19,28 +19,18 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from math import inf, nextafter
-from typing import Any, Protocol
+from typing import Any
 
 from askew.dp.composition import delta_of
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PrivacyLoss
 from askew.errors import ParameterError
-from askew.mechanisms.parameters import check_positive_int
-from askew.mechanisms.tally import Counts
+from askew.mechanisms.kinds import Selector
+from askew.mechanisms.tally import check_positive_int
 
 _MOST = 2**61 - 1  # a count
 
 
-class Selects(Protocol):
-    """A mechanism over counts."""
-
-    def select(self, counts: Counts) -> tuple[int, ...]:
-        """Return the selected item ids, by the kernel's randomness."""
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return the privacy loss of one call of `select`."""
-
-
-def measurement(mechanism: Selects, items: int | None = None) -> Any:
+def measurement(mechanism: Selector, items: int | None = None) -> Any:
     """Return an `opendp.mod.Measurement` from counts (d,) to what `select` returns.
 
     items: the public number d of items; all measurements of one odometer take the same. OpenDP asks
@@ -78,6 +68,5 @@ def loss_at(loss: PrivacyLoss, d_in: int) -> float | tuple[float, float]:
 
 
 def _up(value: Fraction) -> float:
-    """Return the least float that is not below."""
     near = float(value)
     return near if near >= value else nextafter(near, inf)

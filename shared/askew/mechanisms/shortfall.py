@@ -64,13 +64,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, expm1, floor, inf, lgamma, log, log1p, pi
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
-from askew.mechanisms.parameters import check_positive_int, check_probability
+from askew.mechanisms.tally import check_positive_int, check_probability
 
 Floats = NDArray[np.float64]
 _TABLE = np.array(
@@ -94,9 +94,7 @@ def log_binomials(n: Floats, r: Floats) -> Floats:
 
 
 def _remainder(x: Floats) -> Floats:
-    """Return c(x), by a table below 16 and four terms of Stirling's series above: the fifth is
-    below 2e-14.
-    """
+    # By a table below 16 and four terms of Stirling's series above: the fifth is below 2e-14.
     inverse = 1 / np.maximum(x, 16.0)
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
@@ -129,11 +127,9 @@ def log_runs(high: Floats, low: Floats, r: Floats) -> Floats:
 
 
 def _by_moments(size: Floats, center: Floats, r: Floats) -> Floats:
-    """Sum of g(j) = ln(1 - r / j) over `size` consecutive j around `center`.
-
-    size g + g'' size (size^2 - 1) / 24 + g'''' size (size^2 - 1) (3 size^2 - 7) / 5760 + ...;
-    with size r / center < 0.02 the rest is below 1e-12 of the sum.
-    """
+    # The sum of g(j) = ln(1 - r / j) over `size` consecutive j around `center`:
+    # size g + g'' size (size^2 - 1) / 24 + g'''' size (size^2 - 1) (3 size^2 - 7) / 5760 + ...;
+    # with size r / center < 0.02 the rest is below 1e-12 of the sum.
     second = 1 / center**2 - 1 / (center - r) ** 2
     fourth = 6 / center**4 - 6 / (center - r) ** 4
     square = size * size
@@ -191,7 +187,7 @@ def joint_flipped(worst: Worst, gap: int) -> float:
 
 
 def _log_sequences(worst: Worst, gap: int) -> float:
-    """Return ln W of the joint mechanisms, for a miss by `gap`."""
+    # ln W of the joint mechanisms.
     return lgamma(worst.k + 1) + _log_subsets(worst, 1) - worst.rate * gap
 
 
@@ -216,46 +212,22 @@ def _of_odds(log_odds: float) -> float:
     return exp(-float(np.logaddexp(0.0, -log_odds)))
 
 
-@dataclass(frozen=True)
-class NoiseLaw:
-    """One draw of noise: P(Z > z), and where P(Z < z) is a given number."""
-
-    survival: Callable[[Floats], Floats]
-    quantile: Callable[[Floats], Floats]
-
-
-def _laplace_survival(z: Floats) -> Floats:
-    tail = np.exp(-np.abs(z)) / 2
-    return np.where(z < 0, 1 - tail, tail)
-
-
-def _laplace_quantile(below: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.where(below < 0.5, np.log(2 * below), -np.log(2 * (1 - below)))
-
-
-def _exponential_survival(z: Floats) -> Floats:
-    return np.exp(-z)
-
-
-def _exponential_quantile(below: Floats) -> Floats:
-    return -np.log1p(-below)
-
-
-EXPONENTIAL = NoiseLaw(_exponential_survival, _exponential_quantile)
-LAPLACE = NoiseLaw(_laplace_survival, _laplace_quantile)
-
-
-def one_shot(worst: Worst, gap: int, law: NoiseLaw) -> float:
+def one_shot(worst: Worst, gap: int, noise: Literal["exponential", "laplace"]) -> float:
     """Return P(miss) of one noise for each item: 1 - E[F(T + a)^m], from above.
 
     T is in cells of equal probability, each taken at its lower edge. What is averaged rises with T,
     within 0 and 1, so the error is below 1 / _CELLS.
     """
     # The edge with i cells below it: P(one draw is lower) = 1 - (1 - i / cells)^(1 / k).
-    edges = law.quantile(-np.expm1(np.log1p(-np.arange(_CELLS) / _CELLS) / worst.k))
+    below = -np.expm1(np.log1p(-np.arange(_CELLS) / _CELLS) / worst.k)
     with np.errstate(divide="ignore"):
-        kept = np.log1p(-law.survival(edges + worst.rate * gap)) * worst.m
+        if noise == "exponential":
+            survival = np.exp(np.log1p(-below) - worst.rate * gap)
+        else:
+            edges = np.where(below < 0.5, np.log(2 * below), -np.log(2 * (1 - below)))
+            tail = np.exp(-np.abs(edges + worst.rate * gap)) / 2
+            survival = np.where(edges + worst.rate * gap < 0, 1 - tail, tail)
+        kept = np.log1p(-survival) * worst.m
     return -float(np.expm1(kept).mean())
 
 
@@ -309,10 +281,14 @@ def chance_of_miss(mechanism: Bounded, gap: int, n_items: int | None = None) -> 
 
 def _bound_of(mechanism: Bounded, n_items: int | None) -> Callable[[int], float]:
     bound = _shortfall_of(mechanism)
-    d = _candidates(mechanism.k, bound.depth, n_items)
-    if d <= mechanism.k:
+    k, d = mechanism.k, n_items
+    if bound.depth is not None:
+        d = bound.depth if d is None else min(bound.depth, d)
+    elif d is None or d < k:
+        raise ParameterError("the number of items", d, f"at least k, {k}")
+    if d <= k:
         return lambda _: 0.0
-    worst = Worst(mechanism.k, d - mechanism.k, float(bound.rate))
+    worst = Worst(k, d - k, float(bound.rate))
     return lambda gap: min(1.0, bound.formula(worst, gap) * _ROOM)
 
 
@@ -322,11 +298,3 @@ def _shortfall_of(mechanism: Bounded) -> Shortfall:
         name = type(mechanism).__name__
         raise ParameterError("mechanism", name, "one whose noise has a bound here")
     return bound
-
-
-def _candidates(k: int, depth: int | None, n_items: int | None) -> int:
-    if depth is not None:
-        return depth if n_items is None else min(depth, n_items)
-    if n_items is None or n_items < k:
-        raise ParameterError("the number of items", n_items, f"at least k, {k}")
-    return n_items

@@ -2,24 +2,33 @@
 
 Ranks run from 0, highest count first, ties to the lower item id. Every mechanism works on the
 distinct values, whose number is far below that of the items, and asks for item ids at the end.
-
-The measures at the end say how good a selection is, against the counts that it was made from. They
-are for evaluation, and never for release. selected: item ids, ranked or not. counts: (d,),
-integers. x_1 >= x_2 >= ... are the counts sorted.
+At the end, the checks that every mechanism's public parameters pass, once, at construction.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, lcm
+from math import lcm, log
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.dp.privacy import (
+    ADD_OR_REMOVE_ONE,
+    NeighboringRelation,
+    PureDP,
+    check_neighbors,
+    exact_rational,
+    positive_rational,
+)
 from askew.errors import ParameterError
+from askew.limits import MAX_SELECTED
+from askew.mechanisms.weights import Draws
+from askew.noise.randomness import KERNEL, RandomBits
 
 Integers = NDArray[np.int64]
 Counts = Sequence[int] | NDArray[np.integer]
@@ -205,7 +214,7 @@ def _kinds(name: str, counts: object) -> set[type]:
 
 
 def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
-    """Return the groups of counts in [low, high]; without a sort where that is cheaper."""
+    # Without a sort where that is cheaper.
     if high - low <= len(counts) // 4 + 1024:
         if high - low < _FEW:
             narrow, values = counts.astype(np.uint8), range(high, low - 1, -1)
@@ -224,53 +233,122 @@ def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
     return ValueGroups(ordered[firsts].astype(np.int64), sizes, ends)
 
 
-@dataclass(frozen=True)
-class Quality:
-    """A class of subsets: it holds the best ceil(must * k) items, none beyond rank within * k.
+_SIZE = 2**256
 
-    Source: Shekelyan, Loukides 2022 (TOP, GREAT and GOOD).
+
+def check_k(k: object) -> None:
+    """Raise ParameterError unless k is an int of at least 1."""
+    check_positive_int("k", k)
+
+
+def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
+    """Raise ParameterError unless value is an int from 1 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ParameterError(name, value, "an int of at least 1")
+    if value > most:
+        raise ParameterError(name, value, f"an int of at most {most}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raise ParameterError unless value is an int or a Fraction above 0, and of a size whose
+    products with counts floats hold: exact laws are looked at through them first.
+    """
+    if not 1 <= positive_rational(name, value) * _SIZE <= _SIZE**2:
+        raise ParameterError(name, value, "from 2**-256 to 2**256")
+
+
+def check_probability(name: str, value: object) -> None:
+    """Raise ParameterError unless value is a Fraction strictly between 0 and 1."""
+    if not 0 < exact_rational(name, value) < 1:
+        raise ParameterError(name, value, "strictly between 0 and 1")
+
+
+def ln(x: Fraction | int) -> float:
+    """Return ln x as a float for x above 0, also where x is beyond float64's range."""
+    return log(x.numerator) - log(x.denominator)
+
+
+def one_way(neighbors: NeighboringRelation) -> bool:
+    """Return True for ADD_OR_REMOVE_ONE: all counts that change move the same way."""
+    return neighbors is ADD_OR_REMOVE_ONE
+
+
+def halved(epsilon: Fraction | int, neighbors: NeighboringRelation) -> Fraction:
+    """Return epsilon under ADD_OR_REMOVE_ONE, half of epsilon under REPLACE_ONE."""
+    return Fraction(epsilon) if one_way(neighbors) else Fraction(epsilon) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(ABC):
+    """A mechanism over counts: its public parameters, and the one door to private counts.
+
+    Raises ParameterError for parameters out of range.
     """
 
-    must_percent: int
-    within_percent: int
+    k: int
+    epsilon: Fraction | int
+    neighbors: NeighboringRelation
 
-    def ranks(self, k: int) -> tuple[int, int]:
-        """Return how many of the best must be selected, and the lowest rank that may be."""
-        return ceil(self.must_percent * k / 100), floor(self.within_percent * k / 100)
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_positive("epsilon", self.epsilon)
+        check_neighbors(self.neighbors)
 
-    def holds(self, selected: Sequence[int], counts: Counts) -> bool:
-        """Return True if a selection is of this quality; ties in its favor."""
-        must, within = self.ranks(len(selected))
-        values = _values(selected, counts)
-        best = tally(counts, 1).top(within)
-        return bool((values[:must] >= best[:must]).all() and values[-1] >= best[-1])
+    def privacy_loss(self) -> PureDP:
+        """Return epsilon for the whole selection, whatever k."""
+        return PureDP(Fraction(self.epsilon), self.neighbors)
 
+    @abstractmethod
+    def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
+        """Select from a tally, by a source of exact draws."""
 
-TOP = Quality(100, 100)
-GREAT = Quality(10, 110)
-GOOD = Quality(1, 150)
-
-
-def linf_error(selected: Sequence[int], counts: Counts) -> int:
-    """Return max over ranks r of x_r - count of the r-th selected item; 0 at best."""
-    return int(_shortfalls(selected, counts).max())
+    def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
+        """Return k item ids, the places of their counts: best first, or ascending for a set."""
+        return self.draw(tally(counts, self.k), Draws(bits))
 
 
-def l1_error(selected: Sequence[int], counts: Counts) -> int:
-    """Return sum over ranks r of |x_r - count of the r-th selected item|, in the order given."""
-    return int(np.abs(_shortfalls(selected, counts)).sum())
+@dataclass(frozen=True, kw_only=True)
+class Scored(Counted):
+    """A mechanism over counts, or over scores of a stated sensitivity.
+
+    linf_sensitivity: how far a score can move; None for counts, which a unit moves by at most 1. Of
+    scores that move both ways: between neighbors, so under REPLACE_ONE when one unit's events
+    become another's, up to twice what a unit moves that comes. Of monotone ones: when a unit comes;
+    under REPLACE_ONE that is as far as a score moves, up or down.
+    monotone: whether a unit that comes moves no score down; None: counts yes, scores no.
+    """
+
+    linf_sensitivity: Fraction | int | None = None
+    monotone: bool | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.linf_sensitivity is not None:
+            check_positive("linf_sensitivity", self.linf_sensitivity)
+        if self.monotone is not None and not isinstance(self.monotone, bool):
+            raise ParameterError("monotone", self.monotone, "True, False or None")
+
+    def select(self, counts: Scores, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
+        """Return k item ids, as `Counted.select` does, of counts or of scores."""
+        return self.draw(tally_for(self, counts), Draws(bits))
 
 
-def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
-    """Return x_k - the lowest selected count; 0 exactly for a true top k."""
-    return int(tally(counts, 1).value_at(len(selected) - 1) - _values(selected, counts)[-1])
+def rate_of(mechanism: Scored) -> Fraction:
+    """Return epsilon / sensitivity, halved where scores may move both ways: unless they are
+    monotone and under ADD_OR_REMOVE_ONE.
+    """
+    counts = mechanism.linf_sensitivity is None
+    monotone = counts if mechanism.monotone is None else mechanism.monotone
+    sensitivity = Fraction(1 if mechanism.linf_sensitivity is None else mechanism.linf_sensitivity)
+    epsilon = Fraction(mechanism.epsilon)
+    return (halved(epsilon, mechanism.neighbors) if monotone else epsilon / 2) / sensitivity
 
 
-def _values(selected: Sequence[int], counts: Counts) -> Integers:
-    return np.sort(tally(counts, 1).counts[np.asarray(selected)])[::-1]
+def tally_for(mechanism: Scored, scores: Scores) -> Tally:
+    """Return scores of a mechanism as a Tally; negative ones are fine.
 
-
-def _shortfalls(selected: Sequence[int], counts: Counts) -> Integers:
-    view = tally(counts, 1)
-    short: Integers = view.top(len(selected)) - view.counts[np.asarray(selected)]
-    return short
+    Raises ParameterError for fewer than k, for floats and mappings, and for Fractions where the
+    mechanism states no linf_sensitivity.
+    """
+    stated = mechanism.linf_sensitivity is not None
+    return tally_of_scores(scores, mechanism.k, stated=stated)

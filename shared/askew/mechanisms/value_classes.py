@@ -15,7 +15,6 @@ from math import inf, log
 import numpy as np
 
 from askew.mechanisms.contest import (
-    ClassGroups,
     Contest,
     Floats,
     Link,
@@ -68,7 +67,10 @@ class Urn:
 
 
 def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[int, ...]:
-    """Draw a fresh uniform item for each group named, as often as it is."""
+    """Return an item id for each of these groups, in their order: uniform among the items of the
+    group's count that no earlier one took. A group is its index in `Tally.values`, 0 for the
+    highest count.
+    """
     named, urns = [*groups], defaultdict[int, Urn](Urn)
     held = tally.down_to_group(max(named))
     earlier, limits = defaultdict[int, int](int), []
@@ -81,11 +83,11 @@ def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[
 
 
 def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[int, ...]:
-    """Draw a fresh uniform item of so many highest for one size after another, none falling.
+    """Return an item id for each size, in their order: uniform among the `size` items of highest
+    count that no earlier one took. Sizes never fall, and divide no group of equal counts.
 
     Where enough are left to choose from, one is found by chance, in at most 1 / _SHARE tries on
     average; else by its rank.
-    A size divides no group of equal counts.
     """
     narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally) + len(sizes), _SMALL)))
     chosen = list(tally.items_at(Urn().take_each(sizes[:narrow], draws)))
@@ -127,7 +129,7 @@ class ValueClasses:
         self._log_items = log(len(tally))
 
     def _extend(self, low: int) -> None:
-        """See the classes of values from `low` on. The tally knows more groups, never others."""
+        # The tally knows more groups, never others.
         seen = self._tally.down_to(low)
         if len(seen.values) > len(self.values):
             sizes = seen.sizes
@@ -173,10 +175,10 @@ class ValueClasses:
             contest.enter(block.keys, block.logs, self._log_sizes(block.keys))
         left = self._left - int(self.sizes[:cut].sum())
         if left:
-            contest.enter_groups(self._others(contest, low, cut, left))
+            self._enter_others(contest, low, cut, left)
 
-    def _others(self, contest: Contest, low: int, cut: int, left: int) -> ClassGroups:
-        """Return all classes from `cut` on as one group; none of its items has a value of `low`."""
+    def _enter_others(self, contest: Contest, low: int, cut: int, left: int) -> None:
+        # All classes from `cut` on as one group; none of its items has a value of `low`.
         score = -self.rate * (int(self.values[self._lead]) - low)
 
         def opened(_: int, link: Link) -> list[Noisy]:
@@ -184,7 +186,7 @@ class ValueClasses:
             return contest.members((cut + np.flatnonzero(self.sizes[cut:])).tolist(), link)
 
         floats = np.array([float(score)]), np.array([log(left)])
-        return ClassGroups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
+        contest.enter_groups(np.array([cut]), *floats, 0.0, lambda _: (score, left), opened)
 
     def _log_sizes(self, keys: slice | Integers) -> Floats:
         with np.errstate(divide="ignore"):
@@ -192,9 +194,8 @@ class ValueClasses:
         return logs
 
     def _cut(self, depth: float) -> tuple[int, int]:
-        """Return a value and the first class below it: all classes from there on weigh below
-        exp(-depth) of the best.
-        """
+        # A value and the first class below it: all classes from there on weigh below exp(-depth) of
+        # the best.
         reach = (depth + self._log_items + 1) / self._step
         if 0 < len(self.values) == self._lead:  # all that were seen are taken out
             self._extend(self._tally.lowest)
@@ -254,8 +255,7 @@ def highest(
             return contest.members(np.flatnonzero(counts <= low).tolist(), link)
 
         floats = np.array([float(score)]), np.array([log(far)])
-        whole = ClassGroups(np.array([-1]), *floats, 0.0, lambda _: (score, far), opened)
-        contest.enter_groups(whole)
+        contest.enter_groups(np.array([-1]), *floats, 0.0, lambda _: (score, far), opened)
     return tuple(contest.ranked()[:k])
 
 

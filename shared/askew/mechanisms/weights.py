@@ -159,10 +159,9 @@ def log_total(table: WeightTable) -> float:
 def _sums(
     table: WeightTable,
 ) -> tuple[float, NDArray[np.float64], WeightBlock, NDArray[np.float64], int]:
-    """Return the highest log-weight, the running sum over parts of the weights relative to it, the
-    last part, the running sum within it relative to that part's highest, and the longest part's
-    length.
-    """
+    # The highest log-weight, the running sum over parts of the weights relative to it, the last
+    # part, the running sum within it relative to that part's highest, and the longest part's
+    # length.
     tops, sums, longest = [], [], 0
     for part in table.parts:
         block = part()
@@ -178,7 +177,7 @@ def _sums(
 
 
 def _filtered(table: WeightTable, word: int) -> int | None:
-    """Return the key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure."""
+    # The key whose bucket surely holds U in [word, word + 1) / 2**64, or None if unsure.
     top, sums, block, edges, longest = _sums(table)
     total, u = float(sums[-1]), word / 2**64
     index = min(int(np.searchsorted(sums, u * total, side="right")), len(sums) - 1)
@@ -200,7 +199,6 @@ def _filtered(table: WeightTable, word: int) -> int | None:
 
 
 def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
-    """Return the key that the U begun by `word` falls on, with as many more bits as it takes."""
     length, precision = 64, 128
     while True:
         word = (word << (precision - length)) | int.from_bytes(bits.read((precision - length) // 8))
@@ -212,7 +210,7 @@ def _refined(classes: Classes, word: int, bits: RandomBits) -> int:
 
 
 def _enclosed(classes: Classes, word: int, precision: int) -> int | None:
-    """Return the key whose bucket surely holds U in [word, word + 1) / 2**precision, or None."""
+    # The key whose bucket surely holds U in [word, word + 1) / 2**precision, or None.
     table = classes.table((precision + 32) * _LN2)
     top = max(float(part().logs.max()) for part in table.parts)
     shift = precision + 64 - int(top / _LN2)

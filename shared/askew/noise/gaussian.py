@@ -98,19 +98,16 @@ class DiscreteGaussian(Parameters):
         drawn = np.empty(size, np.int64)
         done = 0
         while done < size:
-            stayed = self._tried(min(size - done, _BLOCK), bits)
+            tries = min(size - done, _BLOCK)
+            words = np.frombuffer(bits.read(24 * tries), "<u8").reshape(3, tries)
+            high = self._high(words[0] >> np.uint64(64 - _FIRST_BITS), bits)
+            low = words[1] & np.uint64((1 << self.low_bits) - 1)
+            magnitude = (high << self.low_bits) + low.astype(np.int64)
+            negative = words[1] >> np.uint64(63) == 1
+            stays = self._stays(high, magnitude, words[2], bits) & ~(negative & (magnitude == 0))
+            stayed = np.where(negative, -magnitude, magnitude)[stays]
             drawn[done : done + len(stayed)] = stayed
             done += len(stayed)
-        return drawn
-
-    def _tried(self, size: int, bits: RandomBits) -> Integers:
-        words = np.frombuffer(bits.read(24 * size), "<u8").reshape(3, size)
-        high = self._high(words[0] >> np.uint64(64 - _FIRST_BITS), bits)
-        low = words[1] & np.uint64((1 << self.low_bits) - 1)
-        magnitude = (high << self.low_bits) + low.astype(np.int64)
-        negative = words[1] >> np.uint64(63) == 1
-        stays = self._stays(high, magnitude, words[2], bits) & ~(negative & (magnitude == 0))
-        drawn: Integers = np.where(negative, -magnitude, magnitude)[stays]
         return drawn
 
     def _high(self, words: Words, bits: RandomBits) -> Integers:
@@ -122,16 +119,15 @@ class DiscreteGaussian(Parameters):
 
     @cached_property
     def _edges(self) -> tuple[Words, Words]:
-        """A word below the first's h-th is below the end of h; one from the second's h-th on is
-        not below its beginning. The second has one more, which no word reaches: of the h beyond.
-        """
+        # A word below the first's h-th is below the end of h; one from the second's h-th on is not
+        # below its beginning. The second has one more, which no word reaches: of the h beyond.
         ends = list(self._ends(_FIRST_BITS))
         surely_from = [0, *(high for _, high in ends[:-1]), 1 << _FIRST_BITS]
         surely_below = [low for low, _ in ends]
         return np.array(surely_below, np.uint64), np.array(surely_from, np.uint64)
 
     def _high_of(self, word: int, bits: RandomBits) -> int:
-        """Return the h of a uniform real whose first 63 bits did not tell."""
+        # Of a uniform real whose first 63 bits did not tell.
         for precision in count(_FIRST_BITS + 64, 64):
             word = (word << 64) | int.from_bytes(bits.read(8))
             for h, (low, high) in enumerate(self._ends(precision)):
@@ -142,7 +138,7 @@ class DiscreteGaussian(Parameters):
         raise AssertionError("the precisions have no end")
 
     def _ends(self, precision: int) -> Iterator[tuple[int, int]]:
-        """Enclosures of P(at most h) * 2**precision for h = 0, 1, ..., until they are at 1."""
+        # Enclosures of P(at most h) * 2**precision for h = 0, 1, ..., until they are at 1.
         work = precision + _GUARD_BITS
         weights: list[tuple[int, int]] = []
         while not weights or weights[-1][1] >> _GUARD_BITS:
@@ -160,9 +156,7 @@ class DiscreteGaussian(Parameters):
     def _stays(
         self, high: Integers, magnitude: Integers, words: Words, bits: RandomBits
     ) -> NDArray[np.bool_]:
-        """Return True if uniform reals with these first 64 bits are below exp(-l (2 h 2**s + l) /
-        2v).
-        """
+        # Whether uniform reals with these first 64 bits are below exp(-l (2 h 2**s + l) / 2v).
         start = high << self.low_bits
         # l (2 start + l), each factor exact: 3 roundings, 4 ulp of exp and 1 of the word's
         area = (magnitude - start).astype(np.float64) * (magnitude + start).astype(np.float64)

@@ -146,10 +146,8 @@ class HexagonalLattice(Parameters):
         return _to_grain(i, self.grain), _to_grain(j, self.grain)
 
     def _round(self, point: Plain, bits: RandomBits) -> tuple[int, int]:
-        """Both coordinates up or down by one shared uniform, so right on average.
-
-        Two coins stand for it: the larger fraction's, and the smaller's given the larger's.
-        """
+        # Both coordinates up or down by one shared uniform, so right on average. Two coins stand
+        # for it: the larger fraction's, and the smaller's given the larger's.
         i, j = self.coordinates(point)
         below_i, below_j = i.numerator // i.denominator, j.numerator // j.denominator
         fraction_i, fraction_j = i - below_i, j - below_j
@@ -161,7 +159,7 @@ class HexagonalLattice(Parameters):
         return below_i + up_i, below_j + up_j
 
     def _draw(self, bits: RandomBits) -> tuple[int, int]:
-        """A draw of the law, in lattice coordinates; all coins are always thrown."""
+        # In lattice coordinates; all coins are always thrown.
         stays, opposite, first, second = bits.throw(self._sector)[0]
         side = 3 * opposite + (0 if first else 1 if second else 2)
         along, across = self._noise.one_sided(2, bits)
@@ -181,12 +179,12 @@ class HexagonalLattice(Parameters):
 
 
 def _to_grain(coordinate: int, grain: int) -> int:
-    """Return the nearest multiple of the grain, ties upward: post-processing."""
+    # The nearest multiple, ties upward: post-processing.
     return (coordinate + grain // 2) // grain * grain
 
 
 def _mean_along(start: tuple[float, float], end: tuple[float, float]) -> float:
-    """Return the mean distance from (0, 0) of a point on a straight line that does not meet it."""
+    # Of the distance from (0, 0) of a point on a straight line that does not meet it.
     length = dist(start, end)
     height = abs(start[0] * end[1] - start[1] * end[0]) / length  # of the line over (0, 0)
     near, far = (

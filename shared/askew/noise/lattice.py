@@ -175,7 +175,7 @@ def _check_inverse_rate(value: object) -> None:
 
 
 def _power_of_ratio(inverse_rate: int | Fraction, level: int, scale: int) -> tuple[int, int]:
-    """Integers low <= r**(2**level) * 2**scale <= high, by repeated squaring."""
+    # Integers low <= r**(2**level) * 2**scale <= high, by repeated squaring.
     numerator, denominator = inverse_rate.as_integer_ratio()
     low = (numerator << scale) // (numerator + denominator)
     high = -(-(numerator << scale) // (numerator + denominator))
@@ -251,7 +251,7 @@ class LatticeLaplace(Parameters):
         return tuple([clamped(near + move) for near, move in zip(nearby, noise, strict=True)])
 
     def _round(self, point: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
-        """Randomized rounding: up with the probability of the fraction, so right on average."""
+        # Up with the probability of the fraction, so right on average.
         below, odds = [], []
         for coordinate in point:
             try:

@@ -113,7 +113,7 @@ class RandomBits(ABC):
         return [*map(self._fall, coins.odds, coins.bounds, words)]
 
     def _fall(self, odds: Odds, bounds: tuple[int, int], word: int) -> bool:
-        """Return True if U < p, where the first 128 bits of U, as an integer, are `word`."""
+        # The first 128 bits of U, as an integer, are `word`.
         low, high = bounds
         below, beyond = word < low, word >= high
         return self.refine(odds, word) if below == beyond else below

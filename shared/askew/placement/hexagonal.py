@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE
-from askew.placement.codebook import Codebook, Points, assign, fit, packaged, slope_of, spread_out
+from askew.placement.codebook import Codebook, Points, assign, packaged
 from askew.placement.laplace_line import place_on_laplace_line
 from askew.placement.problem import (
     Certificate,
@@ -49,7 +49,6 @@ Array = NDArray[np.float64]
 FILE = "hexagonal.npz"
 LARGEST = 64  # shipped
 _SEED = 20261122
-_SAMPLES = 30_000
 _FRESH = 60_000
 _KEPT = 64
 _GAUGE = float(GAUGE)
@@ -58,25 +57,23 @@ _CLAIM = "a volume bound: k balls hold at most the likeliest region of their are
 
 
 def place_on_map(
-    epsilon: float,
-    k: int,
-    h: Disutility | Callable[..., Any] | None = None,
-    *,
-    on_demand: bool = False,
+    epsilon: float, k: int, h: Disutility | Callable[..., Any] | None = None
 ) -> Placement:
     """Place at most k offsets (k, 2) in kilometers of the device's plane, nearest first.
 
-    epsilon: per straight-line kilometer. h: of the straight-line distance, default h(t) = t.
-    on_demand: fit what is not shipped, another h or k > 64 (seconds); without, the shipped codebook
-    of at most k points stands in and its cost under h is measured. Raises InfiniteCost for an h of
-    infinite cost, ParameterError for an epsilon or a k that is not positive.
+    epsilon: per straight-line kilometer. h: of the straight-line distance, default h(t) = t; for
+    another, the cost of the same offsets is measured. For k > 64 there are 64 offsets. Raises
+    InfiniteCost for an h of infinite cost, ParameterError for an epsilon or a k that is not
+    positive.
     """
     check_k(k)
     check_positive("epsilon", epsilon)
     h = Identity() if h is None else disutility_of(h)
     factor, unit = in_units_of_noise(h, epsilon)
-    place_on_laplace_line(1 / (_GAUGE * _corner()), unit, 1)  # raises where the tail is too heavy
-    book = _book(int(k), unit, on_demand=on_demand)
+    corner = float(np.hypot(*_corners().T).max())  # along it the tail is the heaviest
+    place_on_laplace_line(1 / (_GAUGE * corner), unit, 1)  # raises where it is too heavy
+    size = min(int(k), LARGEST)
+    book = _shipped(size) if isinstance(unit, Identity) else _measured(size, unit)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
     bound = factor * min(lower_bound(int(k), unit), book.cost) + fixed
     return Placement(
@@ -116,19 +113,6 @@ def expected_cost(points: Array, h: Disutility, draws: Points) -> tuple[float, f
     return float(costs.mean()), float(costs.std() / math.sqrt(len(costs)))
 
 
-def nearest_first(points: Points | Array) -> Array:
-    """Return the points (k, 2) as float64, in rising order of their distance from the signal."""
-    return np.asarray(points[np.argsort(np.hypot(*points.T), kind="stable")], np.float64)
-
-
-def _book(k: int, h: Disutility, *, on_demand: bool) -> Codebook:
-    plain = isinstance(h, Identity)
-    if on_demand and k > 1 and not (plain and k <= LARGEST):
-        return _fitted(k, h)
-    size = min(k, LARGEST)
-    return _shipped(size) if plain else _measured(size, h)
-
-
 def _shipped(k: int) -> Codebook:
     if k == 1:
         return Codebook(np.zeros((1, 2)), mean_distance(), 0.0, "shipped")
@@ -139,17 +123,6 @@ def _shipped(k: int) -> Codebook:
 def _measured(k: int, h: Disutility) -> Codebook:
     points = _shipped(k).points
     return Codebook(points, *expected_cost(points, h, _fresh()), "shipped for h(t) = t")
-
-
-@lru_cache(maxsize=_KEPT)
-def _fitted(k: int, h: Disutility) -> Codebook:
-    generator = np.random.default_rng([_SEED, k])
-    draws = sample(max(_SAMPLES, 400 * k), generator)
-    nearby = _shipped(min(k, LARGEST)).points.astype(np.float32)
-    starts = [spread_out(draws, k, "l2", generator, first) for first in (nearby, None)]
-    slope = None if isinstance(h, Identity) else slope_of(h)
-    points = nearest_first(fit(draws, starts, "l2", generator=generator, slope=slope))
-    return Codebook(points, *expected_cost(points, h, _fresh()), "fitted on demand")
 
 
 @lru_cache(maxsize=1)
@@ -163,18 +136,13 @@ def _library() -> Mapping[int, Codebook]:
 
 
 def _corners() -> Array:
-    """Return the six neighbors of zero, (6, 2), in steps: (1, 0), (1/2, 13/15) and so on."""
+    # The six neighbors of zero, (6, 2), in steps: (1, 0), (1/2, 13/15) and so on.
     lattice = np.array(NEIGHBORS, dtype=np.float64)
     return np.column_stack([lattice[:, 0] - lattice[:, 1] / 2, float(RISE) * lattice[:, 1]])
 
 
-def _corner() -> float:
-    """Return the hexagon's largest radius: along it the tail of the distance is the heaviest."""
-    return float(np.hypot(*_corners().T).max())
-
-
 def _mean_length(a: Array, b: Array) -> float:
-    """Return the mean of |w| along the segment from a to b, on a line that misses zero."""
+    # Of |w| along the segment from a to b, on a line that misses zero.
     along = (b - a) / np.hypot(*(b - a))
     off = abs(float(a[0] * along[1] - a[1] * along[0]))
     ends = np.array([a @ along, b @ along])

@@ -48,7 +48,6 @@ Source: Goel et al., section 3 (odd k); the even case solves the first cell, int
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,18 +85,8 @@ class Step(NamedTuple):
     residual: float
 
 
-class Recurrence(ABC):
-    """The recurrence for one disutility."""
-
-    total: float  # A(infinity): the cost of k = 1
-
-    @abstractmethod
-    def step(self, cost: float) -> Step:
-        """Return the step from D = cost."""
-
-
 @dataclass(frozen=True)
-class SaturatingSteps(Recurrence):
+class SaturatingSteps:
     """h = 1 - exp(-t / c), both integrals elementary. Raises ParameterError for a c below 2**-20:
     1 + D (c - 1), which is about 2 c, loses its digits there.
     """
@@ -110,7 +99,7 @@ class SaturatingSteps(Recurrence):
             raise ParameterError("scale", self.scale, limit)
 
     @property
-    def total(self) -> float:  # type: ignore[override]
+    def total(self) -> float:
         """Return 1 / (1 + c)."""
         return 1 / (1 + self.scale)
 
@@ -124,7 +113,7 @@ class SaturatingSteps(Recurrence):
 
 
 @dataclass(frozen=True)
-class PowerSteps(Recurrence):
+class PowerSteps:
     """h = t ** p. G is a Kummer function and A an incomplete gamma function, both as power series
     of positive terms: G = p s**p sum s**n / (n! (p + n)), A = s**p e**-s sum s**n / (p + 1)_n.
     """
@@ -136,7 +125,7 @@ class PowerSteps(Recurrence):
             raise InfiniteCost("exponent", self.exponent, "at most 150, or a step overflows")
 
     @property
-    def total(self) -> float:  # type: ignore[override]
+    def total(self) -> float:
         """Return Gamma(p + 1)."""
         return math.gamma(self.exponent + 1)
 
@@ -152,7 +141,7 @@ class PowerSteps(Recurrence):
         return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
 
     def _growth(self, s: float) -> float:
-        """Return G(s) / s**p = p times the sum over n of s**n / (n! (p + n))."""
+        # G(s) / s**p = p times the sum over n of s**n / (n! (p + n)).
         p, n, power, total = self.exponent, 0, 1.0, 0.0
         while power > 1e-18 * total:
             total += power * p / (p + n)
@@ -161,7 +150,7 @@ class PowerSteps(Recurrence):
         return total
 
     def _decay(self, s: float) -> float:
-        """A(s) / s**p."""
+        # A(s) / s**p.
         p, n, term, total = self.exponent, 0, 1.0, 0.0
         while term > 1e-18 * total:
             total += term
@@ -180,9 +169,7 @@ def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _convex_root(
     function: Callable[[float], tuple[float, float]], target: float
 ) -> tuple[float, float]:
-    """Return the x <= target at which a convex function >= x, given with its derivative, meets
-    target; and what is left there.
-    """
+    # The x <= target at which a convex function >= x meets target; and what is left there.
     x = target
     best = math.inf
     for _ in range(_NEWTON_TURNS):
@@ -208,7 +195,7 @@ _JUMP = 1e-9  # what is left of G(sigma) - D at a corner is far less
 _ROOT_REST = 8e-15  # a few roundings of G; the cost is flat here, so its own error is the square
 
 
-class CallableSteps(Recurrence):
+class CallableSteps:
     """The recurrence for a callable, at unit epsilon. Raises InfiniteCost where D_1 diverges."""
 
     def __init__(self, h: Increasing) -> None:
@@ -254,7 +241,7 @@ class CallableSteps(Recurrence):
     def _root(
         self, panel: int, left: float, right: float, cost: float
     ) -> tuple[float, float, float]:
-        """Return the s in [left, right] where G meets the cost (Illinois), with h(s) and G(s)."""
+        # Illinois: the s in [left, right] where G meets the cost, with h(s) and G(s).
         low, high = self._reached[panel] - cost, self._reached[min(panel + 1, self._last)] - cost
         side = 0
         s, value, reached = right, *self._at(panel, left, right)
@@ -300,7 +287,7 @@ class CallableSteps(Recurrence):
 
 
 def _panel_integrals(h: Increasing, edges: Array, sign: float) -> Array:
-    """int h(t) e^{sign t} over each panel; graded toward 0 in the first, for roots like t^0.1."""
+    # Of h(t) e^{sign t}; graded toward 0 in the first panel, for roots like t^0.1.
     nodes, weights = legendre(_NODES)
     width = np.diff(edges)[:, None]
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -380,7 +367,11 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
 
 
 def _by_recurrence(
-    steps: Recurrence, epsilon: float, factor: float, k: int, fixed: float
+    steps: SaturatingSteps | PowerSteps | CallableSteps,
+    epsilon: float,
+    factor: float,
+    k: int,
+    fixed: float,
 ) -> Placement:
     taken: list[Step] = []
     for _ in range(k // 2):
@@ -403,8 +394,6 @@ def _by_recurrence(
 
 
 def _residual(taken: list[Step], outward: Array) -> float:
-    """Return the largest derivative of the cost in one offset: what is left of G(sigma) = D,
-    weighed with the density at the offset.
-    """
+    # What is left of G(sigma) = D, weighed with the density at the offset.
     rest = np.array([abs(step.residual) for step in reversed(taken)])
     return float(np.max(rest * np.exp(-outward) / 2, initial=0.0))

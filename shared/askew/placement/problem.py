@@ -5,16 +5,8 @@ A signal s = u + X leaves the device; the server answers with results at s + a_1
 The person takes the nearest, so the expected cost is E h(min_i ||X - a_i||), the same for every u.
 
 Disutilities: h(t), what a result at distance t costs. Increasing, h(0) = 0.
-
-| class | h(t) | parameter |
-|---|---|---|
-| Identity() | t | |
-| Power(exponent) | t ** exponent | exponent > 0 |
-| Saturating(scale) | 1 - exp(-t / scale) | a distance |
-| Increasing(function) | function(t) | any increasing callable |
-
-`slope` is h'(t) where it exists. `in_units_of(u)` splits h(u t) = factor * unit(t), with which a
-law of any scale becomes a law of scale one.
+`in_units_of(u)` splits h(u t) = factor * unit(t), with which a law of any scale becomes a law of
+scale one.
 """
 
 from __future__ import annotations
@@ -144,10 +136,6 @@ class Disutility(ABC):
         """Return h at distances t >= 0, of the shape of t."""
 
     @abstractmethod
-    def slope(self, t: Array) -> Array:
-        """Return h'(t), of the shape of t."""
-
-    @abstractmethod
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
         """Return (factor, g) with h(unit * t) = factor * g(t)."""
 
@@ -159,10 +147,6 @@ class Identity(Disutility):
     def __call__(self, t: Array) -> Array:
         """Return the distance itself."""
         return t
-
-    def slope(self, t: Array) -> Array:
-        """Return ones, of the shape of t."""
-        return np.ones_like(t)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
         """Return (unit, the identity)."""
@@ -184,12 +168,6 @@ class Power(Disutility):
         """Return t ** exponent."""
         return np.asarray(t**self.exponent)
 
-    def slope(self, t: Array) -> Array:
-        """Return exponent * t ** (exponent - 1); infinite at 0 for an exponent below one, where no
-        caller asks.
-        """
-        return np.asarray(self.exponent * t ** (self.exponent - 1))
-
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
         """Return (unit ** exponent, this power). Raises InfiniteCost for a factor beyond 1e150."""
         if abs(self.exponent * log10(unit)) > _LARGEST_POWER:
@@ -209,10 +187,6 @@ class Saturating(Disutility):
     def __call__(self, t: Array) -> Array:
         """Return 1 - exp(-t / scale)."""
         return np.asarray(-np.expm1(-t / self.scale))
-
-    def slope(self, t: Array) -> Array:
-        """Return exp(-t / scale) / scale."""
-        return np.asarray(np.exp(-t / self.scale) / self.scale)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
         """Return (1, Saturating(scale / unit)). Raises ParameterError where distances are lost."""
@@ -249,11 +223,6 @@ class Increasing(Disutility):
         """Return function(unit * t) - function(0); where it overflows, infinity."""
         with np.errstate(invalid="ignore"):
             return self._evaluate(t) - self.at_zero
-
-    def slope(self, t: Array) -> Array:
-        """Return the central difference of h at t * (1 -+ 1e-5): a start, and no result."""
-        step = 1e-5 * np.maximum(t, 1e-300)
-        return np.asarray((self(t + step) - self(t - step)) / (2 * step))
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
         """Return (1, the same function read in a unit that is `unit` times as long)."""

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from askew.errors import ParameterError
 from askew.limits import MAX_PLACED
 from askew.placement import codebook, laplace_line
-from askew.placement.codebook import Law, Progress
+from askew.placement.codebook import Law
 from askew.placement.laplace_line import legendre, place_on_laplace_line
 from askew.placement.problem import (
     Certificate,
@@ -70,10 +70,8 @@ def offsets(epsilon: float, factors: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def _factorizations(k: int, dimension: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Every falling tuple of counts up to `largest` whose product is at most k.
-
-    The last count is as large as it can be, since one more point never costs more.
-    """
+    # Falling tuples of a product of at most k. The last count is as large as it can be, since one
+    # more point never costs more.
     if dimension == 1:
         yield (min(k, largest),)
         return
@@ -98,26 +96,15 @@ def arms(dimension: int, k: int) -> NDArray[np.float64]:
 
 Array = NDArray[np.float64]
 
-_LARGEST_FIT = 1024  # fitting more points takes minutes
 _ARMS = np.linspace(0.5, 4.0, 15)  # lengths tried for a cross, in units of 1 / epsilon
 _KEPT = 64
 _ROUGH = 8_000  # samples that choose among them
 
 
-def place_in_space(  # noqa: PLR0913
-    noise: Laplace,
-    h: Disutility,
-    k: int,
-    *,
-    norm: Norm,
-    on_demand: bool = True,
-    progress: Progress | None = None,
-) -> Placement:
-    """Place at most k points, the best at hand.
-
-    With on_demand, a codebook that is not shipped is fitted now: exactly k points. Without, the
-    largest shipped one of at most k points competes with grid and cross. Raises InfiniteCost for
-    an h of infinite cost, ParameterError for k < 1. The costs of codebooks are measured.
+def place_in_space(noise: Laplace, h: Disutility, k: int, norm: Norm) -> Placement:
+    """Place at most k points, the best at hand: the shipped codebook, or, where none is of k points
+    and h(t) = t, the largest one of fewer, a grid or a cross. The costs of codebooks are measured.
+    Raises InfiniteCost for an h of infinite cost, ParameterError for k < 1.
     """
     check_count("k", k, MAX_PLACED // noise.dimension)
     factor, unit = in_units_of_noise(h, noise.epsilon)
@@ -125,7 +112,7 @@ def place_in_space(  # noqa: PLR0913
     _refuse_divergence(law, unit)
     bound = lower_bound(law, unit)
     fixed = h.at_zero if isinstance(h, Increasing) else 0.0
-    options = list(_options(law, unit, on_demand=on_demand, progress=progress))
+    options = list(_options(law, unit))
     best = min(options, key=lambda placement: placement.cost)
     others = ", ".join(sorted(f"{p.method} {p.cost:.4g}" for p in options if p is not best))
     why = f"{best.method}; cheaper than {others} (at unit epsilon)" if others else best.method
@@ -140,7 +127,7 @@ def place_in_space(  # noqa: PLR0913
 
 
 def _refuse_divergence(law: Law, h: Disutility) -> None:
-    """The tail of the distance falls like exp(-r / stretch), which decides on the line as well."""
+    # The tail of the distance falls like exp(-r / stretch), which decides on the line as well.
     spread = law.noise == "l2" and law.disutility == "l1"
     stretch = math.sqrt(law.dimension) if spread else 1.0
     place_on_laplace_line(1 / stretch, h, 1)
@@ -167,49 +154,40 @@ def volume_bound(d: int, shrink: float, h: Disutility) -> float:
     return float(mass @ h(radius * math.exp(-shrink)))
 
 
-def _options(
-    law: Law, h: Disutility, *, on_demand: bool, progress: Progress | None
-) -> Iterator[Placement]:
+def _options(law: Law, h: Disutility) -> Iterator[Placement]:
     if law.k == 1:
         yield _measured(law, np.zeros((1, law.dimension)), h, "one point at 0")
         return
     plain = isinstance(h, Identity)
     book = codebook.shipped(law) if plain else None
-    if book is None and on_demand and law.k <= _LARGEST_FIT:
-        book = codebook.fitted(law, h, progress)
     if book is not None:
         method = f"Lloyd codebook of {law.k} points, {book.origin}"
         yield _uncertified(book.points, book.cost, method, book.standard_error)
     if plain and law.noise == law.disutility == "l1":
         factors = best_factors(law.k, law.dimension)
         yield _uncertified(offsets(1.0, factors), cost(1.0, factors), _named(factors))
-    if book is not None:
-        return
-    yield from _stand_ins(law, h)
+    if book is None:
+        yield from _stand_ins(law, h)
 
 
 @lru_cache(maxsize=_KEPT)
 def _stand_ins(law: Law, h: Disutility) -> tuple[Placement, ...]:
-    """Return what can be had without a codebook of its own: measured in a second or two, then kept,
-    since it is the same for every epsilon.
-    """
-    return tuple(_measured_stand_ins(law, h))
-
-
-def _measured_stand_ins(law: Law, h: Disutility) -> Iterator[Placement]:
+    # Measured in a second or two, then kept: the same for every epsilon.
+    options = []
     sizes = [k for k in codebook.shipped_sizes(*law[:3]) if k <= law.k]
     if sizes:
         smaller = codebook.shipped(law._replace(k=sizes[-1]))
         if smaller is not None:
             method = f"Lloyd codebook of {sizes[-1]} points, {smaller.origin}"
-            yield _measured(law, smaller.points, h, method)
+            options.append(_measured(law, smaller.points, h, method))
     if not (isinstance(h, Identity) and law.noise == law.disutility == "l1"):
         factors = best_factors(law.k, law.dimension)
-        yield _measured(law, offsets(1.0, factors), h, _named(factors))
+        options.append(_measured(law, offsets(1.0, factors), h, _named(factors)))
     if law.k <= 2 * law.dimension + 1:
         unit = arms(law.dimension, law.k)
         arm = min(_ARMS, key=lambda s: codebook.expected_cost(law, s * unit, h, _ROUGH)[0])
-        yield _measured(law, arm * unit, h, f"cross with arms of {arm:g}")
+        options.append(_measured(law, arm * unit, h, f"cross with arms of {arm:g}"))
+    return tuple(options)
 
 
 def _named(factors: tuple[int, ...]) -> str:
@@ -230,32 +208,27 @@ def _uncertified(points: Array, cost: float, method: str, error: float = 0.0) ->
 
 
 def _ball(norm: Norm, d: int) -> float:
-    """Return the logarithm of the volume of a unit ball."""
+    # The logarithm of the volume of a unit ball.
     if norm == "l1":
         return d * math.log(2) - math.lgamma(d + 1)
     return d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
 
 
-def place(  # noqa: PLR0913
+def place(
     noise: Laplace,
     disutility: Disutility | Callable[..., Any] | None = None,
     k: int = 1,
     *,
     disutility_metric: Norm | None = None,
-    on_demand: bool = True,
-    progress: Progress | None = None,
 ) -> Placement:
     """Place the best k offsets known here, of least expected disutility, and how they were found.
 
-    | noise | how |
-    |---|---|
-    | Laplace on the line | closed forms and a recurrence, exact for any increasing h |
-    | Laplace in d >= 2 dimensions | the best of codebook, product grid, cross |
+    On the line: by closed forms and a recurrence, exact for any increasing h. In d >= 2 dimensions:
+    the best of codebook, product grid and cross.
 
     disutility: h, default h(t) = t; any increasing callable will do. disutility_metric: the norm of
-    the distance t in d >= 2, default that of the noise. on_demand: fit a codebook that is not
-    shipped (seconds), progress being called with the part that is done; without, a shipped one of
-    fewer points or a grid stands in, so that a server answers at once.
+    the distance t in d >= 2, default that of the noise. Where no codebook of k points is shipped, a
+    shipped one of fewer points, a grid or a cross stands in.
     Raises InfiniteCost where no offsets have a finite cost, ParameterError for other arguments.
     """
     check_k(k)
@@ -267,4 +240,4 @@ def place(  # noqa: PLR0913
     if noise.dimension == 1:
         return place_on_laplace_line(noise.epsilon, h, k)
     norm = disutility_metric or noise.metric
-    return place_in_space(noise, h, k, norm=norm, on_demand=on_demand, progress=progress)
+    return place_in_space(noise, h, k, norm)

@@ -121,7 +121,12 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
         source,
         simulated,
         with_words(attributes, columns),
-        item_bytes_of(coordinates, titles, columns),
+        ceil(
+            _ID_BYTES
+            + (8 * coordinates.shape[1] + 2)
+            + sum([column.reply_bytes for column in columns])
+            + len(titles.blob) / len(titles)
+        ),
         number=number,
     )
     return Collection(card, coordinates, titles, columns)
@@ -141,15 +146,6 @@ def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
     for axis, values in enumerate(cells.T):
         curve |= values << np.uint64(axis)
     return np.argsort(curve, kind="stable")
-
-
-def item_bytes_of(
-    coordinates: NDArray[np.float64], titles: Titles, columns: Iterable[Column]
-) -> int:
-    """Return the average bytes of an item in a reply: its id, title, position and values."""
-    position: int = 8 * coordinates.shape[1] + 2
-    values = sum([column.reply_bytes for column in columns])
-    return ceil(_ID_BYTES + position + values + len(titles.blob) / len(titles))
 
 
 def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:
@@ -181,7 +177,7 @@ def version_of(
     columns: tuple[Column, ...],
 ) -> str:
     """Return 32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
-    fixed = [each for each in zip(attributes, columns, strict=True) if not each[0].live]
+    fixed = [(a, column) for a, column in zip(attributes, columns, strict=True) if not a.live]
     arrays: dict[str, NDArray[Any]] = {
         "coordinates": coordinates,
         "titles": titles.blob,

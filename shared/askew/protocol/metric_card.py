@@ -151,7 +151,7 @@ class CollectionCard:
         """Return what all its live values take in a file, whatever they are: five flags a byte, and
         four bytes a number. None where one is text, which has no fixed size.
         """
-        kinds = [each.kind for each in self.attributes if each.live]
+        kinds = [attribute.kind for attribute in self.attributes if attribute.live]
         if not {*kinds} <= {AttributeKind.FLAG, AttributeKind.NUMBER}:
             return None
         flags, numbers = kinds.count(AttributeKind.FLAG), kinds.count(AttributeKind.NUMBER)
@@ -206,10 +206,10 @@ class MetricCard:
         """Return the collections whose live values are one file: all whose rows devices hold, or
         none where LIVE_BYTES are too few. Whoever fetches it does not say of which they ask.
         """
-        live = [each for each in self.collections if each.is_live and each.mode is ServingMode.HELD]
-        sizes = [each.live_bytes for each in live]
-        known = [size for size in sizes if size is not None]
-        return tuple(live) if known == sizes and sum(known) <= LIVE_BYTES else ()
+        live = [c for c in self.collections if c.is_live and c.mode is ServingMode.HELD]
+        sizes = [card.live_bytes for card in live]
+        fixed = [size for size in sizes if size is not None]
+        return tuple(live) if fixed == sizes and sum(fixed) <= LIVE_BYTES else ()
 
     def collection(self, which: str | int | None) -> CollectionCard:
         """Return the collection of this name or number. Raises NotFound, as for a question that

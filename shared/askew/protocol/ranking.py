@@ -2,7 +2,7 @@
 
 score of item i for a taste u = <u, x_i>,    x_i = boost_i * v_i
 
-where every item is held, and what neighbors of liked items add (`askew.catalog.neighbors`).
+where every item is held, and what neighbors of liked items add (`askew.catalog.catalog`).
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class LinearScores:
         return self.only(np.concatenate(kept))
 
     def _most_of_blocks(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the largest F of every block of items, (n, blocks)."""
+        # The largest F of every block of items, (n, blocks).
         n, size = len(shifts), _BLOCK * max(_AT_ONCE // (_BLOCK * len(shifts)), 1)
         parts = []
         for start in range(0, len(self), size):
@@ -200,11 +200,6 @@ def margin_of(encoder: Encoder, largest: float) -> float:
     d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
     unit, own = 2.0**-53, 2.0**-24
     return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
-
-
-def is_measurable(largest: float) -> bool:
-    """Return True if largest is at most _LARGEST, below which no number of F overflows."""
-    return largest <= _LARGEST
 
 
 Exact = Callable[[int, NDArray[np.integer[Any]]], int]
@@ -342,10 +337,8 @@ def _edges(encoder: Encoder, cells: int) -> NDArray[np.float64]:
 def _parts(
     scores: LinearScores, edges: NDArray[np.float64], k: int
 ) -> Iterator[tuple[Place, Place, RowNumbers]]:
-    """Yield parts of the box from a corner to another, and what survives in them.
-
-    The part in which most survives is halved first, as long as there is work to spend.
-    """
+    # Of the box, from a corner to another, and what survives in them. The part in which most
+    # survives is halved first, as long as there is work to spend.
     low, high = np.zeros(scores.dimension, np.int64), np.full(scores.dimension, len(edges) - 1)
     rows = np.flatnonzero(scores.before < k).astype(np.int32)
     rows = _survivors(scores, rows, _corners(edges, low, high), k)
@@ -370,7 +363,7 @@ def _parts(
 def _survivors(
     scores: LinearScores, rows: RowNumbers, corners: NDArray[np.float64], k: int
 ) -> RowNumbers:
-    """Return the rows that may be among the best k somewhere between these corners."""
+    # Rows that may be among the best k somewhere between these corners.
     kept, better = [rows[:0]], rows[:0]
     for start in range(0, len(rows), _CORNERS_PIECE):
         tried = np.concatenate([better, rows[start : start + _CORNERS_PIECE]])
@@ -464,9 +457,9 @@ class ItemSearch:
 
     def _every_item(self, before: NDArray[np.int32] | None = None) -> LinearScores:
         # Read some at a time: all vectors at once in float64 are twice as large as they are.
-        measurable, n = is_measurable(self._largest), len(self._scoring)
+        n = len(self._scoring)
         numbers = np.zeros((1 + self._encoder.dimension, n), np.float32)
-        for start in range(0, n, _PIECE) if measurable else ():
+        for start in range(0, n, _PIECE) if self._largest <= _LARGEST else ():
             some = slice(start, start + _PIECE)
             numbers[:, some] = numbers_of(self._encoder, self._scoring[some])
         margin = margin_of(self._encoder, self._largest)

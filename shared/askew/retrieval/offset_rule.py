@@ -83,12 +83,16 @@ class OffsetRule:
 def _placed(dimension: int, k: int) -> NDArray[np.float64]:
     # G of the offsets, which is the same for every epsilon; the nearest first.
     offsets = offsets_of(1.0, dimension, k)
-    return _distribution(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
+    offsets = offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
+    half = 0.5 * np.exp(-np.abs(offsets))
+    return np.where(offsets < 0, half, 1 - half)
 
 
 def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
-    """Return where the rule looks around a signal, (n, d) with n <= k."""
-    placed = place(Laplace(epsilon, dimension), Identity(), k, on_demand=False)
+    """Return the offsets from a signal at which the rule looks, (n, d) with n <= k, in units of
+    distance, far from the edges: those that are best for Laplace noise of this epsilon.
+    """
+    placed = place(Laplace(epsilon, dimension), Identity(), k)
     return placed.offsets.reshape(-1, dimension)
 
 
@@ -107,9 +111,3 @@ def _inside(
 def _within(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
     # As np.clip, in a third of its time.
     return np.minimum(np.maximum(x, low), high)
-
-
-def _distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Of the Laplace law of scale 1.
-    half = 0.5 * np.exp(-np.abs(t))
-    return np.where(t < 0, half, 1 - half)

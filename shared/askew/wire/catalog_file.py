@@ -13,11 +13,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from google.protobuf.message import Message
 
-from askew.catalog.catalog import Catalog
+from askew.catalog.catalog import MOST, TOP, Catalog, ItemColumns, Neighbors
 from askew.catalog.catalog_file import Part, file_of
-from askew.catalog.columns import ItemColumns
 from askew.catalog.item import MAX_GENRES, Item
-from askew.catalog.neighbors import MOST, TOP, Neighbors
 from askew.errors import Malformed, OutOfRange
 from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import (

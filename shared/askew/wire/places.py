@@ -106,7 +106,15 @@ def _slate(
     if not message.HasField("collection") or message.collection != asked.number:
         raise Malformed("the answer is of another collection than was asked")
     held = rows.get(asked.name) if rows else None
-    listings = _listings(message.listings) if held is None else _joined(message.listings, held)
+    if held is None:  # what belongs to their collection is checked by its card
+        listings = tuple(
+            [
+                Listing(m.item, m.title, tuple(m.coordinates), tuple([_value(v) for v in m.values]))
+                for m in message.listings
+            ]
+        )
+    else:
+        listings = _joined(message.listings, held)
     of_titles = message.item_ids, message.boosts, message.codes, message.items
     if len(listings) != query.k or message.collections or any(of_titles):
         raise Malformed(f"the answer has {len(listings)} whole items, {query.k} were asked for")
@@ -151,18 +159,7 @@ def metric_card_from_bytes(data: bytes) -> MetricCard:
     )
 
 
-def _listings(messages: Iterable[pb.Listing]) -> tuple[Listing, ...]:
-    # What belongs to their collection is checked by its card.
-    return tuple(
-        [
-            Listing(m.item, m.title, tuple(m.coordinates), tuple([_value(v) for v in m.values]))
-            for m in messages
-        ]
-    )
-
-
 def _joined(messages: Sequence[pb.Listing], held: Collection) -> tuple[Listing, ...]:
-    """Return rows that are held, with the live values that came."""
     attributes = held.card.attributes
     live = [at for at, attribute in enumerate(attributes) if attribute.live]
     if any(m.item >= len(held) or len(m.values) != len(live) for m in messages):

@@ -10,6 +10,8 @@ Every size of what comes in is checked before anything is made of it, as in `cat
 
 from __future__ import annotations
 
+import hashlib
+import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.attributes import COLUMN_OF, Column, Flags, Numbers, Titles, Words
-from askew.catalog.catalog_file import Part, file_of
-from askew.catalog.item import MAX_ATTRIBUTES, Attribute
-from askew.errors import Malformed, OtherKind
+from askew.catalog.catalog_file import HEAD_BYTES, OF_ROWS_BYTES, FileHead, Part, file_of
+from askew.catalog.item import MAX_ATTRIBUTES, Attribute, AttributeKind
+from askew.errors import Malformed, OtherKind, OutOfRange
 from askew.limits import DEFAULT_BYTES, DEVICE_BYTES
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import CollectionCard, MetricCard
@@ -156,7 +158,7 @@ def _column(attribute: Attribute, message: pb.RowColumn, n: int) -> Column:
 
 
 def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
-    """Return b"" where a position has more than five decimals."""
+    # b"" where a position has more than five decimals.
     whole = np.rint(coordinates.T * _DEGREE)
     if not np.array_equal(whole / _DEGREE, coordinates.T):
         return b""
@@ -166,9 +168,7 @@ def _steps_of(coordinates: NDArray[np.float64]) -> bytes:
 
 
 def _check_inside(card: MetricCard, coordinates: NDArray[np.float64]) -> None:
-    """Raise Malformed for a position beyond the Earth, or beyond the ends of an axis. coordinates:
-    (d, n).
-    """
+    # coordinates: (d, n).
     if isinstance(card.space, MapSpace):
         low, high = np.array([[-90.0, -180.0], [90.0, 180.0]])[:, :, np.newaxis]
     else:
@@ -196,3 +196,85 @@ def _packed(rows: bytes) -> bytes:
     # Not compressed at all where devices would refuse to unpack so much.
     packed = zlib.compress(rows, _LEVEL)
     return packed if len(rows) < most_unpacked(len(packed)) else zlib.compress(rows, 0)
+
+
+_PLACES = 3 ** np.arange(5, dtype=np.uint8)  # of the digits of a byte
+
+
+def live_to_bytes(card: MetricCard, collections: Mapping[str, Collection]) -> bytes | None:
+    """Return the file of live values, the same for all devices: those of each collection whose rows
+    devices hold. None where the card has no such collection.
+
+        body = SHA-256 of the rows that they are of | each live column of each collection, in order
+
+    Five flags are one byte, the digits of a number to base 3: 0 unknown, 1 no, 2 yes, the first
+    flag the lowest digit. A number is a float32, little-endian; NaN is unknown. So the length says
+    nothing of the values, and a device knows it before it asks.
+    """
+    parts = [_of_rows(card)]
+    for shown in card.in_live_file:
+        columns = collections[shown.name].columns
+        for attribute, column in zip(shown.attributes, columns, strict=True):
+            if attribute.live and isinstance(column, Flags):
+                digits = np.zeros(-(-len(column) // len(_PLACES)) * len(_PLACES), np.uint8)
+                digits[: len(column)] = column.values + 1
+                parts.append((digits.reshape(-1, len(_PLACES)) @ _PLACES).tobytes())
+            elif attribute.live and isinstance(column, Numbers):
+                parts.append(column.values.astype("<f4").tobytes())
+    return file_of(*parts) if card.in_live_file else None
+
+
+def with_live_values(
+    card: MetricCard, rows: Mapping[str, Collection], file: bytes
+) -> Mapping[str, Collection]:
+    """Return rows that a device holds, by name of their collection, with the live values of a
+    file. Those of a collection of which not every row is held stay as they are.
+
+    Raises Malformed for a file that is damaged, of another length, or of other rows.
+    """
+    head, body = FileHead.of(file), file[HEAD_BYTES:]
+    head.check(body)
+    if body[:OF_ROWS_BYTES] != _of_rows(card):
+        raise Malformed("the live values are of other rows than those held here: ask again")
+    sizes = [shown.live_bytes or 0 for shown in card.in_live_file]
+    if len(body) != OF_ROWS_BYTES + sum(sizes):
+        raise Malformed("the file of live values has not one value for each row")
+    merged, at = dict(rows), OF_ROWS_BYTES
+    for shown in card.in_live_file:
+        columns: dict[str, Column] = {}
+        for attribute in shown.attributes:
+            if not attribute.live:
+                continue
+            is_flag = attribute.kind is AttributeKind.FLAG
+            size = -(-shown.n_items // len(_PLACES)) if is_flag else 4 * shown.n_items
+            part, at = body[at : at + size], at + size
+            columns[attribute.name] = (
+                Flags(_unpacked(part, shown.n_items))
+                if is_flag
+                else Numbers(np.frombuffer(part, "<f4").astype(np.float32))
+            )
+            try:
+                columns[attribute.name].check(f"live values of {shown.name}")
+            except OutOfRange as error:
+                raise Malformed(str(error)) from None
+        if shown.name in rows and len(rows[shown.name]) == shown.n_items:
+            merged[shown.name] = rows[shown.name].with_live(columns)
+    return merged
+
+
+def _of_rows(card: MetricCard) -> bytes:
+    # Which rows, in which order, and which columns values are of.
+    identity = [
+        [shown.number, shown.version, shown.n_items]
+        + [[a.name, a.kind, a.unit] for a in shown.attributes if a.live]
+        for shown in card.in_live_file
+    ]
+    return hashlib.sha256(json.dumps(identity).encode()).digest()
+
+
+def _unpacked(packed: bytes, n: int) -> NDArray[np.int8]:
+    numbers = np.frombuffer(packed, np.uint8)
+    if (numbers >= 3 ** len(_PLACES)).any():
+        raise Malformed("live flags have a byte that is no five flags")
+    digits = numbers[:, np.newaxis] // _PLACES % 3
+    return digits.reshape(-1)[:n].astype(np.int8) - np.int8(1)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from client.conftest import VECTORS, made_retriever, space_of_width
 
-from askew.catalog.catalog import Catalog
-from askew.catalog.columns import ItemColumns
+from askew.catalog.catalog import Catalog, ItemColumns
 from askew.catalog.item import Item
 from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import CodedVectors, encode

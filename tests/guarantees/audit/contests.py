@@ -47,7 +47,7 @@ class TapeContest:
             assert size == int(size)
             self.entered[key] = exact, int(size)
 
-    def enter_groups(self, _: object) -> None:
+    def enter_groups(self, *_: object) -> None:
         raise AssertionError("no class of a small vector is rare")
 
     def ranked(self) -> list[int]:

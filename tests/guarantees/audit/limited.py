@@ -34,10 +34,7 @@ def exact_law(mechanism: Limited) -> HasLaw:
 
 
 def _draw(mechanism: Limited, items: range, counts: Counts, draws: Draws) -> Selection:
-    if isinstance(mechanism, OptimalThreshold):
-        ids, values, _ = top_of_rows(items, counts, mechanism.dbar)
-        return mechanism.draw(ids, values, draws)
-    return mechanism.draw(*top_of_rows(items, counts, mechanism.kbar), draws)
+    return mechanism.draw(*top_of_rows(items, counts, mechanism.depth), draws)
 
 
 def by_rows(law: Callable[[Counts], Law]) -> HasLaw:

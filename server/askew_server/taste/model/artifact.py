@@ -21,9 +21,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from askew.catalog.catalog import Catalog
+from askew.catalog.catalog import Catalog, Neighbors
 from askew.catalog.item import Item
-from askew.catalog.neighbors import Neighbors
 from askew.errors import ArtifactError, WireError
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.wire.tastes import card_from_bytes, card_to_bytes

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew.catalog.neighbors import TOP, Neighbors
+from askew.catalog.catalog import TOP, Neighbors
 from askew.errors import DataError, ParameterError
 from askew.spaces.item_codes import rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale

@@ -87,9 +87,7 @@ def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names
 
 
 def _own(names: Sequence[Any], values: Sequence[Any]) -> tuple[Names, Counts]:
-    """Return the names of the data and their counts. One without an order is left out, as an error
-    would tell that somebody brought it.
-    """
+    # A name without an order is left out, as an error would tell that somebody brought it.
     own: dict[_Key, tuple[Any, int]] = {}
     for name, value in zip(names, map(_whole, values), strict=True):
         key = _key(name)
@@ -119,12 +117,10 @@ def _plain(name: Any) -> Any:
 
 
 def _key(name: Any) -> _Key | None:
-    """Return what orders a name among all that there may be, None where nothing does.
-
-    The order is total and its own: it asks nothing of the name's class. Baskets as sets, values
-    that are missing or NaN, or a class of somebody's compare in part or not at all, and would stay
-    in the order in which they came, which is the ranking.
-    """
+    # What orders a name among all that there may be, None where nothing does. The order is total
+    # and its own: it asks nothing of the name's class. Baskets as sets, values that are missing or
+    # NaN, or a class of somebody's compare in part or not at all, and would stay in the order in
+    # which they came, which is the ranking.
     if isinstance(name, np.generic):
         name = name.item() if name.dtype.kind in "biufSU" else None
     if isinstance(name, bool):
@@ -165,7 +161,10 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
     if len(getattr(counts, "shape", ())) == 2:
         return _two_columns(counts)
     if hasattr(counts, "iloc"):
-        return _series(counts)
+        if type(counts.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
+            limit = "a pandas Series with names as its index, as .value_counts() makes it"
+            raise ParameterError("counts", "one without names", limit)
+        return counts.index.tolist(), counts.tolist()
     for read in ("to_pylist", "to_list"):  # an arrow array, a polars Series
         if hasattr(counts, read):
             return None, list(getattr(counts, read)())
@@ -174,13 +173,6 @@ def _columns(counts: Any) -> tuple[list[Any] | None, Any]:
     if all(isinstance(row, tuple) and len(row) == 2 for row in counts):
         return [name for name, _ in counts], [value for _, value in counts]
     return None, list(counts)
-
-
-def _series(series: Any) -> tuple[list[Any], list[Any]]:
-    if type(series.index).__name__ == "RangeIndex":  # of values that nobody has counted yet
-        limit = "a pandas Series with names as its index, as .value_counts() makes it"
-        raise ParameterError("counts", "one without names", limit)
-    return series.index.tolist(), series.tolist()
 
 
 def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:
@@ -198,7 +190,6 @@ def _two_columns(frame: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _whole(value: object) -> int:
-    """A count. Raises ParameterError, which says its type alone."""
     if isinstance(value, str):
         raise ParameterError("counts", "text", _UNCOUNTED)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):

@@ -74,7 +74,7 @@ def two_peaked(epsilon: float, peak: float, half: float) -> tuple[float, float]:
 
 
 def _best_peak(epsilon: float, half: float) -> tuple[float, float, float]:
-    """(peak, result offset, cost): a scan for the valley, golden section within it."""
+    """Return peak, result offset and cost: a scan for the valley, golden section within it."""
     peaks = np.linspace(0, half / 2, _SCAN)
     costs = [two_peaked(epsilon, float(peak), half)[1] for peak in peaks]
     i = int(np.argmin(costs))

@@ -1,1 +1,0 @@
-"""Selection in one line: `askew.top_k`."""
