@@ -27,9 +27,9 @@ from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Signal
 from askew.spaces.map import MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.density import Density
-from askew_server.retrieval.near.index import MetricIndex, Points
+from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.density import Density
+from askew_server.retrieval.index import MetricIndex, Points
 
 COUNTRY = Region(47.0, 6.0, 55.0, 15.0)
 ITEMS, TOWNS, SIGNALS, K = 1_000_000, 5_000, 200, 20

@@ -25,13 +25,12 @@ from scipy.sparse import csr_array
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.ratings import RatingTable
+from askew_server.taste.item_vectors import ImportedVectors, hold_out_ratings, make_scorer
 from askew_server.taste.measures import Estimate, Gains, HeldOutPeople, mean_of
-from askew_server.taste.model.private_model import simulated_table as people_of_matrix
-from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.item_vectors import ImportedVectors
-from askew_server.taste.training.private import PrivateParameters, factors_of, kept_items
-from askew_server.taste.training.space_fit import scale_of
-from askew_server.taste.training.tuning import hold_out_ratings, make_scorer
+from askew_server.taste.people import people_of
+from askew_server.taste.private import PrivateParameters, factors_of, kept_items
+from askew_server.taste.private import simulated_table as people_of_matrix
+from askew_server.taste.space_fit import scale_of
 
 LIKED = 4.0
 DELTA = Fraction(1, 10**6)

@@ -43,12 +43,12 @@ from askew.noise.lattice import LatticeLaplace
 from askew.retrieval.offset_rule import OffsetRule
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings, titled
+from askew_server.taste.evaluation import HELD, Evaluation, simulate_signals
+from askew_server.taste.item_vectors import LearnedVectors
 from askew_server.taste.measures import Accuracy, Estimate, Gains, Items, mean_of
-from askew_server.taste.model.held_out import HELD, Evaluation, simulate_signals
-from askew_server.taste.model.item_model import FittedModel
-from askew_server.taste.model.shared_slate import shared_slate
-from askew_server.taste.training.item_vectors import LearnedVectors
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.model import FittedModel
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.shared_slate import shared_slate
 
 SHARES = Fraction(66, 100), Fraction(17, 100)  # of the server and of validation
 SHARED = (8, 25, 64, 200)

@@ -16,7 +16,7 @@ from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.modes import ServingMode
 from askew_server.collections.artifact import files_of
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService

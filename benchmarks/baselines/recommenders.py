@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from askew_server.taste.ease import DENSE_ITEMS, Matrix, gram_of, inverse_of
 from askew_server.taste.measures import Accuracy, HeldOutPeople, Items, Scorer, mean_of
-from askew_server.taste.training.ease import DENSE_ITEMS, Matrix, gram_of, inverse_of
 
 _NEIGHBORS = (10, 20, 40, 80, 160)
 _FIRST_LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA = 100.0, 0.4, 1e5

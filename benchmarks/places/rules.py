@@ -9,9 +9,9 @@ from benchmarks.places.country import CROWDS, Country
 from scipy.spatial import cKDTree
 
 from askew.protocol.metric_card import MetricRuleKind
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.index import MetricIndex
-from askew_server.retrieval.near.rules import NearRule
+from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.index import MetricIndex
+from askew_server.retrieval.rules import NearRule
 from askew_server.taste.measures import mean_of
 
 KS: Final = (5, 20, 64)

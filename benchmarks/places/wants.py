@@ -21,11 +21,11 @@ from scipy.spatial import cKDTree
 from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.protocol.metric_card import MetricRuleKind, Want
-from askew_server.collections.wants import default_wants
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.index import MetricIndex
-from askew_server.retrieval.near.rules import NearRule
-from askew_server.retrieval.near.wants import Wants
+from askew_server.collections.model import default_wants
+from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.index import MetricIndex
+from askew_server.retrieval.rules import NearRule
+from askew_server.retrieval.wants import Wants
 from askew_server.taste.measures import mean_of
 
 _SHARES = (0.05, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)

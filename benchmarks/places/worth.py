@@ -57,12 +57,11 @@ from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.rows_file import rows_to_bytes
 from askew_server.demo.places import places_to_eat
-from askew_server.retrieval.near.answers import served_rule_of
-from askew_server.retrieval.near.density import ByDensity
-from askew_server.retrieval.near.index import MapFrame, MetricIndex
-from askew_server.retrieval.near.rules import Nearest, NearRule
-from askew_server.retrieval.near.sampled import Sampled
-from askew_server.retrieval.near.wants import Wants
+from askew_server.retrieval.answers import served_rule_of
+from askew_server.retrieval.density import ByDensity
+from askew_server.retrieval.index import MapFrame, MetricIndex
+from askew_server.retrieval.rules import Nearest, NearRule, Sampled
+from askew_server.retrieval.wants import Wants
 from askew_server.taste.measures import mean_of
 
 K: Final = 40  # as many of these places as a device asks for by default

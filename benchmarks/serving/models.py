@@ -25,7 +25,7 @@ from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered
 from askew_server.demo.simulation import demo_model
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot
 
 EPSILON, K = Fraction(1), 8

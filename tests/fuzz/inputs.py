@@ -94,10 +94,10 @@ from askew_server.serving import settings as server_settings
 from askew_server.serving.certificates import read_pair
 from askew_server.serving.tokens import Tokens
 from askew_server.tables import open_table
-from askew_server.taste.model import artifact as taste_artifact
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training import paid_matrix
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import artifact as taste_artifact
+from askew_server.taste import paid_matrix
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
 
 NOW = 1_790_000_000.0
 TOKENS = f"{hashlib.sha256(b't' * 43).hexdigest()} ann\n".encode()

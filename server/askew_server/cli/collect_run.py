@@ -17,6 +17,7 @@ from askew.wire.rows_file import rows_to_bytes
 from askew_server.cli.options import check_new
 from askew_server.cli.progress import Steps, when_stopped
 from askew_server.collections import artifact, intake
+from askew_server.collections.artifact import numbers_for
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
@@ -30,7 +31,6 @@ from askew_server.collections.model import (
     space_of_region,
     words_of,
 )
-from askew_server.collections.numbers import numbers_for
 from askew_server.tables.rows import Omissions
 
 

@@ -17,17 +17,17 @@ from askew.errors import ArtifactError, ConfigError
 from askew_server.cli.configured import CommandSettings
 from askew_server.cli.options import SERVE_PORT, existing
 from askew_server.cli.saved_model import of_one_kind, of_tastes
+from askew_server.folders import today
 from askew_server.serving.settings import NO_MODEL, Configuration
 from askew_server.serving.settings import Models as Chosen
-from askew_server.taste.model.mondays import today
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
     from askew_server.published.reader import ReleaseReader
-    from askew_server.retrieval.served import Serving
+    from askew_server.retrieval.answers import Serving
     from askew_server.serving.call import Service
     from askew_server.serving.models import ModelFolder
-    from askew_server.taste.model.item_model import ItemModel
+    from askew_server.taste.model import ItemModel
 
 
 _SETTINGS = CommandSettings(
@@ -191,7 +191,7 @@ class ModelReader:
         """
         from threadpoolctl import threadpool_limits
 
-        from askew_server.retrieval.served import Serving
+        from askew_server.retrieval.answers import Serving
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.

@@ -43,29 +43,28 @@ from askew_server.ledger import Dataset, Ledger
 from askew_server.ledger.records import check_name
 from askew_server.ratings import read_items
 from askew_server.release.tables import headed, losses, number
-from askew_server.taste.model.item_model import ItemModel, update
-from askew_server.taste.model.private_model import (
-    popularity_list,
-    private_model,
-    simulated_table,
-    source_of,
-)
-from askew_server.taste.training.expected_share import (
-    GOOD,
-    WORTH_HAVING,
-    epsilon_for,
-    expected_share,
-    people_for,
-)
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.paid_matrix import (
+from askew_server.taste.model import ItemModel, update
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.paid_matrix import (
     NOISY,
     MatrixPlan,
     lifetime,
     made_before,
     make_matrix,
 )
-from askew_server.taste.training.private import PrivateParameters, kept_items
+from askew_server.taste.private import (
+    GOOD,
+    WORTH_HAVING,
+    PrivateParameters,
+    epsilon_for,
+    expected_share,
+    kept_items,
+    people_for,
+    popularity_list,
+    private_model,
+    simulated_table,
+    source_of,
+)
 
 _POPULAR = 10  # items of the list that is made of the noisy matrix
 

@@ -23,12 +23,12 @@ from askew_server.cli.training_data import (
 )
 from askew_server.ratings import ItemRow, RatingTable, read_items
 from askew_server.ratings.vectors import read_vectors
-from askew_server.taste.model import item_model
-from askew_server.taste.model.artifact import TasteManifest
-from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
-from askew_server.taste.training.imported_vectors import match_items
-from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, often_rated
-from askew_server.taste.training.options import (
+from askew_server.taste import model as item_model
+from askew_server.taste.artifact import TasteManifest
+from askew_server.taste.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
+from askew_server.taste.imported_vectors import match_items
+from askew_server.taste.item_vectors import FixedVectors, LearnedVectors, often_rated
+from askew_server.taste.options import (
     FIXED,
     IMPORTED,
     LEARNED,
@@ -37,8 +37,8 @@ from askew_server.taste.training.options import (
     in_words,
     what_it_tells,
 )
-from askew_server.taste.training.paid_matrix import NOISY
-from askew_server.taste.training.space_fit import scale_of as scale_of_ratings
+from askew_server.taste.paid_matrix import NOISY
+from askew_server.taste.space_fit import scale_of as scale_of_ratings
 
 
 def train(

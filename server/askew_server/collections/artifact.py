@@ -16,12 +16,17 @@ ArtifactError, and trusts no size before it has checked it.
 A file of live values is replaced while the model is served: written beside and then renamed, so
 whoever opens it reads one state or the next, never a mixture. It says for which items it was made:
 what a file of another catalog, a damaged or a forged one says is never taken.
+
+Numbers of collections: what questions call them, given once and kept for ever.
+
+collection-numbers.txt    beside the models of a folder: a line "NUMBER NAME" for every
+                          collection that one of them ever had
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,17 +36,17 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import Column, Titles, column_of, kinds_of, named
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute
-from askew.errors import ArtifactError, AskewError, OutOfRange, WireError
+from askew.errors import ArtifactError, AskewError, DataError, OutOfRange, ParameterError, WireError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard
+from askew.protocol.metric_card import MAX_COLLECTIONS, CollectionCard, MetricCard
 from askew.protocol.modes import ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.rows_file import rows_files
 from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns, inside
-from askew_server.folders import replace_file
-from askew_server.taste.model import directory as folder
-from askew_server.taste.model.directory import (
+from askew_server.folders import one_writer, replace_file
+from askew_server.taste import directory as folder
+from askew_server.taste.directory import (
     CARD,
     LIMIT,
     MANIFEST,
@@ -327,3 +332,53 @@ def _digest(version: str, arrays: Mapping[str, NDArray[Any]]) -> bytes:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.digest()
+
+
+NUMBERS_FILE = "collection-numbers.txt"
+
+
+def numbers_for(models: Path, names: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of all collections that this folder ever had, by name, and of these ones:
+    that of before, or the next that no other collection of this folder ever had, which is written
+    to its file first.
+
+    Raises DataError for a file that gives a number twice, ParameterError where all numbers are
+    given, and ArtifactError where the file cannot be written.
+    """
+    path = models / NUMBERS_FILE
+    try:
+        models.mkdir(parents=True, exist_ok=True)
+        with one_writer(models):
+            numbers = _read_numbers(path)
+            for name in names:
+                if name not in numbers:
+                    numbers[name] = max(numbers.values(), default=-1) + 1
+            if max(numbers.values(), default=0) >= MAX_COLLECTIONS:
+                limit = f"one of the {MAX_COLLECTIONS} of {path}: none is free, and none is reused"
+                raise ParameterError("collection", names[-1], limit)
+            lines = [f"{number} {name}\n" for name, number in numbers.items()]
+            replace_file(path, "".join(lines).encode(), 0o644)
+            return numbers
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _read_numbers(path: Path) -> dict[str, int]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{path} cannot be read: put its copy back") from None
+    numbers: dict[str, int] = {}
+    for at, line in enumerate(lines, 1):
+        number, _, name = line.partition(" ")
+        if not (number.isascii() and number.isdigit() and int(number) < MAX_COLLECTIONS and name):
+            raise DataError(f'{path}, line {at}: it must be a number and a name, "3 pharmacies"')
+        if name in numbers or int(number) in numbers.values():
+            raise DataError(
+                f"{path}, line {at}: this number or name stands there before; devices hold cards "
+                "that say which is whose, so a number is never given again: put its copy back"
+            )
+        numbers[name] = int(number)
+    return numbers

@@ -26,7 +26,15 @@ from askew.protocol.metric_card import MAX_ITEMS
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.collections import artifact
 from askew_server.collections.artifact import Keys, live_path, with_live_file, write_live
-from askew_server.collections.model import Towns, column_names, inside, swapped, words_of
+from askew_server.collections.model import (
+    Towns,
+    column_names,
+    default_wants,
+    inside,
+    named_wants,
+    swapped,
+    words_of,
+)
 from askew_server.collections.roles import (
     AttributeColumn,
     FileColumn,
@@ -37,7 +45,6 @@ from askew_server.collections.roles import (
     number_column,
     people_column,
 )
-from askew_server.collections.wants import default_wants, named_wants
 from askew_server.folders import one_writer
 from askew_server.tables import Table, open_table
 from askew_server.tables.rows import MOST_BAD, Omissions

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from askew_server.ratings import reader
-from askew_server.taste.training import factors
+from askew_server.taste import people
 
 Run = Callable[..., int]
 END = (
@@ -51,7 +51,7 @@ def last_line(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
     ("where", "name", "doing"),
     [
         (reader, "_unified", "train, reading ratings"),
-        (factors, "csr_array", "train, training: item vectors"),
+        (people, "csr_array", "train, training: item vectors"),
     ],
 )
 def test_training_says_at_which_step_and_leaves_no_model(

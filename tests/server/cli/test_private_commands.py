@@ -16,8 +16,8 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.mechanisms.covariance import NoisyCovariance
 from askew_server.ledger import Ledger
-from askew_server.taste.model import artifact
-from askew_server.taste.training.paid_matrix import NOISY, read
+from askew_server.taste import artifact
+from askew_server.taste.paid_matrix import NOISY, read
 
 PEOPLE, ITEMS = 400, 30
 ITEMS_FILE = ("--items", "items.csv")

@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from askew_server.cli import serve, serve_releases
 from askew_server.demo import simulation as demo
 from askew_server.serving import server as serving
-from askew_server.taste.model import artifact
+from askew_server.taste import artifact
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly

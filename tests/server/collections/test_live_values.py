@@ -25,7 +25,7 @@ from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
 from askew_server.collections.roles import KeyColumn
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.retrieval import RetrievalService
 

@@ -10,6 +10,7 @@ from benchmarks.baselines.recommenders import ease, item_knn, popularity, tuned_
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from askew_server.taste.ease import gram_of
 from askew_server.taste.measures import (
     NOTHING,
     HeldOutPeople,
@@ -17,7 +18,6 @@ from askew_server.taste.measures import (
     mean_of,
     rank_items,
 )
-from askew_server.taste.training.ease import gram_of
 
 
 def matrix(*rows: list[int], n_items: int = 6) -> csr_array:

@@ -14,8 +14,8 @@ from askew.noise.hexagonal import HexagonalLattice
 from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, Area, MapNoise, MapSpace, MetricSpace
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import density as density_module
-from askew_server.retrieval.near.density import (
+from askew_server.retrieval import density as density_module
+from askew_server.retrieval.density import (
     ITEMS,
     SAMPLES,
     TOWNS,
@@ -24,7 +24,7 @@ from askew_server.retrieval.near.density import (
     ByNoise,
     Density,
 )
-from askew_server.retrieval.near.index import frame_of
+from askew_server.retrieval.index import frame_of
 
 TOWN = Fraction(277, 1000)
 INLAND_FRAME = frame_of(MapSpace(INLAND))

@@ -34,12 +34,12 @@ from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near import sampled
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.density import ByDensity, ByNoise, Density
-from askew_server.retrieval.near.index import MetricIndex, frame_of
-from askew_server.retrieval.near.sampled import Sampled
-from askew_server.retrieval.near.wants import Costs, Wants
+from askew_server.retrieval import rules
+from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.density import ByDensity, ByNoise, Density
+from askew_server.retrieval.index import MetricIndex, frame_of
+from askew_server.retrieval.rules import Sampled
+from askew_server.retrieval.wants import Costs, Wants
 
 TOWN = Fraction(277, 1000)
 OF_K = [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS, Kind.POSTERIOR]
@@ -214,7 +214,7 @@ def test_a_poor_set_of_its_own_is_not_served(monkeypatch: pytest.MonkeyPatch) ->
     signal = point_of(LINE, 200.0)
     made = partial(Sampled, index, ByNoise(index.frame), Wants(index))
     costliest = lambda costs, k: np.argsort(-costs.sum(axis=0))[:k]  # noqa: E731
-    monkeypatch.setattr(sampled, "k_median", costliest)
+    monkeypatch.setattr(rules, "k_median", costliest)
     others = (Fixed(1, 2), Fixed(39, 40))
     assert made(others).choose(signal, 2).tolist() == [39, 40]
     assert made(others, served=False).choose(signal, 2).tolist() == [1, 2]
@@ -264,13 +264,13 @@ def made_costs(items: int, people: int, seed: int) -> Costs:
     rng = np.random.default_rng(seed)
     places, homes = rng.random((items, 2)), rng.random((people, 2))
     away = np.linalg.norm(homes[:, None] - places, axis=2)
-    return sampled.whole(away.astype(np.float32))
+    return rules.whole(away.astype(np.float32))
 
 
 def least(costs: Costs, k: int) -> float:
     """The cost of the best of all choices."""
     sets = combinations(range(costs.shape[1]), k)
-    return min(sampled.total(costs, np.array(each)) for each in sets)
+    return min(rules.total(costs, np.array(each)) for each in sets)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
@@ -279,9 +279,9 @@ def test_a_choice_is_nearly_always_the_best_of_all(k: int) -> None:
     worst, best = [], 0
     for seed in range(60):
         costs = made_costs(11, 40, seed)
-        rows = sampled.k_median(costs, k)
+        rows = rules.k_median(costs, k)
         assert len(set(rows.tolist())) == k
-        ratio = sampled.total(costs, rows) / least(costs, k)
+        ratio = rules.total(costs, rows) / least(costs, k)
         worst.append(ratio)
         best += ratio == 1
     assert max(worst) < 1.11
@@ -297,7 +297,7 @@ def test_items_that_cost_the_same_in_another_order_are_a_tie() -> None:
     costs = rng.random(500).astype(np.float32)
     dealt = np.column_stack([rng.permutation(costs) for _ in range(200)])
     dealt[:, -1] = 1.0  # the largest of every row, so that all are rounded alike
-    assert sampled.k_median(sampled.whole(dealt), 1).tolist() == [0]
+    assert rules.k_median(rules.whole(dealt), 1).tolist() == [0]
 
 
 @pytest.mark.parametrize("rows", [1, 3, 600])
@@ -305,9 +305,9 @@ def test_costs_are_whole_numbers_whose_sums_float32_holds(rows: int) -> None:
     """By their weights. Planted bug: a scale of the largest cost alone, which heavy rows exceed."""
     weights = np.random.default_rng(1).random(rows) + 0.01
     costs = made_costs(50, rows, 7) + np.float32(1)
-    whole = sampled.whole(costs.copy(), weights)
+    whole = rules.whole(costs.copy(), weights)
     assert (whole == np.rint(whole)).all()
-    assert 0.999 * sampled.MOST < whole.max(axis=1).sum(dtype=np.float64) < 2**24
+    assert 0.999 * rules.MOST < whole.max(axis=1).sum(dtype=np.float64) < 2**24
     np.testing.assert_array_equal(whole.sum(axis=0), whole.astype(np.float64).sum(axis=0))
     expected = weights[:, None] * costs.astype(np.float64)
     scale = whole.sum(dtype=np.float64) / expected.sum()
@@ -315,4 +315,4 @@ def test_costs_are_whole_numbers_whose_sums_float32_holds(rows: int) -> None:
 
 
 def test_items_at_no_distance_cost_nothing() -> None:
-    assert not sampled.whole(np.zeros((3, 4), np.float32)).any()
+    assert not rules.whole(np.zeros((3, 4), np.float32)).any()

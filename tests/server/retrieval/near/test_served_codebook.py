@@ -1,4 +1,4 @@
-"""What is served as `codebook` costs least by its objective, whether or not that was computed."""
+"""What is served as `codebook` costs least by its objective, computed plainly for many signals."""
 
 from __future__ import annotations
 
@@ -14,23 +14,12 @@ from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Region
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.density import low_discrepancy
-from askew_server.retrieval.near.index import MetricIndex, SpaceFrame, frame_of
-from askew_server.retrieval.near.sampled import COMPARED, LEAST_LEVELS, ServedCodebook
+from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.density import low_discrepancy
+from askew_server.retrieval.index import MetricIndex, SpaceFrame, frame_of
 
 TOWN = Fraction(277, 1000)
 
-
-def test_bounds_nearer_than_costs_are_rounded_tell_nothing() -> None:
-    """Planted bug: what rounding does left out."""
-    rule = ServedCodebook(MetricIndex(LINE, np.arange(90.0)[:, None]))
-    by_probe, from_signal = np.full(COMPARED, 1.0), np.full(COMPARED, 2.0)
-    assert rule._is_better(by_probe, from_signal, 1 - 3 * 2 / LEAST_LEVELS)
-    assert not rule._is_better(by_probe, from_signal, 1 - 1 / LEAST_LEVELS)
-
-
-# The same, computed the slow way for many signals.
 
 K, PEOPLE, PLAIN_LEVELS = 8, 128, 65535
 
@@ -131,9 +120,7 @@ def the_same(space: MetricSpace, coordinates: Array, signals: list[Signal]) -> N
 @pytest.mark.parametrize("area", [INLAND, ISLANDS, EARTH])
 @pytest.mark.parametrize(("count", "signals"), [(400, 60), (10_000, 20)])
 def test_the_slow_way_serves_the_same_on_a_map(area: Area, count: int, signals: int) -> None:
-    """Sparse and dense, where bounds tell. Planted bugs: the distance from a probe to its item left
-    out; the radius left out.
-    """
+    """Planted bug: the costlier of the two sets is served."""
     the_same(MapSpace(area), places(area, count), signals_of(area, signals))
 
 

@@ -13,10 +13,10 @@ from askew.errors import OutOfRange
 from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.metric_card import Want
 from askew.spaces.map import MapSpace, MetricSpace
-from askew_server.retrieval.near.answers import served_rule_of
-from askew_server.retrieval.near.density import low_discrepancy
-from askew_server.retrieval.near.index import MetricIndex
-from askew_server.retrieval.near.wants import Wants
+from askew_server.retrieval.answers import served_rule_of
+from askew_server.retrieval.density import low_discrepancy
+from askew_server.retrieval.index import MetricIndex
+from askew_server.retrieval.wants import Wants
 
 TOWN = Fraction(277, 1000)
 N = 20_000
@@ -101,7 +101,7 @@ def test_beside_each_position_stands_the_nearest_item_of_its_word(space: MetricS
     asked = np.array([0, *np.flatnonzero(np.diff(wants._group)) + 1, len(found)])
     for flag, start, end in zip(flags, asked, asked[1:], strict=False):
         some = np.flatnonzero(flag)
-        away = index.apart(points[wants._position_of_question[start:end], None], index.points[some])
+        away = index.distances(points[wants._position_of_question[start:end]], some)
         np.testing.assert_array_equal(found[start:end], some[away.argmin(axis=1)])
 
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from askew.errors import ArtifactError
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.ratings import RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.model import directory as folder
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import artifact
+from askew_server.taste import directory as folder
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
 
 NAN, INF = float("nan"), float("inf")
 SURROGATE = "\ud800"  # half a character, which JSON can spell and UTF-8 cannot

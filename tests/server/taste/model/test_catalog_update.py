@@ -23,8 +23,8 @@ from askew_client.signals.store import SignalStore
 from askew_client.taste.exchange import Exchange
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.snapshot import Retriever
-from askew_server.taste.model.item_model import ItemModel, train, update
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.model import ItemModel, train, update
+from askew_server.taste.options import TrainingOptions
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]

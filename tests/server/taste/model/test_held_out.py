@@ -25,18 +25,18 @@ from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.protocol.signal import Query, Signal
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever
-from askew_server.taste.measures import Estimate
-from askew_server.taste.model import item_model
-from askew_server.taste.model.held_out import (
+from askew_server.taste import model as item_model
+from askew_server.taste.evaluation import (
     Evaluation,
     Figure,
     Figures,
     simulate_signals,
     split_people,
 )
-from askew_server.taste.model.item_model import FittedModel, train
-from askew_server.taste.model.shared_slate import default_order, default_size
-from askew_server.taste.training.factors import Histories, split_ratings
+from askew_server.taste.measures import Estimate
+from askew_server.taste.model import FittedModel, train
+from askew_server.taste.people import Histories, split_ratings
+from askew_server.taste.shared_slate import default_order, default_size
 
 # -- figures ---------------------------------------------------------------------------------------
 

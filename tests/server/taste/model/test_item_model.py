@@ -20,12 +20,12 @@ from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import Profile, RatingScale, fold_in
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew_server.ratings import ItemRow, RatingTable, read_items, titled
-from askew_server.taste.model import shared_slate as slates
-from askew_server.taste.model.held_out import split_people
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.model.shared_slate import items_of
-from askew_server.taste.training.factors import Tastes, fold_in_people, people_of, snapshot
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import shared_slate as slates
+from askew_server.taste.evaluation import split_people
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import Tastes, fold_in_people, people_of, snapshot
+from askew_server.taste.shared_slate import items_of
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]

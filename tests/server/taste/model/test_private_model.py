@@ -12,9 +12,9 @@ from server.taste.noisy_log import ITEMS, KEYS, PARAMETERS, exact, noisy
 from askew.errors import ParameterError
 from askew.mechanisms.covariance import UNIT
 from askew_server.ratings import titled
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, update
-from askew_server.taste.model.private_model import (
+from askew_server.taste import artifact
+from askew_server.taste.model import ItemModel, update
+from askew_server.taste.private import (
     PEOPLE,
     popularity_list,
     private_model,

@@ -12,10 +12,10 @@ from small_world import made_space
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.training.item_vectors import FixedVectors
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import scale_of
+from askew_server.taste import artifact
+from askew_server.taste.item_vectors import FixedVectors
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.space_fit import scale_of
 
 Run = Callable[..., int]
 SMALL = "--min-ratings 5"

@@ -23,24 +23,23 @@ from askew.spaces.item_codes import rounded, scales_of
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.model.shared_slate import order_items, shared_slate
-from askew_server.taste.training import ease
-from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
-from askew_server.taste.training.item_vectors import (
+from askew_server.taste import artifact, ease
+from askew_server.taste.item_vectors import (
     FittedItems,
     FixedVectors,
     LearnedVectors,
     often_rated,
 )
-from askew_server.taste.training.options import (
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import (
     TrainingOptions,
     about,
     in_words,
     like_classes,
 )
-from askew_server.taste.training.space_fit import scale_of
+from askew_server.taste.people import fold_in_people, people_of, snapshot
+from askew_server.taste.shared_slate import order_items, shared_slate
+from askew_server.taste.space_fit import scale_of
 
 PEOPLE = 500
 OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0)

@@ -14,11 +14,11 @@ from askew.protocol.ranking import rank_all
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
-from askew_server.taste.model.held_out import Evaluation
-from askew_server.taste.model.item_model import train
-from askew_server.taste.training import ease, tuning
-from askew_server.taste.training.factors import Histories, split_ratings
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import ease, item_vectors
+from askew_server.taste.evaluation import Evaluation
+from askew_server.taste.model import train
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import Histories, split_ratings
 
 N_PEOPLE, N_ITEMS, PENALTY = 1200, 300, 40.0
 
@@ -147,22 +147,22 @@ def test_neighbors_are_taken_where_people_held_out_gain() -> None:
     """A hundred pairs of twins, more than eight dimensions can say; and none."""
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY)
     twins, plain = (likes_of(N_PEOPLE, N_ITEMS, twins=count) for count in (100, 0))
-    assert tuning.tune(Histories(twins, twins), options).neighbors == 13
-    fixed = tuning.tune(Histories(plain, plain), replace(options, neighbors=5))
+    assert item_vectors.tune(Histories(twins, twins), options).neighbors == 13
+    fixed = item_vectors.tune(Histories(plain, plain), replace(options, neighbors=5))
     assert fixed == replace(options, neighbors=5)
 
 
 def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "_folds", None)
+    monkeypatch.setattr(item_vectors, "_folds", None)
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY, neighbors=0)
-    assert tuning.tune(Histories(LIKES, LIKES), options) == options
+    assert item_vectors.tune(Histories(LIKES, LIKES), options) == options
 
 
-@pytest.mark.parametrize("rank", [8, tuning.RANK, 128, 256])
+@pytest.mark.parametrize("rank", [8, item_vectors.RANK, 128, 256])
 def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
-    count = tuning.neighbors_beside(rank)
+    count = item_vectors.neighbors_beside(rank)
     size = (rank + 1) // 2 + 1 + 2.5 * count
-    assert size <= tuning.ITEM_BYTES or not count
+    assert size <= item_vectors.ITEM_BYTES or not count
 
 
 @pytest.mark.usefixtures("of_few")

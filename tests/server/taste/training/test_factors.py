@@ -8,15 +8,15 @@ from scipy.sparse import csr_array
 
 from askew.spaces.item_codes import encode, rounded, scales_of
 from askew_server.demo.simulation import simulated_table
-from askew_server.taste.training import ease, factors
-from askew_server.taste.training.factors import (
+from askew_server.taste import ease, people
+from askew_server.taste.item_vectors import LearnedVectors
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import (
     Histories,
     fold_in_people,
     snapshot,
 )
-from askew_server.taste.training.item_vectors import LearnedVectors
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import round_vectors
+from askew_server.taste.space_fit import round_vectors
 
 SEED, WORD = 5, 2**64
 SEEN = (np.random.default_rng(2).random((60, 40)) < 0.3).astype(np.float64)
@@ -46,7 +46,7 @@ def test_a_profile_is_what_the_rule_leaves_of_each_person(
     """Planted bugs: the last person of each part is left out; the words of the part before; people
     who like nothing that is shown are kept.
     """
-    monkeypatch.setattr(factors, "_RATINGS", at_once)
+    monkeypatch.setattr(people, "_RATINGS", at_once)
     profiles = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
     mask = np.zeros(SEEN.shape)
     for person, row in enumerate(SEEN):

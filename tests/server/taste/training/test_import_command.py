@@ -20,14 +20,13 @@ from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, import_model
-from askew_server.taste.training import imported_vectors
-from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.imported_vectors import for_devices, match_items
-from askew_server.taste.training.item_vectors import often_rated
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import scale_of
+from askew_server.taste import artifact, imported_vectors
+from askew_server.taste.imported_vectors import for_devices, match_items
+from askew_server.taste.item_vectors import often_rated
+from askew_server.taste.model import ItemModel, import_model
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import people_of
+from askew_server.taste.space_fit import scale_of
 
 Run = Callable[..., int]
 DIMENSION = 16

@@ -10,8 +10,8 @@ from scipy.stats import chisquare
 from askew.errors import DataError
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.training import imported_vectors
-from askew_server.taste.training.imported_vectors import (
+from askew_server.taste import imported_vectors
+from askew_server.taste.imported_vectors import (
     for_devices,
     match_items,
 )

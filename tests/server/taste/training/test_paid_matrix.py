@@ -18,13 +18,13 @@ from askew.noise.randomness import SystemBits
 from askew_server.counting.contract import LikesTask
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.taste.training.expected_share import (
+from askew_server.taste.paid_matrix import MatrixPlan, lifetime, make_matrix, read
+from askew_server.taste.private import (
     WORTH_HAVING,
     epsilon_for,
     expected_share,
     people_for,
 )
-from askew_server.taste.training.paid_matrix import MatrixPlan, lifetime, make_matrix, read
 
 NOISE = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 TASK = LikesTask(events="r.csv", keys=("a", "b", "c"), rating_column="rating", least=4, most=5)

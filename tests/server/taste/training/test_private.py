@@ -14,9 +14,9 @@ from server.taste.noisy_log import ITEMS, PARAMETERS, PEOPLE, TIMES, exact, like
 
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance, covariance
-from askew_server.taste.training import ease
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.private import (
+from askew_server.taste import ease
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.private import (
     Copula,
     PrivateParameters,
     factors_of,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from server.taste.noisy_log import ITEMS, PARAMETERS, exact, likes
 
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
-from askew_server.taste.training.private import factors_of, kept_items
+from askew_server.taste.private import factors_of, kept_items
 
 LAW = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 NEWCOMERS = range(40)

@@ -58,7 +58,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near.index import Points, SpaceFrame
+from askew_server.retrieval.index import Points, SpaceFrame
 
 CACHED_LAWS = 256
 _Value = TypeVar("_Value")

@@ -47,9 +47,9 @@ class TrainingOptions:
     """Public parameters of the training; the model card repeats them.
 
     k: results of a question. dimension: of the signal space. ranking_dimension: of the
-    item vectors, fewer where the ratings do not fill them; penalty: lambda (`training.ease`);
+    item vectors, fewer where the ratings do not fill them; penalty: lambda (`ease`);
     neighbors: of each item, beside its vector. None of these three for what does best for people
-    held out (`training.tuning`).
+    held out (`item_vectors`).
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. default_items:

@@ -27,8 +27,8 @@ from askew.catalog.neighbors import Neighbors
 from askew.errors import ArtifactError, WireError
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.wire.tastes import card_from_bytes, card_to_bytes
-from askew_server.taste.model import directory as folder
-from askew_server.taste.model.directory import (
+from askew_server.taste import directory as folder
+from askew_server.taste.directory import (
     CARD,
     MANIFEST,
     ArrayKind,
@@ -41,9 +41,9 @@ from askew_server.taste.model.directory import (
     describe,
     encode_arrays,
 )
-from askew_server.taste.model.held_out import Figures
-from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.evaluation import Figures
+from askew_server.taste.model import ItemModel
+from askew_server.taste.options import TrainingOptions
 
 
 class TasteManifest(SignedManifest, frozen=True, kw_only=True):

@@ -1,4 +1,7 @@
-"""Rules that weigh the people who may have sent a signal: `items`, `posterior`, and `codebook` as
+"""Rules that look at the signal alone. Signals are clamped into the space after the noise.
+Guarantee: post-processing.
+
+Rules that weigh the people who may have sent a signal: `items`, `posterior`, and `codebook` as
 served.
 
     objective of a set S    sum over rows r of  weight of r * min_{i in S} cost(i, r)
@@ -39,17 +42,140 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column
+from askew.errors import ParameterError
+from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
-from askew_server.retrieval.near.index import MetricIndex, Points, Rows
-from askew_server.retrieval.near.rules import RESULTS_PER_SLOT, CodebookRule, NearRule, checked
-from askew_server.retrieval.near.wants import LOST, Costs, Wants
+from askew_server.retrieval.density import ByNoise, ExpectedPeople, Laws
+from askew_server.retrieval.index import MetricIndex, Points, Rows
+from askew_server.retrieval.wants import LOST, Costs, Wants
+
+RESULTS_PER_SLOT = 32
+"""k below it is answered on the event loop, without a thread; each 32 more take one slot of a
+queue, 2 to 3 ms.
+"""
+
+
+class NearRule(Protocol):
+    """A way to choose items for a signal that fits the space."""
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Return exactly k distinct item ids, ascending.
+
+        Raises ParameterError unless 1 <= k <= the number of items.
+        """
+
+    def slots(self, signal: Signal, k: int) -> int:
+        """Return what `choose` takes, in slots of a queue, 2 to 3 ms each; 0 where it needs no
+        queue.
+        """
+
+
+class Nearest:
+    """The k items nearest to the signal."""
+
+    def __init__(self, index: MetricIndex) -> None:
+        self._index = index
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Return the ids of the k items nearest to the signal, clamped into the space, ascending.
+        O(k log n).
+        """
+        frame = self._index.frame
+        center = frame.inside(frame.aim(signal))[None]
+        return np.sort(self._index.nearest(center, checked(k, self._index))[0])
+
+    def slots(self, _: Signal, k: int) -> int:
+        """Return k // 32: none below 32."""
+        return k // RESULTS_PER_SLOT
+
+
+class CodebookRule:
+    """The item nearest to each probe; then a probe whose item was another's takes the nearest that
+    is free, the probe nearest to the signal first. Fewer probes than k, where no placement of k is
+    at hand, take turns.
+    """
+
+    def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
+        self._index, self._disutility = index, disutility or Identity()
+        self._placed = Laws(self.offsets)
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Return the k ids of the probes' items, ascending. O(k log n), or O(k**2) where probes
+        compete for items.
+        """
+        probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
+        return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
+
+    def slots(self, _: Signal, k: int) -> int:
+        """Return k // 32: none below 32."""
+        return k // RESULTS_PER_SLOT
+
+    def probes(self, signal: Signal, k: int) -> Points:
+        """Return where the rule looks for items: grid coordinates (k', d) inside the space, k' <=
+        k.
+        """
+        frame = self._index.frame
+        center = frame.inside(frame.aim(signal))
+        return frame.inside(center + frame.spread(signal, self._placed.get(signal, k)))
+
+    def offsets(self, law: Signal, k: int) -> Points:
+        """Return the way from the signal to each probe, as noise offsets (k', d), k' <= k."""
+        return self._index.frame.offsets(law, self._disutility, k)
+
+    def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
+        """Return k ids, each once: first the items nearest to the probes, tree points (k', e), in
+        their order; then each probe whose item was taken already takes its nearest free one, in
+        turns where there are fewer probes than k. nearest: of each probe, (k', 1).
+        """
+        taken = dict.fromkeys(nearest[:, 0].tolist())
+        if len(taken) == k:
+            return np.fromiter(taken, np.int64, k)
+        return self._shared(probes, nearest, k)
+
+    def _shared(self, probes: Points, nearest: Rows, k: int) -> Rows:
+        turns = np.arange(k) % len(probes)
+        taken: dict[int, None] = {}
+        firsts = nearest[turns].tolist()
+        late = [turn for turn, items in enumerate(firsts) if not _take(items, taken)]
+        count = min(4, k)
+        while late:
+            found = self._index.reach(probes[turns[late]], count)[1].tolist()
+            late = late[_served(found, taken) :]
+            count = min(4 * count, k)
+        return np.fromiter(taken, np.int64, k)
+
+
+def _served(found: list[list[int]], taken: dict[int, None]) -> int:
+    """Return how many probes get an item, in their order, until one has none left among those
+    found.
+    """
+    for number, items in enumerate(found):
+        if not _take(items, taken):
+            return number
+    return len(found)
+
+
+def _take(items: list[int], taken: dict[int, None]) -> bool:
+    """Take the first item that is free, adding it to `taken`; return True if one was."""
+    for item in items:
+        if item not in taken:
+            taken[item] = None
+            return True
+    return False
+
+
+def checked(k: int, index: MetricIndex) -> int:
+    """Return k as it is. Raises ParameterError unless it is from 1 to the number of items."""
+    if not 1 <= k <= len(index):
+        raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
+    return k
+
 
 Items = NDArray[np.int64]
 MOST = 2**24 - 2**12  # that costs come to; rounding adds at most half a unit a row
@@ -181,73 +307,27 @@ class Sampled:
 
 
 COMPARED = 128  # people: enough to tell two sets apart, too few to make one
-# `whole` scales the largest of each row to add to MOST, so the largest is at least this many units.
-LEAST_LEVELS = MOST // COMPARED
-
-
-class Around(NamedTuple):
-    """What belongs to a law and k, made once: moves from a signal to itself, to the k' probes, and
-    to the people, (1 + k' + m, d) noise offsets; and beside each person two of these moves,
-    (2, m): the nearest probe's, and the signal's.
-    """
-
-    moves: Points
-    beside: NDArray[np.int64]
 
 
 class ServedCodebook:
     """The rule `codebook` as a server answers by it."""
 
     def __init__(self, index: MetricIndex) -> None:
-        self._index, self._codebook = index, CodebookRule(index)
+        self._index = index
+        self._codebook, self._nearest = CodebookRule(index), Nearest(index)
         self._people = ByNoise(index.frame, COMPARED)
-        self._around = Laws(self._around_of)
 
     def choose(self, signal: Signal, k: int) -> Rows:
         """Return the k ids, ascending, of `codebook`'s set or of `nearest`'s, whichever has the
         lower objective; ties to `codebook`.
         """
-        index, frame = self._index, self._index.frame
-        around = self._around.get(signal, checked(k, index))
-        center = frame.inside(frame.aim(signal))
-        points = frame.tree(frame.inside(center + frame.spread(signal, around.moves)))
-        probes, people = points[1:-COMPARED], points[-COMPARED:]
-        away, found, radius = index.nearest_and_radius(points[:-COMPARED], k)
-        placed = self._codebook.distinct(probes, found[1:], k)
-        placed.sort()
-        by_probe, from_signal = index.apart(people, points[around.beside])
-        by_probe += away[around.beside[0], 0]
-        if self._is_better(by_probe, from_signal, radius):
-            return placed
-        reached, near = index.reach(points[:1], k)
-        if self._is_better(by_probe, from_signal, reached[0, -1]):
-            return placed
-        return self._cheaper(placed, np.sort(near[0]), people)
+        placed, near = self._codebook.choose(signal, k), self._nearest.choose(signal, k)
+        people = self._index.frame.tree(self._people.sample(signal)[0])
+        distances = self._index.distances(people, np.concatenate((placed, near)))
+        costs = whole(distances.reshape(COMPARED, 2, k).min(axis=2))
+        by_codebook, by_nearest = costs.sum(axis=0).tolist()
+        return placed if by_codebook <= by_nearest else near
 
     def slots(self, _: Signal, k: int) -> int:
         """Return k // 32: none below 32."""
         return k // RESULTS_PER_SLOT
-
-    def _is_better(self, by_probe: Points, from_signal: Points, radius: float) -> bool:
-        # By bounds alone, whatever rounding does.
-        least = np.maximum(from_signal - radius, 0.0)
-        top = max(by_probe.max(), from_signal.max() + radius)
-        # Half a level for each cost of both sets, and as much again for what float32 rounds.
-        return bool(by_probe.sum() + 2 * COMPARED * top / LEAST_LEVELS < least.sum())
-
-    def _cheaper(self, placed: Rows, near: Rows, people: Points) -> Rows:
-        # By each person's own item.
-        index = self._index
-        every = index.squares_or_distances(np.concatenate((placed, near)), people)
-        least = index.to_distances(every.reshape(2, len(placed), COMPARED).min(axis=1))
-        costs = whole(least.T)
-        by_codebook, by_nearest = costs.sum(axis=0).tolist()
-        return placed if by_codebook <= by_nearest else near
-
-    def _around_of(self, law: Signal, k: int) -> Around:
-        offsets, people = self._codebook.offsets(law, k), self._people.moves(law)
-        # By l1, on a map too: the bound holds for any probe, this one is only likely to decide.
-        away = np.abs(people[:, None] - offsets).sum(axis=2)
-        moves = np.concatenate((np.zeros((1, people.shape[1])), offsets, people))
-        probe = away.argmin(axis=1)
-        return Around(moves, np.stack((1 + probe, np.zeros_like(probe))))

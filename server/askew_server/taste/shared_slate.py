@@ -6,7 +6,7 @@ Where everybody has some items already, that is the best of those and of what is
 
 The default items are what a device holds that does not hold all, the same for everybody: first the
 items that one would show to anybody, in greedy order, then the most liked: by classes of likes,
-since a model does not tell exact counts (`training.options`), and within a class by the size of the
+since a model does not tell exact counts (`options`), and within a class by the size of the
 scoring vector, which the model tells anyway and which grows with likes.
 """
 
@@ -23,9 +23,9 @@ from askew.limits import JOINERS, has_few_marks, is_mark, is_visible
 from askew.protocol.modes import DEFAULT_BYTES, DEVICE_BYTES
 from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
-from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
-from askew_server.taste.training.item_vectors import FittedItems
-from askew_server.taste.training.options import like_classes
+from askew_server.taste.item_vectors import FittedItems
+from askew_server.taste.options import like_classes
+from askew_server.taste.people import Tastes, fold_in_people, snapshot
 
 
 def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:

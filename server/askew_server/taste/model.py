@@ -2,16 +2,16 @@
 
 `train` makes a model of ratings, in five steps:
 
-    ratings   likes and what is seen, of the items that are rated often enough (`training.factors`)
-    factors   symmetric EASE, tuned by likes held out (`training.item_vectors`, `.ease`,
-              `.tuning`), at 4 bits a number, in the order in which devices hold items
-    space     directions, ranks and the unit of one rating (`training.space_fit`)
-    catalog   words, vectors, boosts, neighbors, and the slate of no signal (`model.shared_slate`)
+    ratings   likes and what is seen, of the items that are rated often enough (`people`)
+    factors   symmetric EASE, tuned by likes held out (`item_vectors`, `ease`,
+              `item_vectors`), at 4 bits a number, in the order in which devices hold items
+    space     directions, ranks and the unit of one rating (`space_fit`)
+    catalog   words, vectors, boosts, neighbors, and the slate of no signal (`shared_slate`)
     card      what devices know of it
-    figures   what a signal was worth to people held out (`model.held_out`)
+    figures   what a signal was worth to people held out (`evaluation`)
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
-what a model tells about them is in `training.options`.
+what a model tells about them is in `options`.
 
 `import_model` makes one of vectors that another model has: it is fitted and measured as any other,
 by simulated people. No figure of such a model is of people who rated anything; its card says so.
@@ -37,23 +37,9 @@ from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.model.held_out import Evaluation, Figures, evaluate, split_people
-from askew_server.taste.model.shared_slate import (
-    device_order,
-    items_of,
-    order_items,
-    shared_slate,
-)
-from askew_server.taste.training import imported_vectors
-from askew_server.taste.training.factors import (
-    ItemFolder,
-    Tastes,
-    fold_in_people,
-    people_of,
-    snapshot,
-    split_ratings,
-)
-from askew_server.taste.training.item_vectors import (
+from askew_server.taste import imported_vectors
+from askew_server.taste.evaluation import Evaluation, Figures, evaluate, split_people
+from askew_server.taste.item_vectors import (
     FittedItems,
     ImportedVectors,
     LearnedVectors,
@@ -62,8 +48,22 @@ from askew_server.taste.training.item_vectors import (
     often_rated,
     people_by_key,
 )
-from askew_server.taste.training.options import TrainingOptions, in_words
-from askew_server.taste.training.space_fit import fit_space
+from askew_server.taste.options import TrainingOptions, in_words
+from askew_server.taste.people import (
+    ItemFolder,
+    Tastes,
+    fold_in_people,
+    people_of,
+    snapshot,
+    split_ratings,
+)
+from askew_server.taste.shared_slate import (
+    device_order,
+    items_of,
+    order_items,
+    shared_slate,
+)
+from askew_server.taste.space_fit import fit_space
 
 LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
@@ -106,7 +106,7 @@ def train(  # noqa: PLR0913 - what a model is made of
     """Return a model trained on a table of ratings. Deterministic for a seed. step: is called with
     the name of each part of the work as it begins.
 
-    Every figure is of people who were in nothing of what is measured (`model.held_out`): where they
+    Every figure is of people who were in nothing of what is measured (`evaluation`): where they
     are more than a twentieth of all, of a model without them, and then one is made of everybody.
 
     Raises DataError when too few people, items or ratings are left to make d dimensions, or when

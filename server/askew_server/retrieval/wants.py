@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.errors import OutOfRange
 from askew.protocol.metric_card import Want
-from askew_server.retrieval.near.density import SAMPLES
-from askew_server.retrieval.near.index import IndexPart, MetricIndex, Points, Rows
+from askew_server.retrieval.density import SAMPLES
+from askew_server.retrieval.index import IndexPart, MetricIndex, Points, Rows
 
 Columns = Mapping[str, Column]
 Costs = NDArray[np.float32]

@@ -40,7 +40,7 @@ from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.taste.training.factors import Tastes, divisors
+from askew_server.taste.people import Tastes, divisors
 
 _REACH = 0.85  # of the largest number in each dimension
 _RIDGE = 0.1  # of the mean of C's diagonal: tastes of others than these people

@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 
 from askew.errors import DataError
 from askew.spaces.vectors import RatingScale
-from askew_server.ratings.table import RatingTable
-from askew_server.taste.training.options import about
+from askew_server.ratings.reader import RatingTable
+from askew_server.taste.options import about
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-2
@@ -182,7 +182,7 @@ class ItemFolder:
 
     A new item's scores s are those of EASE within the span of F, the vectors by row: with W the
     likes and w those of the new item, they minimize |w - W F s|^2 + lambda |F s|^2, and what they
-    leave of w, with lambda, is 1 / d as in `training.ease`. How far such scores are from those that
+    leave of w, with lambda, is 1 / d as in `ease`. How far such scores are from those that
     a model has, and how its boosts follow 1 / d, is read off the other items, each as if it were
     new.
     """

@@ -2,7 +2,7 @@
 
 `split_people` draws the people held out before anything is fitted. What is measured is fitted to
 the others: items and their vectors, the space, the shared slate. Only then the model itself is
-fitted, to everybody (`item_model.train`). People held out choose nothing: what is chosen by
+fitted, to everybody (`model.train`). People held out choose nothing: what is chosen by
 somebody looks better on them than it is. Their devices know most of their ratings; what they liked
 of the rest is what rankings are judged by (`measures`). Who has nothing to be judged by is left
 out.
@@ -30,6 +30,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.encoder import Encoder
+from askew_server.taste.item_vectors import FittedItems
 from askew_server.taste.measures import (
     Accuracy,
     Estimate,
@@ -38,9 +39,8 @@ from askew_server.taste.measures import (
     Scorer,
     mean_of,
 )
-from askew_server.taste.training.factors import Histories, divisors, fold_in_people
-from askew_server.taste.training.item_vectors import FittedItems
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import Histories, divisors, fold_in_people
 
 HELD = (64, 200)
 """Numbers of items that figures suppose a device to hold, beside the default items."""
