@@ -27,7 +27,7 @@ from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Signal
 from askew.spaces.map import MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
-from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.density import Density
 from askew_server.retrieval.index import MetricIndex, Points
 
@@ -106,9 +106,9 @@ def questions(index: MetricIndex, density: Density, signals: list[Signal]) -> bo
     rules = {
         "nearest": near_rule_of(Kind.NEAREST, index),
         "codebook": near_rule_of(Kind.CODEBOOK, index),
-        "codebook, served": served_rule_of(Kind.CODEBOOK, index),
-        "items, served": served_rule_of(Kind.ITEMS, index),
-        "posterior, served": served_rule_of(Kind.POSTERIOR, index, density),
+        "codebook, served": near_rule_of(Kind.CODEBOOK, index, served=True),
+        "items, served": near_rule_of(Kind.ITEMS, index, served=True),
+        "posterior, served": near_rule_of(Kind.POSTERIOR, index, density, served=True),
     }
     kept = [
         told(name, median_ms(partial(rule.choose, k=K), signals), "ms", floor)

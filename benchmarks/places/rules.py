@@ -9,7 +9,7 @@ from benchmarks.places.country import CROWDS, Country
 from scipy.spatial import cKDTree
 
 from askew.protocol.metric_card import MetricRuleKind
-from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.index import MetricIndex
 from askew_server.retrieval.rules import NearRule
 from askew_server.taste.measures import mean_of
@@ -29,7 +29,7 @@ def measured(country: Country, n_items: int, n_people: int) -> dict[str, Any]:
         for kind in (MetricRuleKind.NEAREST, MetricRuleKind.CODEBOOK, MetricRuleKind.ITEMS)
     }
     density = country.density(index, items)
-    rules[SERVED] = served_rule_of(MetricRuleKind.POSTERIOR, index, density)
+    rules[SERVED] = near_rule_of(MetricRuleKind.POSTERIOR, index, density, served=True)
     cells = []
     for crowd in CROWDS:
         people = country.people(crowd, n_people)

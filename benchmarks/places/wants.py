@@ -22,7 +22,7 @@ from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.protocol.metric_card import MetricRuleKind, Want
 from askew_server.collections.model import default_wants
-from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.index import MetricIndex
 from askew_server.retrieval.rules import NearRule
 from askew_server.retrieval.wants import Wants
@@ -72,7 +72,10 @@ class Fair:
         ]
         for name, wanted in served:
             wants = Wants(self.index, wanted, columns)
-            yield name, served_rule_of(MetricRuleKind.POSTERIOR, self.index, density, wants)
+            yield (
+                name,
+                near_rule_of(MetricRuleKind.POSTERIOR, self.index, density, wants, served=True),
+            )
 
     def extra(self, people: Array, answers: Sequence[Ids]) -> dict[str, Array]:
         """Return by wish how much worse than the best of all items the best result of people at

@@ -57,7 +57,7 @@ from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.rows_file import rows_to_bytes
 from askew_server.demo.places import places_to_eat
-from askew_server.retrieval.answers import served_rule_of
+from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.density import ByDensity
 from askew_server.retrieval.index import MapFrame, MetricIndex
 from askew_server.retrieval.rules import Nearest, NearRule, Sampled
@@ -125,7 +125,9 @@ class Market:
         self.index = MetricIndex(country.space, places.coordinates)
         self.density = country.density(self.index, places.coordinates)
         self.wants = Wants(self.index, places.card.wants, columns)
-        self.served = served_rule_of(MetricRuleKind.POSTERIOR, self.index, self.density, self.wants)
+        self.served = near_rule_of(
+            MetricRuleKind.POSTERIOR, self.index, self.density, self.wants, served=True
+        )
 
     def spread(self, frame: CellFrame) -> NearRule:
         """Return the rule of a server, with people expected in a cell."""

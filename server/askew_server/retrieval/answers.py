@@ -1,4 +1,4 @@
-"""A server of collections answers: the query's collection, the card's rule, the items whole.
+"""What answers for a model: the query's collection, the card's rule, the items whole.
 
 | rule | k items | served as |
 |---|---|---|
@@ -8,12 +8,8 @@
 | `nearest` | nearest to the signal | itself |
 
 Best of two are `codebook` and `nearest`, of three these and the rule's own set, for this very
-signal, by the objective in `sampled`. Everything in a rule is public: post-processing, free of
+signal, by the objective in `rules`. Everything in a rule is public: post-processing, free of
 charge. Bare rules, without the comparison, serve benchmarks.
-
-From a model of either kind to what serves it, with the live values of its directory.
-
-Live values are swapped in when their files change; card, items and index stay the same objects.
 """
 
 from __future__ import annotations
@@ -21,81 +17,52 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from askew.catalog.attributes import Column
-from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST
 from askew.errors import ArtifactError, ParameterError
 from askew.placement.problem import Disutility
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
-from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query
 from askew_server.collections.artifact import Mark, live_path, mark_of, read_live
 from askew_server.collections.model import MetricModel
-from askew_server.retrieval.density import ByDensity, ByNoise, Density, ExpectedPeople
+from askew_server.retrieval.density import ByDensity, ByNoise, Density
 from askew_server.retrieval.index import MetricIndex, frame_of
 from askew_server.retrieval.rules import CodebookRule, Nearest, NearRule, Sampled, ServedCodebook
 from askew_server.retrieval.snapshot import Retriever, Snapshot
 from askew_server.retrieval.wants import Wants
+from askew_server.taste.model import ItemModel
 
 
-def near_rule_of(
+def near_rule_of(  # noqa: PLR0913 - what a rule may look at
     kind: MetricRuleKind,
     index: MetricIndex,
     density: Density | None = None,
     wants: Wants | None = None,
     disutility: Disutility | None = None,
+    *,
+    served: bool = False,
 ) -> NearRule:
-    """Return the rule of this kind, bare: without comparing its set with those of other rules.
+    """Return the rule of this kind, bare, or if `served` as a server answers by it: the best of
+    several sets, or `nearest` itself.
 
-    density: for `posterior`. disutility: h of `codebook`, default h(t) = t. wants: for `items` and
-    `posterior`. Raises ParameterError for a rule that needs a density where there is none.
-    """
-    match kind:
-        case MetricRuleKind.NEAREST:
-            return Nearest(index)
-        case MetricRuleKind.CODEBOOK:
-            return CodebookRule(index, disutility)
-        case _:
-            return _sampled(kind, index, density, wants, served=False)
-
-
-def served_rule_of(
-    kind: MetricRuleKind,
-    index: MetricIndex,
-    density: Density | None = None,
-    wants: Wants | None = None,
-) -> NearRule:
-    """Return the rule that a server answers by whose card names this kind: the best of several
-    sets, or `nearest` itself. Raises ParameterError for `posterior` without a density.
+    density: for `posterior`. disutility: h of a bare `codebook`, default h(t) = t. wants: for
+    `items` and `posterior`. Raises ParameterError for `posterior` without a density.
     """
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
-        return ServedCodebook(index)
-    return _sampled(kind, index, density, wants, served=True)
-
-
-def _sampled(
-    kind: MetricRuleKind,
-    index: MetricIndex,
-    density: Density | None,
-    wants: Wants | None,
-    *,
-    served: bool,
-) -> NearRule:
-    frame, wants = index.frame, wants or Wants(index)
-    if kind is MetricRuleKind.ITEMS:
-        people: ExpectedPeople = ByNoise(frame, wants.size)
-    else:
+        return ServedCodebook(index) if served else CodebookRule(index, disutility)
+    wants = wants or Wants(index)
+    people: ByNoise | ByDensity = ByNoise(index.frame, wants.size)
+    if kind is MetricRuleKind.POSTERIOR:
         if density is None:
             limit = "one without a density of people: none is known"
             raise ParameterError("rule", str(kind), limit)
-        people = ByDensity(frame, density, wants.size)
+        people = ByDensity(index.frame, density, wants.size)
     return Sampled(index, people, wants, (CodebookRule(index), Nearest(index)), served=served)
 
 
@@ -160,20 +127,8 @@ def _rules_of(model: MetricModel) -> Mapping[str, NearRule]:
     for name, collection in model.collections.items():
         index = MetricIndex(space, collection.coordinates)
         wants = Wants(index, collection.card.wants, _columns_of(collection))
-        rules[name] = served_rule_of(model.card.rule, index, density, wants)
+        rules[name] = near_rule_of(model.card.rule, index, density, wants, served=True)
     return rules
-
-
-class TasteModel(Protocol):
-    """What a model of tastes serves; the room of models has one, and knows more of it."""
-
-    @property
-    def card(self) -> ModelCard:
-        """Return the model's card, all that is public of it."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """Return the model's items."""
 
 
 class Serving:
@@ -184,7 +139,7 @@ class Serving:
     """
 
     def __init__(
-        self, model: TasteModel | MetricModel, directory: Path | None = None, since: int = FIRST
+        self, model: ItemModel | MetricModel, directory: Path | None = None, since: int = FIRST
     ) -> None:
         """Make ready what serves a model from the Monday `since` on. directory: where its files of
         live values are. Raises ParameterError for a serving rule that needs a density where there

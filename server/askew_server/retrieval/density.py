@@ -47,7 +47,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import ceil, floor, log2, prod, sqrt
 from threading import Lock
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,17 +246,10 @@ SAMPLES = 256
 _REACH = 6.0  # of a window, in 1 / epsilon
 
 
-class ExpectedPeople(Protocol):
-    """Whom a server expects where, once it has a signal."""
-
-    def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Return m positions, grid coordinates (m, d), and the shares of the people at them, (m,),
-        which add to 1.
-        """
-
-
 class ByNoise:
-    """ExpectedPeople by the noise alone: anywhere alike. count: positions in a sample."""
+    """Whom a server expects where once it has a signal, by the noise alone: anywhere alike. count:
+    positions in a sample.
+    """
 
     def __init__(self, frame: SpaceFrame, count: int = SAMPLES) -> None:
         self._frame, self._count = frame, count
@@ -281,7 +274,9 @@ class ByNoise:
 
 
 class ByDensity:
-    """ExpectedPeople by a density. count: positions in a sample."""
+    """Whom a server expects where once it has a signal, by a density of people. count: positions in
+    a sample.
+    """
 
     def __init__(self, frame: SpaceFrame, density: Density, count: int = SAMPLES) -> None:
         self._frame, self._density = frame, density

@@ -1,8 +1,7 @@
-"""Rules that look at the signal alone. Signals are clamped into the space after the noise.
-Guarantee: post-processing.
+"""Rules that choose k items near a place, or near a point on axes, for a noisy signal.
 
-Rules that weigh the people who may have sent a signal: `items`, `posterior`, and `codebook` as
-served.
+`nearest` and `codebook` look at the signal alone, clamped into the space. `items`, `posterior`, and
+`codebook` as served weigh the people who may have sent it:
 
     objective of a set S    sum over rows r of  weight of r * min_{i in S} cost(i, r)
 
@@ -10,7 +9,9 @@ A row is some of the people: at one of m positions, with a want or without (`wan
 `posterior` make a set of their own. The candidates are the item nearest to each position, those
 beside whoever has a want, and those of `codebook` and `nearest`; the choice is greedy, then swaps.
 The server answers by the best of the own set, `codebook` and `nearest` by the objective, ties in
-this order.
+this order. `codebook` as served is the better of its set and `nearest`'s, ties to its own, for 128
+people by the noise alone, without wants. A set is a function of the signal and of public things
+alone, so a rule is post-processing.
 
 *The choice.* Costs times weights are whole numbers, held as float32, whose largest of each row come
 to less than 2**24 together. So every sum is below 2**24 and float32 adds exactly: no order of
@@ -21,165 +22,97 @@ The greedy choice keeps what each item would save, and looks again only at rows 
 item, about r / i of them at the i-th. Shapes: costs (r, c), rows by items. Complexity: O(r c log k)
 for the greedy choice, O(r c) a swap over all pairs of an item and a slot. Source: k-median by local
 search, Arya et al. 2004; greedy start, Cornuejols, Fisher and Nemhauser 1977.
-
-*`codebook` as served* is that rule's set, or `nearest`'s if it costs people less. The people are
-those of the noise alone, m positions around the signal s. Most questions need no item beside each
-person. Let a be the probe nearest to a person p, delta_a the distance from it to its item, which is
-in the set, and R a distance within which s has k items. Then
-
-    least distance to codebook's set  <=  |p a| + delta_a
-    least distance to nearest's set   >=  |p s| - R
-
-by the triangle inequality. Where the first sum is below the second by more
-than costs are rounded, `codebook` costs less, and the rule looks at nothing else. It finds R
-quickly first, and the least R where the quick one does not decide. Guarantee: the set of least
-objective for this very signal, ties to `codebook`, whichever way it was found; a function of the
-signal alone, so post-processing. Complexity: O(k log n + m) where the bounds decide, O(k m) more
-where not.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.density import ByNoise, ExpectedPeople, Laws
+from askew_server.retrieval.density import ByDensity, ByNoise, Laws
 from askew_server.retrieval.index import MetricIndex, Points, Rows
 from askew_server.retrieval.wants import LOST, Costs, Wants
 
 RESULTS_PER_SLOT = 32
-"""k below it is answered on the event loop, without a thread; each 32 more take one slot of a
-queue, 2 to 3 ms.
-"""
+COMPARED = 128  # people: enough to tell two sets apart, too few to make one
+MOST = 2**24 - 2**12  # that costs come to; rounding adds at most half a unit a row
+_SWAPS = 2  # more of them fit the sample, and nobody else
 
 
-class NearRule(Protocol):
+class NearRule(ABC):
     """A way to choose items for a signal that fits the space."""
 
+    @abstractmethod
     def choose(self, signal: Signal, k: int) -> Rows:
         """Return exactly k distinct item ids, ascending.
 
         Raises ParameterError unless 1 <= k <= the number of items.
         """
 
-    def slots(self, signal: Signal, k: int) -> int:
-        """Return what `choose` takes, in slots of a queue, 2 to 3 ms each; 0 where it needs no
-        queue.
+    def slots(self, signal: Signal, k: int) -> int:  # noqa: ARG002
+        """Return what `choose` takes, in slots of a queue, 2 to 3 ms each: k // 32. It is 0 below
+        32 results, which need no queue and no thread.
         """
+        return k // RESULTS_PER_SLOT
 
 
-class Nearest:
-    """The k items nearest to the signal."""
+class Nearest(NearRule):
+    """The k items nearest to the signal, clamped into the space. O(k log n)."""
 
     def __init__(self, index: MetricIndex) -> None:
         self._index = index
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the ids of the k items nearest to the signal, clamped into the space, ascending.
-        O(k log n).
-        """
+        """Return their ids, ascending."""
+        _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))[None]
-        return np.sort(self._index.nearest(center, checked(k, self._index))[0])
-
-    def slots(self, _: Signal, k: int) -> int:
-        """Return k // 32: none below 32."""
-        return k // RESULTS_PER_SLOT
+        return np.sort(self._index.nearest(center, k)[0])
 
 
-class CodebookRule:
+class CodebookRule(NearRule):
     """The item nearest to each probe; then a probe whose item was another's takes the nearest that
     is free, the probe nearest to the signal first. Fewer probes than k, where no placement of k is
-    at hand, take turns.
+    at hand, take turns. O(k log n), or O(k**2) where probes compete for items.
     """
 
     def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
-        self._index, self._disutility = index, disutility or Identity()
-        self._placed = Laws(self.offsets)
+        self._index = index
+        measure = disutility or Identity()
+        self._offsets = Laws(lambda law, k: index.frame.offsets(law, measure, k))
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the k ids of the probes' items, ascending. O(k log n), or O(k**2) where probes
-        compete for items.
-        """
-        probes = self._index.frame.tree(self.probes(signal, checked(k, self._index)))
-        return np.sort(self.distinct(probes, self._index.reach(probes)[1], k))
-
-    def slots(self, _: Signal, k: int) -> int:
-        """Return k // 32: none below 32."""
-        return k // RESULTS_PER_SLOT
-
-    def probes(self, signal: Signal, k: int) -> Points:
-        """Return where the rule looks for items: grid coordinates (k', d) inside the space, k' <=
-        k.
-        """
+        """Return the k ids of the probes' items, ascending."""
+        _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
-        return frame.inside(center + frame.spread(signal, self._placed.get(signal, k)))
-
-    def offsets(self, law: Signal, k: int) -> Points:
-        """Return the way from the signal to each probe, as noise offsets (k', d), k' <= k."""
-        return self._index.frame.offsets(law, self._disutility, k)
-
-    def distinct(self, probes: Points, nearest: Rows, k: int) -> Rows:
-        """Return k ids, each once: first the items nearest to the probes, tree points (k', e), in
-        their order; then each probe whose item was taken already takes its nearest free one, in
-        turns where there are fewer probes than k. nearest: of each probe, (k', 1).
-        """
-        taken = dict.fromkeys(nearest[:, 0].tolist())
-        if len(taken) == k:
-            return np.fromiter(taken, np.int64, k)
-        return self._shared(probes, nearest, k)
-
-    def _shared(self, probes: Points, nearest: Rows, k: int) -> Rows:
-        turns = np.arange(k) % len(probes)
-        taken: dict[int, None] = {}
-        firsts = nearest[turns].tolist()
-        late = [turn for turn, items in enumerate(firsts) if not _take(items, taken)]
-        count = min(4, k)
-        while late:
-            found = self._index.reach(probes[turns[late]], count)[1].tolist()
-            late = late[_served(found, taken) :]
-            count = min(4 * count, k)
-        return np.fromiter(taken, np.int64, k)
+        offsets = frame.spread(signal, self._offsets.get(signal, k))
+        probes = frame.tree(frame.inside(center + offsets))
+        nearest = self._index.nearest_to_tree(probes)[:, 0]
+        taken = dict.fromkeys(nearest.tolist())
+        _, firsts = np.unique(nearest, return_index=True)
+        waiting, count = np.delete(np.arange(k), firsts) % len(probes), min(4, k)
+        while waiting.size:
+            served = 0
+            for items in self._index.nearest_to_tree(probes[waiting], count).tolist():
+                item = next((item for item in items if item not in taken), None)
+                if item is None:  # of `count`; whoever comes after it waits with it
+                    break
+                taken[item], served = None, served + 1
+            waiting, count = waiting[served:], min(4 * count, k)
+        return np.sort(np.fromiter(taken, np.int64, k))
 
 
-def _served(found: list[list[int]], taken: dict[int, None]) -> int:
-    """Return how many probes get an item, in their order, until one has none left among those
-    found.
-    """
-    for number, items in enumerate(found):
-        if not _take(items, taken):
-            return number
-    return len(found)
-
-
-def _take(items: list[int], taken: dict[int, None]) -> bool:
-    """Take the first item that is free, adding it to `taken`; return True if one was."""
-    for item in items:
-        if item not in taken:
-            taken[item] = None
-            return True
-    return False
-
-
-def checked(k: int, index: MetricIndex) -> int:
-    """Return k as it is. Raises ParameterError unless it is from 1 to the number of items."""
+def _require_items(index: MetricIndex, k: int) -> None:
     if not 1 <= k <= len(index):
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
-    return k
-
-
-Items = NDArray[np.int64]
-MOST = 2**24 - 2**12  # that costs come to; rounding adds at most half a unit a row
-_SWAPS = 2  # more of them fit the sample, and nobody else
 
 
 def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
@@ -193,12 +126,12 @@ def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
     return np.rint(costs, out=costs)
 
 
-def total(costs: Costs, items: Items) -> float:
+def total(costs: Costs, items: Rows) -> float:
     """Return the sum over rows of costs (r, c) of the least cost among these items."""
     return float(costs[:, items].min(axis=1).sum())
 
 
-def k_median(costs: Costs, k: int) -> Items:
+def k_median(costs: Costs, k: int) -> Rows:
     """Return k distinct columns of costs (r, c), (k,), 1 <= k <= c, whose `total` is small:
     greedily, then by swaps, in no order.
     """
@@ -209,7 +142,7 @@ def k_median(costs: Costs, k: int) -> Items:
     return items
 
 
-def _greedy(costs: Costs, k: int) -> Items:
+def _greedy(costs: Costs, k: int) -> Rows:
     # One item after the other, the best beside those before it.
     items = np.empty(k, np.int64)
     items[0] = costs.sum(axis=0).argmin()
@@ -227,7 +160,7 @@ def _greedy(costs: Costs, k: int) -> Items:
     return items
 
 
-def _swap(costs: Costs, items: Items) -> bool:
+def _swap(costs: Costs, items: Rows) -> bool:
     """Make the best swap of one chosen item for another, in `items`; return True if it saved
     anything.
     """
@@ -254,7 +187,7 @@ def _swap(costs: Costs, items: Items) -> bool:
     return True
 
 
-class Sampled:
+class Sampled(NearRule):
     """The rules `items` and `posterior`. people: who may have sent a signal, as many as `wants`
     knows positions. others: whose items may be chosen, at least k of them, and if `served` whose
     sets compete with the own one.
@@ -263,7 +196,7 @@ class Sampled:
     def __init__(
         self,
         index: MetricIndex,
-        people: ExpectedPeople,
+        people: ByNoise | ByDensity,
         wants: Wants,
         others: Sequence[NearRule],
         *,
@@ -279,7 +212,7 @@ class Sampled:
         sets = [rule.choose(signal, k) for rule in self._others]
         places, shares = self._people.sample(signal)
         points = self._index.frame.tree(places)
-        nearest = self._index.reach(points)[1][:, 0]
+        nearest = self._index.nearest_to_tree(points)[:, 0]
         # The others' items stand first: a slot that serves nobody of the sample goes to them.
         found = np.concatenate([*sets, nearest, self._wants.candidates(points)])
         row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
@@ -306,10 +239,7 @@ class Sampled:
         return 1 + max(rule.slots(signal, k) for rule in self._others)
 
 
-COMPARED = 128  # people: enough to tell two sets apart, too few to make one
-
-
-class ServedCodebook:
+class ServedCodebook(NearRule):
     """The rule `codebook` as a server answers by it."""
 
     def __init__(self, index: MetricIndex) -> None:
@@ -327,7 +257,3 @@ class ServedCodebook:
         costs = whole(distances.reshape(COMPARED, 2, k).min(axis=2))
         by_codebook, by_nearest = costs.sum(axis=0).tolist()
         return placed if by_codebook <= by_nearest else near
-
-    def slots(self, _: Signal, k: int) -> int:
-        """Return k // 32: none below 32."""
-        return k // RESULTS_PER_SLOT

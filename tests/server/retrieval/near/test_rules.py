@@ -35,7 +35,7 @@ from askew.spaces.axes import AxisSpace
 from askew.spaces.map import COSINE_PARTS, LEAST_COSINE, MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
 from askew_server.retrieval import rules
-from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.density import ByDensity, ByNoise, Density
 from askew_server.retrieval.index import MetricIndex, frame_of
 from askew_server.retrieval.rules import Sampled
@@ -100,7 +100,7 @@ def test_any_signal_gets_exactly_k_distinct_items_ascending(kind: Kind, region: 
 def test_axes_are_answered_too(kind: Kind, space: AxisSpace) -> None:
     high = np.array([axis.high for axis in space.axes])
     items = high * np.random.default_rng(1).random((60, len(high)))
-    rule = served_rule_of(kind, MetricIndex(space, items))
+    rule = near_rule_of(kind, MetricIndex(space, items), served=True)
     ends = [point_of(space, *(0 * high)), point_of(space, *high), point_of(space, *(high / 3))]
     for signal in ends:
         for k in (1, 7, 60):
@@ -117,9 +117,8 @@ def test_more_items_than_there_are_and_fewer_than_one_are_refused(kind: Kind, k:
 
 def test_a_rule_with_a_density_needs_one() -> None:
     index = MetricIndex(MapSpace(INLAND), places(INLAND, 70))
-    for made in (near_rule_of, served_rule_of):
-        with pytest.raises(ParameterError, match="density"):
-            made(Kind.POSTERIOR, index)
+    with pytest.raises(ParameterError, match="density"):
+        near_rule_of(Kind.POSTERIOR, index)
 
 
 def test_nearest_is_nearest_by_great_circle_from_the_clamped_signal() -> None:
@@ -179,7 +178,7 @@ def test_the_served_set_costs_no_more_than_nearest_and_codebook(kind: Kind, coun
     frame, corner = index.frame, np.array([INLAND.south, INLAND.west])
     people = ByNoise(frame) if kind is Kind.ITEMS else ByDensity(frame, density)
     people = ByNoise(frame, 128) if kind is Kind.CODEBOOK else people
-    served = served_rule_of(kind, index, density)
+    served = near_rule_of(kind, index, density, served=True)
     others = [near_rule_of(each, index) for each in (Kind.NEAREST, Kind.CODEBOOK)]
     better = 0
     for signal in noisy(INLAND, places(INLAND, 15, seed=4), TOWN):
@@ -195,17 +194,14 @@ def test_the_served_set_costs_no_more_than_nearest_and_codebook(kind: Kind, coun
     assert better > 0 or count < 1000 or kind is Kind.CODEBOOK
 
 
-class Fixed:
+class Fixed(rules.NearRule):
     """A rule that always answers the same."""
 
     def __init__(self, *items: int) -> None:
         self._items = np.array(items, np.int64)
 
-    def choose(self, _: Signal, __: int) -> np.ndarray:
+    def choose(self, signal: Signal, k: int) -> np.ndarray:
         return self._items
-
-    def slots(self, _: Signal, __: int) -> int:
-        return 0
 
 
 def test_a_poor_set_of_its_own_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +236,7 @@ def digest_of_answers() -> str:
     flag = Flags((np.arange(5000) % 20 == 0).astype(np.int8))
     wants = Wants(index, [Want("flag", 0.2, "yes")], {"flag": flag})
     for kind, wanted in [*((kind, None) for kind in SERVED), (Kind.POSTERIOR, wants)]:
-        rule = served_rule_of(kind, index, density, wanted)
+        rule = near_rule_of(kind, index, density, wanted, served=True)
         for latitude, longitude in places(INLAND, 40, seed=11).tolist():
             digest.update(rule.choose(signal_at(latitude, longitude, noise), 20).tobytes())
     return digest.hexdigest()

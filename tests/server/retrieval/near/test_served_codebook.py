@@ -14,7 +14,7 @@ from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import Area, MapSpace, MetricSpace, Region
-from askew_server.retrieval.answers import near_rule_of, served_rule_of
+from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.density import low_discrepancy
 from askew_server.retrieval.index import MetricIndex, SpaceFrame, frame_of
 
@@ -111,7 +111,7 @@ def points_of(space: AxisSpace, count: int) -> list[Signal]:
 
 def the_same(space: MetricSpace, coordinates: Array, signals: list[Signal]) -> None:
     plain = Plain(space, coordinates)
-    served = served_rule_of(MetricRuleKind.CODEBOOK, MetricIndex(space, coordinates))
+    served = near_rule_of(MetricRuleKind.CODEBOOK, MetricIndex(space, coordinates), served=True)
     for signal in signals:
         assert served.choose(signal, K).tolist() == plain.choose(signal)
 
@@ -134,7 +134,7 @@ def test_the_slow_way_serves_the_same_on_axes(space: AxisSpace) -> None:
 def test_either_set_is_served_to_some() -> None:
     """Else the comparisons above would say nothing of the choice between them."""
     index = MetricIndex(MapSpace(INLAND), places(INLAND, 400))
-    served = served_rule_of(MetricRuleKind.CODEBOOK, index)
+    served = near_rule_of(MetricRuleKind.CODEBOOK, index, served=True)
     nearest = near_rule_of(MetricRuleKind.NEAREST, index)
     same = [
         served.choose(signal, K).tolist() == nearest.choose(signal, K).tolist()

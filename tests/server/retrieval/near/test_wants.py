@@ -13,7 +13,7 @@ from askew.errors import OutOfRange
 from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.metric_card import Want
 from askew.spaces.map import MapSpace, MetricSpace
-from askew_server.retrieval.answers import served_rule_of
+from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.density import low_discrepancy
 from askew_server.retrieval.index import MetricIndex
 from askew_server.retrieval.wants import Wants
@@ -121,7 +121,7 @@ def test_slates_hold_bargains() -> None:
     worth = INDEX.distances(points, np.arange(N)) + 0.5 * PRICE
     regrets = {}
     for name, wants in (("distance", Wants(INDEX)), ("wants", WANTS)):
-        rule = served_rule_of(Kind.ITEMS, INDEX, wants=wants)
+        rule = near_rule_of(Kind.ITEMS, INDEX, wants=wants, served=True)
         signals = noisy(INLAND, homes, TOWN)
         best = [row[rule.choose(s, 12)].min() for row, s in zip(worth, signals, strict=True)]
         regrets[name] = np.mean(best - worth.min(axis=1))
@@ -151,7 +151,7 @@ def test_what_is_unknown_is_worth_nothing_to_whoever_wants_it() -> None:
     cheap = Wants(index, [Want("price", 0.1, rate=1.0)], {"price": columns["price"]})
     at_hand = cheap.costs(np.zeros((cheap.size, 3), np.float32), np.array([0, 1, 4]), 10.0)
     assert at_hand[-1].tolist() == [10, 0, 2]
-    rule = served_rule_of(Kind.ITEMS, index, wants=wants)
+    rule = near_rule_of(Kind.ITEMS, index, wants=wants, served=True)
     assert len(set(rule.choose(noisy(INLAND, places(INLAND, 1), TOWN)[0], 3).tolist())) == 3
 
 
