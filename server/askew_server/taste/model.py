@@ -50,8 +50,8 @@ from askew_server.taste.item_vectors import (
 )
 from askew_server.taste.options import TrainingOptions, in_words
 from askew_server.taste.people import (
-    ItemFolder,
     Tastes,
+    fold_in_items,
     fold_in_people,
     people_of,
     snapshot,
@@ -328,8 +328,9 @@ def _fold_in_new_items(model: ItemModel, table: RatingTable) -> FittedItems:
     new = np.setdiff1d(np.arange(len(keys)), stay)
     if new.size:
         likes, penalty = people.likes, options.penalty or 1.0
-        folder = ItemFolder(likes[:, stay], vectors[stay].astype("f8"), boosts[stay], penalty)
-        new_vectors, new_boosts = folder.fold_in(likes[:, new])
+        new_vectors, new_boosts = fold_in_items(
+            likes[:, stay], vectors[stay].astype("f8"), boosts[stay], penalty, likes[:, new]
+        )
         vectors[new] = rounded(new_vectors.astype(np.float32), space.scales)
         boosts[new] = rounded_boosts(new_boosts.astype(np.float32))
     neighbors = model.catalog.neighbors

@@ -6,13 +6,11 @@ new item  the scores that predict its likes best from people's tastes, by least 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from askew.errors import DataError
 from askew.spaces.vectors import RatingScale
@@ -22,7 +20,7 @@ from askew_server.taste.options import about
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-2
 _CALIBRATING = 300  # items
-_RATINGS = 1 << 22  # whose words are in memory at once, give or take one person's: 32 MiB each
+_AT_ONCE = 1 << 14  # people, whose ratings' words are in memory at once
 Matrix = NDArray[np.float64]
 
 
@@ -112,43 +110,18 @@ def split_ratings(people: Histories, seed: int) -> tuple[Histories, csr_array]:
 
 
 def _shown(people: Histories, seed: int) -> Histories:
-    # A word of each person: the sum of the words of their items, modulo 2**64, scrambled.
-    totals = np.empty(people.seen.shape[0], dtype=np.uint64)
-    for rows, ends, items in _runs_of_people(people.seen):
-        reached = np.zeros(len(items) + 1, dtype=np.uint64)
-        np.cumsum(_words(items, seed), out=reached[1:])
-        totals[rows] = np.diff(reached[ends])
-    own = _scrambled(totals)
-    return Histories(*(_shown_part(part, own, seed) for part in (people.likes, people.seen)))
-
-
-def _shown_part(part: csr_array, own: NDArray[np.uint64], seed: int) -> csr_array:
-    limit = np.uint64(_SHOWN * 2**64)
-    left: list[NDArray[np.integer]] = [np.empty(0, part.indices.dtype)]
-    kept_ends = np.zeros_like(part.indptr)
-    for rows, ends, items in _runs_of_people(part):
-        words = _words(items, seed) ^ np.repeat(own[rows], np.diff(ends))
-        shown = _scrambled(words) < limit
-        left.append(items[shown])
-        reached = np.append(0, np.cumsum(shown))
-        kept_ends[1:][rows] = np.diff(reached[ends])
-    items = np.concatenate(left)
-    np.cumsum(kept_ends, out=kept_ends)
-    return csr_array((np.ones(len(items)), items, kept_ends), shape=part.shape)
-
-
-def _runs_of_people(
-    part: csr_array,
-) -> Iterator[tuple[slice, NDArray[np.integer], NDArray[np.integer]]]:
-    """Yield runs of rows of a matrix with few enough ratings: the rows, where each row ends among
-    the run's ratings, from 0 on, and the items.
-    """
-    # Words of all ratings at once would be several times as large as the ratings.
-    firsts = np.searchsorted(part.indptr, np.arange(0, part.nnz, _RATINGS), side="right") - 1
-    bounds = np.unique([*firsts.tolist(), part.shape[0]]).tolist()
-    for start, stop in itertools.pairwise(bounds):
-        ends = part.indptr[start : stop + 1]
-        yield slice(start, stop), ends - ends[0], part.indices[ends[0] : ends[-1]]
+    parts, (n_people, n_items) = [], people.seen.shape
+    for start in range(0, n_people, _AT_ONCE):
+        part = csr_array(people.seen[start : start + _AT_ONCE].copy())  # else a view
+        words = csr_array((_words(part.indices, seed), part.indices, part.indptr), part.shape)
+        # A word of each person: the sum of the words of their items, modulo 2**64, scrambled.
+        own = _scrambled(words @ np.ones(n_items, np.uint64))
+        words.data ^= np.repeat(own, np.diff(part.indptr))
+        part.data = (_scrambled(words.data) < np.uint64(_SHOWN * 2**64)).astype(np.float64)
+        part.eliminate_zeros()
+        parts.append(part)
+    seen = csr_array(vstack(parts, format="csr"))
+    return Histories(csr_array(people.likes * seen), seen)
 
 
 def _words(items: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
@@ -176,61 +149,42 @@ def divisors(likes: csr_array, least_likes: int) -> NDArray[np.float64]:
     return roots
 
 
-@dataclass(frozen=True, eq=False)
-class ItemFolder:
-    """Folds items in by the likes (n_people, n) and the vectors (n, D) and boosts of others.
+def fold_in_items(
+    likes: csr_array, vectors: Matrix, boosts: NDArray[np.float32], penalty: float, new: csr_array
+) -> tuple[Matrix, Matrix]:
+    """Return vectors (n_new, D) and boosts (n_new,) of new items, from who likes them, sparse
+    (n_people, n_new) of ones, and the likes (n_people, n), vectors (n, D) and boosts of others.
 
     A new item's scores s are those of EASE within the span of F, the vectors by row: with W the
     likes and w those of the new item, they minimize |w - W F s|^2 + lambda |F s|^2, and what they
-    leave of w, with lambda, is 1 / d as in `ease`. How far such scores are from those that
-    a model has, and how its boosts follow 1 / d, is read off the other items, each as if it were
-    new.
+    leave of w, with lambda, is 1 / d as in `ease`. How far such scores are from those that a model
+    has, and how its boosts follow 1 / d, is read off the other items, each as if it were new.
+    Boosts are between the least and the largest of the others.
     """
+    people = likes @ vectors  # (n_people, D)
+    spread = vectors.T @ vectors
+    square = people.T @ people + penalty * spread
+    square += np.eye(len(square)) * (_RIDGE * np.trace(square) / len(square) + 1e-12)
 
-    likes: csr_array = field(repr=False)
-    vectors: Matrix = field(repr=False)
-    boosts: NDArray[np.float32] = field(repr=False)
-    penalty: float
+    items = np.unique(np.linspace(0, len(vectors) - 1, _CALIBRATING).astype(np.int64))
+    predicted, wanted, left = 0.0, 0.0, np.empty(len(items))
+    for at, item in enumerate(items):
+        own, its_likes = vectors[item], likes[:, [item]]
+        count, shared = float(its_likes.sum()), (its_likes.T @ people).ravel()
+        without = square - np.outer(shared, own) - np.outer(own, shared)
+        without += (count - penalty) * np.outer(own, own)
+        shared -= count * own
+        scores = np.linalg.solve(without, shared)
+        others = scores @ spread - (scores @ own) * own  # what likes of others would say
+        predicted += float(others @ scores)
+        wanted += float(others @ own * boosts[item])
+        left[at] = count - shared @ scores
+    log_left = np.log(penalty + np.maximum(left, 0))
+    slope, start = np.polyfit(log_left, np.log(boosts[items]), 1)
 
-    def fold_in(self, new_likes: csr_array) -> tuple[Matrix, Matrix]:
-        """Return vectors (n_new, D) and boosts (n_new,) of new items, from who likes them, sparse
-        (n_people, n_new) of ones. Boosts are between the least and the largest of the others.
-        """
-        people = self.likes @ self.vectors  # (n_people, D)
-        spread = self.vectors.T @ self.vectors
-        square = people.T @ people + self.penalty * spread
-        square += np.eye(len(square)) * (_RIDGE * np.trace(square) / len(square) + 1e-12)
-        level, slope, start = self._calibrate(people, square, spread)
-        shared = new_likes.T @ people
-        scores: Matrix = np.linalg.solve(square, shared.T).T
-        left = self._log_left(np.asarray(new_likes.sum(axis=0)) - (shared * scores).sum(axis=1))
-        lowest, highest = np.log(self.boosts.min()), np.log(self.boosts.max())
-        boosts = np.exp(np.clip(start + slope * left, lowest, highest))
-        return level * scores / boosts[:, None], boosts
-
-    def _calibrate(
-        self, people: Matrix, square: Matrix, spread: Matrix
-    ) -> tuple[float, float, float]:
-        """Predict some items, each by all others. Return the factor from predicted scores to the
-        model's, and the slope and intercept of the line from the logarithm of what is left to that
-        of boosts.
-        """
-        items = np.unique(np.linspace(0, len(self.vectors) - 1, _CALIBRATING).astype(np.int64))
-        predicted, wanted, left = 0.0, 0.0, np.empty(len(items))
-        for at, item in enumerate(items):
-            own, likes = self.vectors[item], self.likes[:, [item]]
-            count, shared = float(likes.sum()), (likes.T @ people).ravel()
-            without = square - np.outer(shared, own) - np.outer(own, shared)
-            without += (count - self.penalty) * np.outer(own, own)
-            shared -= count * own
-            scores = np.linalg.solve(without, shared)
-            others = scores @ spread - (scores @ own) * own  # what likes of others would say
-            predicted += float(others @ scores)
-            wanted += float(others @ own * self.boosts[item])
-            left[at] = count - shared @ scores
-        slope, start = np.polyfit(self._log_left(left), np.log(self.boosts[items]), 1)
-        return wanted / max(predicted, 1e-300), float(slope), float(start)
-
-    def _log_left(self, squares: Matrix) -> Matrix:
-        left: Matrix = np.log(self.penalty + np.maximum(squares, 0))
-        return left
+    shared = new.T @ people
+    scores = np.linalg.solve(square, shared.T).T
+    left = np.asarray(new.sum(axis=0)) - (shared * scores).sum(axis=1)
+    log_boosts = float(start) + float(slope) * np.log(penalty + np.maximum(left, 0))
+    new_boosts = np.exp(np.clip(log_boosts, np.log(boosts.min()), np.log(boosts.max())))
+    return wanted / max(predicted, 1e-300) * scores / new_boosts[:, None], new_boosts

@@ -46,7 +46,7 @@ def test_a_profile_is_what_the_rule_leaves_of_each_person(
     """Planted bugs: the last person of each part is left out; the words of the part before; people
     who like nothing that is shown are kept.
     """
-    monkeypatch.setattr(people, "_RATINGS", at_once)
+    monkeypatch.setattr(people, "_AT_ONCE", at_once)
     profiles = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
     mask = np.zeros(SEEN.shape)
     for person, row in enumerate(SEEN):
