@@ -12,7 +12,7 @@ from askew.protocol.metric_card import MetricRuleKind
 from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.index import MetricIndex
 from askew_server.retrieval.rules import NearRule
-from askew_server.taste.measures import mean_of
+from askew_server.taste.measures import mean_with_error
 
 KS: Final = (5, 20, 64)
 SERVED: Final = "served"  # by a server whose rule is `posterior`
@@ -45,7 +45,7 @@ def measured(country: Country, n_items: int, n_people: int) -> dict[str, Any]:
                 print(f"{crowd}, k = {k}, {name}: {extra[name].mean():.2f} km", flush=True)
             over = {f"{SERVED} less codebook": extra[SERVED] - extra["codebook"]}
             cells += [
-                {"crowd": crowd, "k": k, "rule": str(name), "extra": rounded(mean_of(each))}
+                {"crowd": crowd, "k": k, "rule": str(name), "extra": rounded(mean_with_error(each))}
                 for name, each in (extra | over).items()
             ]
     about = {"people": n_people, "seed": country.seed, "items": n_items}

@@ -26,7 +26,7 @@ from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.index import MetricIndex
 from askew_server.retrieval.rules import NearRule
 from askew_server.retrieval.wants import Wants
-from askew_server.taste.measures import mean_of
+from askew_server.taste.measures import mean_with_error
 
 _SHARES = (0.05, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)
 _KINDS = ((0.3, 17), (0.2, 15), (0.15, 9), (0.1, 5), (0.1, 12), (0.07, 16), (0.05, 14), (0.03, 21))
@@ -128,7 +128,7 @@ def measured(country: Country, n_items: int, n_people: int, ks: Sequence[int]) -
                 for wish, extra in fair.extra(points, answers).items():
                     cell = {"crowd": crowd, "k": k, "rule": str(name), "wish": wish}
                     none = round(float(np.isnan(extra).mean()), 4)
-                    cells.append(cell | {"extra": rounded(mean_of(extra)), "none": none})
+                    cells.append(cell | {"extra": rounded(mean_with_error(extra)), "none": none})
                 print(f"{crowd}, k = {k}, {name}", flush=True)
     about = {"people": n_people, "items": n_items, "seed": country.seed}
     return about | {"cells": cells}

@@ -62,7 +62,7 @@ from askew_server.retrieval.density import ByDensity
 from askew_server.retrieval.index import MapFrame, MetricIndex
 from askew_server.retrieval.rules import Nearest, NearRule, Sampled
 from askew_server.retrieval.wants import Wants
-from askew_server.taste.measures import mean_of
+from askew_server.taste.measures import mean_with_error
 
 K: Final = 40  # as many of these places as a device asks for by default
 KS: Final = (5, 10, 20, 40, 80, 160)
@@ -303,7 +303,7 @@ def _ways(
         row: dict[str, Any] = {"way": way, "bytes": round(np.mean([each[way] for each in spent]))}
         for crowd in CROWDS:
             extra = np.concatenate(got[way, crowd])
-            estimate = mean_of(extra)
+            estimate = mean_with_error(extra)
             row[crowd] = {
                 "extra": [round(estimate.mean, 4), round(estimate.error, 4)],
                 "none": round(float(np.isnan(extra).mean()), 4),
@@ -326,7 +326,7 @@ def curve(country: Country, items: int, people: int) -> dict[str, dict[str, list
         asked[f"cell {name}, spread"] = (centers, market.spread(frame))
     lines: dict[str, dict[str, list[float]]] = {}
     for way, (sent, rule) in asked.items():
-        estimates = [mean_of(market.asked(homes, sent, rule, k)) for k in KS]
+        estimates = [mean_with_error(market.asked(homes, sent, rule, k)) for k in KS]
         lines[way] = {
             "extra": [round(each.mean, 4) for each in estimates],
             "error": [round(each.error, 4) for each in estimates],

@@ -196,7 +196,7 @@ class World:
         path = self.folder / "matrix"
         noise = (str(Fraction(1)), str(Fraction(1, 1000)))
         fields = paid_matrix.MatrixFields(paid_matrix.KIND, 2, "ab" * 32, *noise, "films", 1)
-        paid_matrix.write(path, fields, np.array([[3, 1], [1, 2]]))
+        paid_matrix.write_matrix(path, fields, np.array([[3, 1], [1, 2]]))
         return path.read_bytes()
 
     @cached_property
@@ -713,7 +713,7 @@ INPUTS: Mapping[str, Input] = {
         )
     },
     "noisy matrix": Input(
-        lambda w: w.matrix, lambda w, data: paid_matrix.read(w.written("matrix", data))
+        lambda w: w.matrix, lambda w, data: paid_matrix.read_matrix(w.written("matrix", data))
     ),
     "stored release": of_bytes(DOCUMENT, release_from_bytes),
     "operator's ledger": Input(lambda w: w.operators[0], read_operators),

@@ -26,10 +26,10 @@ from askew_server.collections.intake import (
 )
 from askew_server.collections.model import (
     MetricModel,
+    describe_space,
     model_of,
     space_of_axes,
     space_of_region,
-    words_of,
 )
 from askew_server.tables.rows import Omissions
 
@@ -118,7 +118,7 @@ def collect(
         }
         artifact.save(model, out, keys)
     card = model.card
-    click.echo(f"space        {words_of(card.space)}, version {card.space.version}")
+    click.echo(f"space        {describe_space(card.space)}, version {card.space.version}")
     for reading in readings:
         _report_collection(reading)
     click.echo(f"rule         {card.rule}, density: {card.density}")

@@ -34,11 +34,11 @@ from askew_server.taste.options import (
     LEARNED,
     UPDATED,
     TrainingOptions,
-    in_words,
-    what_it_tells,
+    count_in_words,
+    disclosure_lines,
 )
 from askew_server.taste.paid_matrix import NOISY
-from askew_server.taste.space_fit import scale_of as scale_of_ratings
+from askew_server.taste.space_fit import rating_scale_of as scale_of_ratings
 
 
 def train(
@@ -97,7 +97,7 @@ def train(
             step=lambda name: steps.step(f"training: {name}"),
         )
         save(trained, out, steps)
-    report(trained, table, out, what_it_tells(FIXED if vectors.fixed else LEARNED))
+    report(trained, table, out, disclosure_lines(FIXED if vectors.fixed else LEARNED))
 
 
 def update(
@@ -143,7 +143,7 @@ def update(
         save(new, out, steps)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
-    report(new, table, out, what_it_tells(UPDATED))
+    report(new, table, out, disclosure_lines(UPDATED))
 
 
 def import_vectors(
@@ -179,9 +179,9 @@ def import_vectors(
             matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
         )
         save(model, out, steps)
-    report(model, table, out, what_it_tells(IMPORTED))
+    report(model, table, out, disclosure_lines(IMPORTED))
 
 
 def _source_of(table: RatingTable) -> str:
     # In the words of the card, which is public.
-    return f"ratings of {in_words(table.n_people)} people"
+    return f"ratings of {count_in_words(table.n_people)} people"

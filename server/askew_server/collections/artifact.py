@@ -116,7 +116,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
             upper, lower = keys[card.name].T.copy()
             files[keys_file(card.number)] = encode_arrays({"upper": upper, "lower": lower})
             live[live_path(directory, card.number).name] = _live_to_bytes(collection)
-    files |= {_FILES[part]: file for part, file in files_of(model).items()}
+    files |= {_FILES[part]: file for part, file in device_files(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
         files[_TOWNS] = encode_arrays(towns)
@@ -125,12 +125,12 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
         kind="metric",
         schema_version=3,
         towns=None if model.towns is None else model.towns.source,
-        files={name: folder.describe(data) for name, data in files.items()},
+        files={name: folder.file_fields(data) for name, data in files.items()},
     ).encoded()
     folder.save(directory, files | live)
 
 
-def files_of(model: MetricModel) -> Mapping[Part, bytes]:
+def device_files(model: MetricModel) -> Mapping[Part, bytes]:
     """Return what devices may hold of a model, by part: what it has already, or files made now;
     nothing where it proposes that for no collection, or has more than MOST_HELD items.
     """
@@ -193,15 +193,15 @@ def _manifest(directory: Path) -> MetricManifest:
 
 
 def _card(directory: Path, manifest: MetricManifest) -> MetricCard:
-    data = folder.read_named(directory, CARD, manifest.files, folder.CARD_LIMIT)
+    data = folder.read_checked(directory, CARD, manifest.files, folder.CARD_LIMIT)
     try:
-        return folder.card_of(data, metric_card_from_bytes, metric_card_to_bytes)
+        return folder.decode_card(data, metric_card_from_bytes, metric_card_to_bytes)
     except WireError as error:
         raise ArtifactError(f"{directory} holds no usable card: {error}") from None
 
 
 def _read(directory: Path, name: str, manifest: MetricManifest) -> bytes:
-    return folder.read_named(directory, name, manifest.files, LIMIT)
+    return folder.read_checked(directory, name, manifest.files, LIMIT)
 
 
 def _collection(card: CollectionCard, space: MetricSpace, data: bytes) -> Collection:

@@ -30,10 +30,10 @@ from askew_server.collections.model import (
     Towns,
     column_names,
     default_wants,
+    describe_space,
     inside,
     named_wants,
     swapped,
-    words_of,
 )
 from askew_server.collections.roles import (
     AttributeColumn,
@@ -41,7 +41,7 @@ from askew_server.collections.roles import (
     KeyColumn,
     Mask,
     TitleColumn,
-    guess,
+    guess_kind,
     number_column,
     people_column,
 )
@@ -356,7 +356,7 @@ class _CheckedRows:
         """
         coordinates = np.column_stack([point.values for point in points])
         outside = ~inside(space, coordinates)
-        reason = f"it lies outside {words_of(space)}"
+        reason = f"it lies outside {describe_space(space)}"
         if count := int((swapped(space, coordinates) & self.good).sum()):
             reason += f"; {count:,} would lie in it with latitude and longitude swapped"
         self.refuse(outside, reason)
@@ -407,7 +407,7 @@ def _attributes(
     for option in options:
         kind, column = option.kind, None
         if option.name in table.columns:
-            kind = kind or guess(option.name, table.beginning(option.name, _GUESSED_FROM))
+            kind = kind or guess_kind(option.name, table.beginning(option.name, _GUESSED_FROM))
             column = AttributeColumn(option.name, kind, monday)
         if kind and (column or option.live):  # a live one may be unknown at first
             attributes.append((Attribute(option.name, kind, option.live, option.unit), column))

@@ -86,7 +86,7 @@ def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
     return np.zeros(len(coordinates), np.bool_)
 
 
-def words_of(space: MetricSpace) -> str:
+def describe_space(space: MetricSpace) -> str:
     """Return the space in words for an operator: its region, or each axis from its low to its high
     end.
     """

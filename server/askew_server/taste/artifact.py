@@ -38,8 +38,8 @@ from askew_server.taste.directory import (
     check_shapes,
     decode_arrays,
     decode_manifest,
-    describe,
     encode_arrays,
+    file_fields,
 )
 from askew_server.taste.evaluation import Figures
 from askew_server.taste.model import ItemModel
@@ -138,8 +138,8 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
         training=model.training,
         counts=dict(model.counts),
         figures=model.figures,
-        files={name: describe(data) for name, data in files.items()}
-        | {name: folder.describe_file(file) for name, file in copies.items()},
+        files={name: file_fields(data) for name, data in files.items()}
+        | {name: folder.fields_of_file(file) for name, file in copies.items()},
     ).encoded()
     folder.save(directory, files, copies)
 
@@ -151,13 +151,13 @@ def load(directory: Path) -> ItemModel:
     fields = decode_manifest(folder.read(directory / MANIFEST, _LIMITS[MANIFEST]), TasteManifest)
     files = fields.files
     try:
-        data = folder.read_named(directory, CARD, files, _LIMITS[CARD])
-        card = folder.card_of(data, card_from_bytes, card_to_bytes)
-        data = folder.read_named(directory, _ARRAYS, files, _LIMITS[_ARRAYS])
+        data = folder.read_checked(directory, CARD, files, _LIMITS[CARD])
+        card = folder.decode_card(data, card_from_bytes, card_to_bytes)
+        data = folder.read_checked(directory, _ARRAYS, files, _LIMITS[_ARRAYS])
         arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
         del data  # as large as the arrays
         check_shapes(_ARRAYS, arrays, fields.shapes)
-        keys, items = decode_items(folder.read_named(directory, _ITEMS, files, _LIMITS[_ITEMS]))
+        keys, items = decode_items(folder.read_checked(directory, _ITEMS, files, _LIMITS[_ITEMS]))
         slate = tuple(arrays["shared_slate"].tolist())
         neighbors, parts = None, [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
         if parts:

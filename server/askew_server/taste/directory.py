@@ -126,7 +126,7 @@ def _decoded(data: bytes, fields: type[_Fields]) -> _Fields:
 _Card = TypeVar("_Card")
 
 
-def card_of(
+def decode_card(
     data: bytes, read: Callable[[bytes], _Card], written: Callable[[_Card], bytes]
 ) -> _Card:
     """Return the card that `read` makes of data. Raises what `read` raises, and ArtifactError where
@@ -212,12 +212,12 @@ def save(
         raise ArtifactError(f"{directory} cannot be written: {error.strerror}") from None
 
 
-def describe(data: bytes) -> FileFields:
+def file_fields(data: bytes) -> FileFields:
     """Return the length in bytes and the SHA-256 of this content, as a manifest names them."""
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
-def describe_file(file: Path) -> FileFields:
+def fields_of_file(file: Path) -> FileFields:
     """Return the length in bytes and the SHA-256 of a file, read in parts. Raises ArtifactError
     where it cannot be read.
     """
@@ -229,7 +229,7 @@ def describe_file(file: Path) -> FileFields:
         raise ArtifactError(f"{file} cannot be read: {error.strerror}") from None
 
 
-def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
+def read_checked(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
     """Return the content of the file `name` in a directory. Raises ArtifactError unless the file
     has at most `limit` bytes, and the length and digest that `files` of a manifest names for it;
     where the length differs, before anything is read.
@@ -237,7 +237,7 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
     path, named = directory / name, files.get(name)
     if named is not None and named.bytes == size_of(path, limit):
         data = read(path, limit)
-        if describe(data) == named:
+        if file_fields(data) == named:
             return data
     raise ArtifactError(f"{path} is not the file that its manifest names")
 

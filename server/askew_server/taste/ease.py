@@ -17,8 +17,8 @@ Without a matrix of items by items, d comes from G ~ U diag(g) U^T + diag(r), th
 what the leading eigenvectors leave of G_ii, by Woodbury's identity. On MovieLens 1M, 64 of them
 give d within 1.5 %, and models as good.
 
-What is left. -P_ij - <v_i, v_j> is symmetric too: `residual` keeps the largest of it, which add
-boost_j times that to the score of j for each like of i. Low ranks miss what few items have in
+What is left. -P_ij - <v_i, v_j> is symmetric too: `neighbor_pairs` keeps the largest of it, which
+add boost_j times that to the score of j for each like of i. Low ranks miss what few items have in
 common, such as the parts of a series.
 
 Vectors are scaled so that the sum over n likes is never longer than sqrt(n), boosts so that their
@@ -175,7 +175,9 @@ class Pairs:
         return csr_array(listed + listed.T)
 
 
-def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int) -> Pairs:
+def neighbor_pairs(
+    inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int
+) -> Pairs:
     """Return the pairs of items of which vectors (n_items, D) leave most of P: the value is -scale
     P_ij - <v_i, v_j>, above 0. The largest first, at most `most` of them under one item.
 

@@ -37,7 +37,7 @@ from askew_server.taste.measures import (
     HeldOutPeople,
     Items,
     Scorer,
-    mean_of,
+    mean_with_error,
 )
 from askew_server.taste.options import TrainingOptions
 from askew_server.taste.people import Histories, divisors, fold_in_people
@@ -64,7 +64,7 @@ class Figure:
         """Return the mean NDCG@10 of people, and the mean of what it is above a baseline's for the
         same people, each with its standard error; all rounded to thousandths, 0 for nobody.
         """
-        estimates = mean_of(accuracy.ndcg), mean_of(accuracy.ndcg - baseline.ndcg)
+        estimates = mean_with_error(accuracy.ndcg), mean_with_error(accuracy.ndcg - baseline.ndcg)
         return cls(*(Estimate(in_thousandths(e.mean), in_thousandths(e.error)) for e in estimates))
 
 

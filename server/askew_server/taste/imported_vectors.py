@@ -49,7 +49,7 @@ from askew_server.ratings.reader import key_order
 from askew_server.ratings.vectors import Vectors
 
 
-def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
+def whiten_vectors(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return vectors (n, D) scaled by their largest coordinate, then whitened, with the mean
     eigenvalue as a ridge; devices fold likes in with them.
     """
@@ -156,7 +156,9 @@ def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int =
     return MatchedItems(in_order, vectors.numbers[order], len(rows) - len(keys))
 
 
-def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale) -> RatingTable:
+def ratings_of_likes(
+    likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale
+) -> RatingTable:
     """Return likes, rows (n, 2) of person and item by number, as ratings, each the highest of the
     scale. Item i is keys[i]; n is at least 1.
     """

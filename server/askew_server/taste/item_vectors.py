@@ -42,8 +42,8 @@ from askew_server.ratings import RatingTable
 from askew_server.taste import ease
 from askew_server.taste.measures import HeldOutPeople, Scorer
 from askew_server.taste.options import TrainingOptions
-from askew_server.taste.people import Histories, fold_in_people, people_of, snapshot
-from askew_server.taste.space_fit import round_vectors, scale_of
+from askew_server.taste.people import Histories, fold_in_people, histories_of, sample_profiles
+from askew_server.taste.space_fit import rating_scale_of, round_vectors
 
 RANK = 64
 ITEM_BYTES = 66
@@ -61,7 +61,7 @@ def neighbors_beside(rank: int) -> int:
     return max(min((ITEM_BYTES - (rank + 1) // 2 - 1) * 2 // 5, 13), 0)
 
 
-def tune(people: Histories, options: TrainingOptions) -> TrainingOptions:
+def tune_options(people: Histories, options: TrainingOptions) -> TrainingOptions:
     """Return the options with the penalty, ranking dimension and neighbors filled in: what they
     leave open is what does best. The dimension is always below the numbers of people and of items.
     """
@@ -119,7 +119,7 @@ def _accuracies(
         most = min(rank, len(inverse) - 1)
         factors = ease.factors_of(gram.__matmul__, np.diag(inverse), penalty, most)
         for at, count in enumerate(counts):
-            pairs = ease.residual(inverse, factors.scale, factors.vectors, count)
+            pairs = ease.neighbor_pairs(inverse, factors.scale, factors.vectors, count)
             scorer = make_scorer(factors.vectors, factors.boosts, pairs.matrix(len(inverse)))
             accuracy = people.evaluate(scorer)
             totals[at] += np.nansum(accuracy.ndcg) + np.nansum(accuracy.recall)
@@ -236,7 +236,7 @@ class LearnedVectors(VectorSource):
             people = _often_rated_histories(table, options)[1]
         except DataError:
             return options
-        return tune(people, options)
+        return tune_options(people, options)
 
     def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
         """Return the items that are rated often enough, with vectors fitted to these people's
@@ -244,12 +244,12 @@ class LearnedVectors(VectorSource):
         or items are too few for the signal's dimensions, or nobody likes anything.
         """
         keys, people = _often_rated_histories(table, options)
-        scale = scale_of(table, options.like_from)
-        options = tune(people, options)
+        scale = rating_scale_of(table, options.like_from)
+        options = tune_options(people, options)
         penalty, rank = options.penalty or 0.0, options.ranking_dimension or 0
         factors = fit_factors(people.likes, penalty, rank)
         exact = factors.vectors.astype(np.float32)
-        tastes = fold_in_people(snapshot(people, options.seed), exact, options.least_likes)
+        tastes = fold_in_people(sample_profiles(people, options.seed), exact, options.least_likes)
         vectors, scales = round_vectors(tastes.vectors, exact)
         boosts = rounded_boosts(factors.boosts.astype(np.float32))
         neighbors = _encode_neighbors(factors, vectors, options.neighbors or 0)
@@ -259,13 +259,13 @@ class LearnedVectors(VectorSource):
 def _often_rated_histories(
     table: RatingTable, options: TrainingOptions
 ) -> tuple[tuple[str, ...], Histories]:
-    scale, kept = scale_of(table, options.like_from), often_rated(table, options.min_ratings)
+    scale, kept = rating_scale_of(table, options.like_from), often_rated(table, options.min_ratings)
     if min(table.n_people, len(kept)) - 1 < options.dimension:
         raise DataError(
             f"{table.n_people} people and {len(kept)} items with at least "
             f"{options.min_ratings} ratings do not make {options.dimension} dimensions"
         )
-    return tuple(table.item_keys[i] for i in kept), people_of(table, kept, scale)
+    return tuple(table.item_keys[i] for i in kept), histories_of(table, kept, scale)
 
 
 def _encode_neighbors(
@@ -273,7 +273,7 @@ def _encode_neighbors(
 ) -> Neighbors | None:
     if not most or factors.inverse is None:
         return None
-    pairs = ease.residual(factors.inverse, factors.scale, vectors, most)
+    pairs = ease.neighbor_pairs(factors.inverse, factors.scale, vectors, most)
     step = float(pairs.value.max(initial=0)) / TOP
     codes = np.rint(pairs.value / (step or 1)).astype(np.uint8)
     kept = np.flatnonzero(codes)
@@ -310,7 +310,7 @@ class FixedVectors(VectorSource):
             limit = "left out: the vectors are from a model of ratings"
             raise ParameterError("counts", options.counts, limit)
         options = replace(options, ranking_dimension=self.vectors.shape[1])
-        people = people_by_key(table, self.keys, scale)
+        people = histories_by_key(table, self.keys, scale)
         return FittedItems(self.keys, self.vectors, self.boosts, scales, scale, people, options)
 
 
@@ -329,7 +329,7 @@ class ImportedVectors(VectorSource):
         """Return all these items, vectors rounded to 4-bit codes so that these people's scores
         stay, and what the people like of them. Raises DataError where they like none.
         """
-        people = people_by_key(table, self.keys, self.scale)
+        people = histories_by_key(table, self.keys, self.scale)
         tastes = fold_in_people(people, self.vectors, options.least_likes)
         vectors, scales = round_vectors(tastes.vectors, self.vectors)
         boosts = np.ones(len(vectors), dtype=np.float32)
@@ -359,13 +359,13 @@ def match_keys(
     return new, old
 
 
-def people_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> Histories:
+def histories_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> Histories:
     """Return what all people of a table like and have seen of the items of these keys, (n_people,
     keys). Raises DataError where they rated none of these, like none, or gave a rating off the
     scale.
     """
     new, old = match_keys(keys, table.item_keys)
-    people = people_of(table, old, scale)
+    people = histories_of(table, old, scale)
 
     def spread(part: csr_array) -> csr_array:
         where = part.tocoo()

@@ -44,23 +44,23 @@ from askew_server.taste.item_vectors import (
     ImportedVectors,
     LearnedVectors,
     VectorSource,
+    histories_by_key,
     match_keys,
     often_rated,
-    people_by_key,
 )
-from askew_server.taste.options import TrainingOptions, in_words
+from askew_server.taste.options import TrainingOptions, count_in_words
 from askew_server.taste.people import (
     Tastes,
     fold_in_items,
     fold_in_people,
-    people_of,
-    snapshot,
+    histories_of,
+    sample_profiles,
     split_ratings,
 )
 from askew_server.taste.shared_slate import (
+    catalog_items,
     device_order,
-    items_of,
-    order_items,
+    put_default_items_first,
     shared_slate,
 )
 from askew_server.taste.space_fit import fit_space
@@ -167,11 +167,11 @@ class FittedModel:
         order in which devices hold them, tastes, space and catalog. step: is called with the name
         of each part of the work as it begins. Raises DataError as `train`.
         """
-        items, n_default = order_items(vectors.fit(table, options), rows)
+        items, n_default = put_default_items_first(vectors.fit(table, options), rows)
         options = items.options
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         # People are what most of their ratings make of them.
-        profiles = snapshot(items.people, options.seed)
+        profiles = sample_profiles(items.people, options.seed)
         tastes = fold_in_people(profiles, items.vectors, options.least_likes)
         step("signal directions and the space")
         d = options.dimension
@@ -194,7 +194,7 @@ class FittedModel:
         """
         items = self.items
         try:
-            histories = people_by_key(people, items.keys, items.scale)
+            histories = histories_by_key(people, items.keys, items.scale)
         except DataError as error:
             raise DataError(f"these people are held out, to measure by them: {error}") from None
         shown, liked = split_ratings(histories, items.options.seed)
@@ -234,7 +234,7 @@ def _catalog(
 ) -> Catalog:
     n_held = n_default if n_default < len(items.keys) else 0
     slate = shared_slate(tastes, items.scoring, rng, n_held)
-    words = items_of(items.keys, rows)
+    words = catalog_items(items.keys, rows)
     return Catalog(words, items.vectors, items.boosts, slate, items.neighbors)
 
 
@@ -264,14 +264,14 @@ def import_model(  # noqa: PLR0913 - what a model is made of
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
-    vectors = imported_vectors.for_devices(items.vectors)
+    vectors = imported_vectors.whiten_vectors(items.vectors)
     if people is None:
         likes = imported_vectors.simulate_likes(vectors, rng)
         source = f"with SIMULATED likes of {imported_vectors.MADE_UP:,} people"
     else:
         likes = imported_vectors.simulate_likes_of_users(people.numbers, items.vectors, rng)
-        source = f"with likes SIMULATED from those of {in_words(len(people))} users"
-    table = imported_vectors.as_ratings(likes, items.keys, scale)
+        source = f"with likes SIMULATED from those of {count_in_words(len(people))} users"
+    table = imported_vectors.ratings_of_likes(likes, items.keys, scale)
     size = vectors.shape[1]  # no signal has more numbers
     model = train(
         table,
@@ -300,8 +300,8 @@ def update(
     """
     with _as_data_errors("these ratings make no usable catalog"):
         space, seed = model.card.space, model.training.seed
-        items, n_default = order_items(_fold_in_new_items(model, table), rows)
-        profiles = snapshot(items.people, seed)
+        items, n_default = put_default_items_first(_fold_in_new_items(model, table), rows)
+        profiles = sample_profiles(items.people, seed)
         tastes = fold_in_people(profiles, items.vectors, space.encoder.least_likes)
         catalog = _catalog(items, n_default, tastes, rows, np.random.default_rng(seed))
         card = replace(
@@ -320,7 +320,7 @@ def _fold_in_new_items(model: ItemModel, table: RatingTable) -> FittedItems:
     space, options = model.card.space, model.training
     kept = often_rated(table, options.min_ratings)
     keys = tuple(table.item_keys[i] for i in kept)
-    people = people_of(table, kept, space.scale)
+    people = histories_of(table, kept, space.scale)
     vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
     boosts = np.ones(len(keys), dtype=np.float32)
     stay, old = match_keys(keys, model.keys)

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, vstack
 from askew.errors import DataError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings.reader import RatingTable
-from askew_server.taste.options import about
+from askew_server.taste.options import round_to_one_digit
 
 _SHOWN = 0.8  # of each person's ratings make a profile, as if the rest were still to come
 _RIDGE = 1e-2
@@ -35,8 +35,8 @@ class Histories:
         """Return the numbers of "people", "ratings" and "likes", each rounded to one digit and at
         least 100.
         """
-        people, ratings, likes = self.seen.shape[0], self.seen.nnz, self.likes.nnz
-        return {"people": about(people), "ratings": about(ratings), "likes": about(likes)}
+        numbers = {"people": self.seen.shape[0], "ratings": self.seen.nnz, "likes": self.likes.nnz}
+        return {name: round_to_one_digit(number) for name, number in numbers.items()}
 
     def select(self, rows: NDArray[np.integer]) -> Histories:
         """Return the histories of the people of these rows, in this order, of all items."""
@@ -65,7 +65,7 @@ class Tastes:
         return Tastes(self.vectors[rows], self.people.select(rows), self.least_likes)
 
 
-def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> Histories:
+def histories_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> Histories:
     """Return what all people of a table like and have seen of the kept items, (n_people, kept).
     Raises DataError for a rating off the scale, and where nobody likes any of these items.
     """
@@ -86,7 +86,7 @@ def people_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) ->
     return Histories(ones(likes), ones(seen))
 
 
-def snapshot(people: Histories, seed: int) -> Histories:
+def sample_profiles(people: Histories, seed: int) -> Histories:
     """Return the histories of people with about four fifths of each one's ratings: the profile of
     somebody who has more to like than they said. Who likes nothing of it is left out.
 
@@ -100,8 +100,8 @@ def snapshot(people: Histories, seed: int) -> Histories:
 
 
 def split_ratings(people: Histories, seed: int) -> tuple[Histories, csr_array]:
-    """Return the histories of all people with the ratings that `snapshot` shows, also of those who
-    like none of these, and the likes that it leaves out, (n_people, n_items) of ones.
+    """Return the histories of all people with the ratings that `sample_profiles` shows, also of
+    those who like none of these, and the likes that it leaves out, (n_people, n_items) of ones.
     """
     shown = _shown(people, seed)
     held_out = csr_array(people.likes - shown.likes)

@@ -87,10 +87,10 @@ from askew.mechanisms.covariance import UNIT, NoisyCovariance
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste import ease
-from askew_server.taste.imported_vectors import as_ratings
+from askew_server.taste.imported_vectors import ratings_of_likes
 from askew_server.taste.item_vectors import ImportedVectors
 from askew_server.taste.model import ItemModel, Step, train
-from askew_server.taste.options import TrainingOptions, in_words
+from askew_server.taste.options import TrainingOptions, count_in_words
 
 Matrix = NDArray[np.float64]
 Noisy = NDArray[np.int64]
@@ -156,7 +156,7 @@ def rank_by_likes(noisy: Noisy) -> NDArray[np.int64]:
     return np.argsort(-_row_sums(noisy), kind="stable")
 
 
-def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
+def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
     """Return the items whose likes rise above the noise. Raises DataError where they are no more
     than the space has dimensions.
     """
@@ -177,7 +177,7 @@ def kept_items(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
     return KeptItems(people, total, places, likes[places], matrix, edge)
 
 
-def factors_of(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
+def fit_shrunk_factors(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
     """Return the EASE factors of the matrix of kept items, its spectrum shrunk. Raises DataError
     where fewer eigenvalues stay than the space has dimensions.
     """
@@ -359,8 +359,8 @@ def private_model(
     """
     _check(noisy, keys)
     step("item vectors")
-    kept = kept_items(noisy, parameters)
-    factors = factors_of(kept, parameters)
+    kept = items_above_noise(noisy, parameters)
+    factors = fit_shrunk_factors(kept, parameters)
     step("simulated people")
     likes, table = _simulate(kept, keys, parameters)
     options = replace(
@@ -376,21 +376,21 @@ def private_model(
         table,
         rows,
         options,
-        source=source_of(kept, parameters),
+        source=describe_source(kept, parameters),
         simulated=True,
         vectors=ImportedVectors(table.item_keys, vectors, parameters.scale, boosts),
         step=step,
     )
 
 
-def simulated_table(
+def simulate_ratings(
     noisy: Noisy, keys: tuple[str, ...], parameters: PrivateParameters
 ) -> RatingTable:
     """Return ratings of the 6,000 simulated people that a model of this matrix is fitted to, of the
     items that are kept: each like as the highest rating of the scale. Raises as `private_model`.
     """
     _check(noisy, keys)
-    return _simulate(kept_items(noisy, parameters), keys, parameters)[1]
+    return _simulate(items_above_noise(noisy, parameters), keys, parameters)[1]
 
 
 def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[str, ...]:
@@ -401,13 +401,15 @@ def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[st
     return tuple([keys[place] for place in rank_by_likes(noisy)[:count].tolist()])
 
 
-def source_of(kept: KeptItems, parameters: PrivateParameters, *, updated: bool = False) -> str:
+def describe_source(
+    kept: KeptItems, parameters: PrivateParameters, *, updated: bool = False
+) -> str:
     """Return the words with which a card says where a private model comes from: about how many
     people, with which epsilon and delta. updated: its space is of an earlier matrix, of the same
     people perhaps.
     """
     promise = f"epsilon {float(parameters.epsilon):g}, delta {float(parameters.delta):g}"
-    people = f"of the likes of {in_words(round(kept.people))} people ({promise}"
+    people = f"of the likes of {count_in_words(round(kept.people))} people ({promise}"
     if updated:
         return (
             f"another noisy matrix {people} more, for all that a person likes); the space and all"
@@ -426,7 +428,7 @@ def _simulate(
     likes = Copula.of(kept, parameters).sample(PEOPLE, rng)
     kept_keys = tuple([keys[place] for place in kept.places.tolist()])
     pairs = np.column_stack(likes.nonzero()).astype(np.int64)
-    return likes, as_ratings(pairs, kept_keys, parameters.scale)
+    return likes, ratings_of_likes(pairs, kept_keys, parameters.scale)
 
 
 def _check(noisy: Noisy, keys: tuple[str, ...]) -> None:

@@ -25,10 +25,10 @@ from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
 from askew_server.taste.item_vectors import FittedItems
 from askew_server.taste.options import like_classes
-from askew_server.taste.people import Tastes, fold_in_people, snapshot
+from askew_server.taste.people import Tastes, fold_in_people, sample_profiles
 
 
-def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
+def catalog_items(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
     """Return public items in the order of keys: title, year and genres of their rows, without what
     devices refuse; an item without a row is named "item " and its key, with no year or genre.
     """
@@ -105,11 +105,13 @@ _HEAD = 1 << 16  # bytes left for the card and the shared slate
 _SAMPLE = 10_000  # items whose words are measured
 
 
-def order_items(fitted: FittedItems, rows: Mapping[str, ItemRow]) -> tuple[FittedItems, int]:
+def put_default_items_first(
+    fitted: FittedItems, rows: Mapping[str, ItemRow]
+) -> tuple[FittedItems, int]:
     """Return the items in the order in which devices hold them, and how many of the first are
     default items; where devices hold all, the items in the order they have, and their number.
     """
-    items = items_of(fitted.keys, rows)
+    items = catalog_items(fitted.keys, rows)
     beside = 0 if fitted.neighbors is None else fitted.neighbors.items.shape[1]
     size = default_size(fitted.options.default_items, items, fitted.vectors.shape[1], beside)
     return fitted if size == len(items) else fitted.in_order(device_order(fitted)), size
@@ -120,7 +122,7 @@ def device_order(fitted: FittedItems) -> NDArray[np.int64]:
     most 256 by the greedy choice, then as `default_order`.
     """
     options, scoring = fitted.options, fitted.scoring
-    profiles = snapshot(fitted.people, options.seed)
+    profiles = sample_profiles(fitted.people, options.seed)
     tastes = fold_in_people(profiles, fitted.vectors, options.least_likes)
     rng = np.random.default_rng([options.seed, 13])
     first = shared_slate(tastes, scoring, rng, most=_FIRST)

@@ -69,7 +69,7 @@ def round_vectors(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vector
 _FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half are likes
 
 
-def scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
+def rating_scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
     """Return the rating scale of a table: the one that it was read on, or from its lowest to its
     highest rating, where likes begin at `like_from`, by default at the upper quarter.
 

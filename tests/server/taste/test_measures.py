@@ -15,7 +15,7 @@ from askew_server.taste.measures import (
     NOTHING,
     HeldOutPeople,
     evaluate_rankings,
-    mean_of,
+    mean_with_error,
     rank_items,
 )
 
@@ -45,7 +45,7 @@ def test_ndcg_ends_at_ten_and_recall_at_twenty() -> None:
 def test_of_somebody_without_anything_held_out_nothing_is_known() -> None:
     met = evaluate_rankings(np.array([[0, 1], [0, 1]]), matrix([0, 1], []))
     assert_allclose(met.ndcg, [1.0, math.nan])
-    assert mean_of(met.ndcg).mean == 1.0
+    assert mean_with_error(met.ndcg).mean == 1.0
 
 
 def test_what_a_short_ranking_lacks_is_missed() -> None:
@@ -102,9 +102,9 @@ def test_both_find_every_second_square_and_popularity_does_not() -> None:
     assert penalty > 0
     assert neighbors >= 10
     for scorer in (by_ease, by_knn):
-        assert mean_of(people.evaluate(scorer).ndcg).mean == 1.0
-        assert mean_of(people.evaluate(scorer).recall).mean == 1.0
-    assert mean_of(people.evaluate(popularity(trained.likes)).ndcg).mean < 0.8
+        assert mean_with_error(people.evaluate(scorer).ndcg).mean == 1.0
+        assert mean_with_error(people.evaluate(scorer).recall).mean == 1.0
+    assert mean_with_error(people.evaluate(popularity(trained.likes)).ndcg).mean < 0.8
 
 
 def test_items_that_a_person_has_seen_are_not_ranked() -> None:

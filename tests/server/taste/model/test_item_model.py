@@ -24,8 +24,8 @@ from askew_server.taste import shared_slate as slates
 from askew_server.taste.evaluation import split_people
 from askew_server.taste.model import ItemModel, train
 from askew_server.taste.options import TrainingOptions
-from askew_server.taste.people import Tastes, fold_in_people, people_of, snapshot
-from askew_server.taste.shared_slate import items_of
+from askew_server.taste.people import Tastes, fold_in_people, histories_of, sample_profiles
+from askew_server.taste.shared_slate import catalog_items
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]
@@ -118,7 +118,7 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
     model: ItemModel, table: RatingTable, matrix: Matrix
 ) -> None:
     """From the person's own ratings and public figures: no second model lives on the device."""
-    people = people_of(table, np.arange(24), model.card.space.scale)
+    people = histories_of(table, np.arange(24), model.card.space.scale)
     tastes = fold_in_people(people, model.catalog.vectors, least_likes=4)
     expected = np.array([profile.taste for profile in profiles_of(model, matrix)])
     np.testing.assert_allclose(tastes.vectors, expected, rtol=1e-6, atol=1e-9)
@@ -133,8 +133,8 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
 @pytest.fixture(scope="module")
 def tastes(table: RatingTable, model: ItemModel) -> Tastes:
     """The people of the small matrix, with four fifths of their ratings."""
-    people = people_of(table, np.arange(24), model.card.space.scale)
-    shown = snapshot(people, 0)
+    people = histories_of(table, np.arange(24), model.card.space.scale)
+    shown = sample_profiles(people, 0)
     return fold_in_people(shown, model.catalog.vectors, least_likes=4)
 
 
@@ -192,7 +192,7 @@ def test_items_carry_what_the_items_file_says_or_else_their_keys(model: ItemMode
     assert model.catalog.items[5] == Item("Film 5", 1955, ("Drama", "Comedy"))
     assert model.catalog.items[23] == Item("item key 23")
     marks = "Ame\u0301lie" + "\u0301" * 9 + " (2001)"  # more than a device takes
-    assert items_of((marks,), {marks: titled(marks)}) == (Item("Amelie", 2001),)
+    assert catalog_items((marks,), {marks: titled(marks)}) == (Item("Amelie", 2001),)
 
 
 def test_the_model_says_what_it_was_trained_on_and_how_it_serves(

@@ -33,13 +33,13 @@ from askew_server.taste.item_vectors import (
 from askew_server.taste.model import ItemModel, train
 from askew_server.taste.options import (
     TrainingOptions,
-    about,
-    in_words,
+    count_in_words,
     like_classes,
+    round_to_one_digit,
 )
-from askew_server.taste.people import fold_in_people, people_of, snapshot
-from askew_server.taste.shared_slate import order_items, shared_slate
-from askew_server.taste.space_fit import scale_of
+from askew_server.taste.people import fold_in_people, histories_of, sample_profiles
+from askew_server.taste.shared_slate import put_default_items_first, shared_slate
+from askew_server.taste.space_fit import rating_scale_of
 
 PEOPLE = 500
 OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0)
@@ -104,9 +104,9 @@ def test_a_class_of_likes_begins_at_each_power_of_four(exponent: int) -> None:
     ],
 )
 def test_how_many_there_are_is_told_by_one_digit(count: int, told: str) -> None:
-    assert in_words(count) == told
+    assert count_in_words(count) == told
     digits = "".join(c for c in told if c.isdigit())
-    assert about(count) == int(digits)
+    assert round_to_one_digit(count) == int(digits)
 
 
 def test_figures_are_told_in_thousandths() -> None:
@@ -166,7 +166,9 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
         numbers = re.findall(r"(?<![\w.])[\d,]*\d(?![\w.])", said)
         assert not exact & {int(number.replace(",", "")) for number in numbers}
         # Items that few rated are left out, so what is counted is no number of the files.
-        assert model.counts == {what: about(count) for what, count in model.counts.items()}
+        assert model.counts == {
+            what: round_to_one_digit(count) for what, count in model.counts.items()
+        }
         assert model.counts["people"] == 500
 
 
@@ -207,8 +209,8 @@ def published(table: RatingTable) -> Published:
 def places_of(fitted: FittedItems) -> NDArray[np.float64]:
     """By training itself, for devices that hold ten items."""
     fewer = replace(fitted.options, default_items=10)
-    ordered, held = order_items(replace(fitted, options=fewer), {})
-    tastes = fold_in_people(snapshot(ordered.people, 0), ordered.vectors, fewer.least_likes)
+    ordered, held = put_default_items_first(replace(fitted, options=fewer), {})
+    tastes = fold_in_people(sample_profiles(ordered.people, 0), ordered.vectors, fewer.least_likes)
     slate = shared_slate(tastes, ordered.scoring, np.random.default_rng(0), held)
     places = np.full((2, len(fitted.keys)), float(len(fitted.keys)))
     index = [fitted.keys.index(key) for key in ordered.keys]
@@ -329,7 +331,7 @@ def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> 
 
 def likes_in(table: RatingTable) -> csr_array:
     kept = often_rated(table, OPTIONS.min_ratings)
-    return people_of(table, kept, scale_of(table, None)).likes
+    return histories_of(table, kept, rating_scale_of(table, None)).likes
 
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:

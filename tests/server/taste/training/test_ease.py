@@ -121,7 +121,7 @@ def test_pairs_that_one_person_moves_are_not_told() -> None:
     for times, is_listed in ((1, False), (100, True)):
         factors = ease.fit(GRAM * times, PENALTY * times, 8)
         assert factors.inverse is not None
-        pairs = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
+        pairs = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, 3)
         assert bool(len(pairs.value)) == is_listed
 
 
@@ -132,9 +132,9 @@ def test_neighbors_are_the_largest_that_vectors_leave() -> None:
     assert factors.inverse is not None
     left = -factors.scale * factors.inverse - factors.vectors @ factors.vectors.T
     np.fill_diagonal(left, 0)
-    every = ease.residual(factors.inverse, factors.scale, factors.vectors, N_ITEMS)
+    every = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, N_ITEMS)
     assert every.matrix(N_ITEMS).toarray() == pytest.approx(np.maximum(left, 0))
-    few = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
+    few = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, 3)
     assert np.bincount(few.item).max() == 3
     assert few.value.max() == left.max()
     pairs = {frozenset(pair) for pair in zip(few.item.tolist(), few.neighbor.tolist(), strict=True)}
@@ -147,15 +147,15 @@ def test_neighbors_are_taken_where_people_held_out_gain() -> None:
     """A hundred pairs of twins, more than eight dimensions can say; and none."""
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY)
     twins, plain = (likes_of(N_PEOPLE, N_ITEMS, twins=count) for count in (100, 0))
-    assert item_vectors.tune(Histories(twins, twins), options).neighbors == 13
-    fixed = item_vectors.tune(Histories(plain, plain), replace(options, neighbors=5))
+    assert item_vectors.tune_options(Histories(twins, twins), options).neighbors == 13
+    fixed = item_vectors.tune_options(Histories(plain, plain), replace(options, neighbors=5))
     assert fixed == replace(options, neighbors=5)
 
 
 def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_vectors, "_folds", None)
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY, neighbors=0)
-    assert item_vectors.tune(Histories(LIKES, LIKES), options) == options
+    assert item_vectors.tune_options(Histories(LIKES, LIKES), options) == options
 
 
 @pytest.mark.parametrize("rank", [8, item_vectors.RANK, 128, 256])

@@ -14,7 +14,7 @@ from askew_server.taste.options import TrainingOptions
 from askew_server.taste.people import (
     Histories,
     fold_in_people,
-    snapshot,
+    sample_profiles,
 )
 from askew_server.taste.space_fit import round_vectors
 
@@ -47,7 +47,7 @@ def test_a_profile_is_what_the_rule_leaves_of_each_person(
     who like nothing that is shown are kept.
     """
     monkeypatch.setattr(people, "_AT_ONCE", at_once)
-    profiles = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
+    profiles = sample_profiles(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
     mask = np.zeros(SEEN.shape)
     for person, row in enumerate(SEEN):
         mask[person, shown(np.flatnonzero(row).tolist())] = 1
@@ -90,7 +90,7 @@ def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:
     options = TrainingOptions(ranking_dimension=32, penalty=100)
     fitted = LearnedVectors().fit(simulated_table(), options)
     exact = ease.fit(ease.gram_of(fitted.people.likes), 100, 32).vectors.astype(np.float32)
-    people = snapshot(fitted.people, options.seed)
+    people = sample_profiles(fitted.people, options.seed)
     tastes = fold_in_people(people, exact, options.least_likes).vectors
     nearest = rounded(exact, scales_of(exact))
     ours, plain = (np.mean((tastes @ (v - exact).T) ** 2) for v in (fitted.vectors, nearest))

@@ -21,12 +21,12 @@ from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste import artifact, imported_vectors
-from askew_server.taste.imported_vectors import for_devices, match_items
+from askew_server.taste.imported_vectors import match_items, whiten_vectors
 from askew_server.taste.item_vectors import often_rated
 from askew_server.taste.model import ItemModel, import_model
 from askew_server.taste.options import TrainingOptions
-from askew_server.taste.people import people_of
-from askew_server.taste.space_fit import scale_of
+from askew_server.taste.people import histories_of
+from askew_server.taste.space_fit import rating_scale_of
 
 Run = Callable[..., int]
 DIMENSION = 16
@@ -43,7 +43,7 @@ def people() -> tuple[tuple[str, ...], csr_array, csr_array]:
     """Keys, and the likes of four of five people, who are learned from, and of the others."""
     table = simulated_table()
     kept = often_rated(table, 20)
-    likes = people_of(table, kept, scale_of(table, None)).likes
+    likes = histories_of(table, kept, rating_scale_of(table, None)).likes
     aside = np.arange(table.n_people) % 5 == 0
     keys = tuple(table.item_keys[item] for item in kept)
     return keys, csr_array(likes[~aside]), csr_array(likes[aside])
@@ -75,7 +75,7 @@ def kept_by_codes(model: ItemModel, vectors: NDArray[np.float64]) -> float:
     place = {key: at for at, key in enumerate(keys)}
     order = [place[key] for key in model.keys]
     likes = csr_array(likes[:, order])
-    tables = for_devices(vectors)[order], model.catalog.vectors
+    tables = whiten_vectors(vectors)[order], model.catalog.vectors
     exact, codes = (np.where(likes.toarray(), -1, (likes @ v) @ v.T) for v in tables)
     got = exact[np.arange(len(exact)), codes.argmax(axis=1)]
     return float(np.maximum(got, 0).sum() / np.maximum(exact.max(axis=1), 0).sum())

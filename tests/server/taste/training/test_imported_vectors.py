@@ -12,8 +12,8 @@ from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste import imported_vectors
 from askew_server.taste.imported_vectors import (
-    for_devices,
     match_items,
+    whiten_vectors,
 )
 
 ROWS = {key: ItemRow(f"Film {key}", None, ()) for key in ("7", "100", "x", "3")}
@@ -75,15 +75,15 @@ def test_a_device_folds_in_by_ridge_regression_on_the_given_vectors() -> None:
     gram = VECTORS.T @ VECTORS
     ridge = np.trace(gram) / len(gram) * np.eye(len(gram))
     person = np.linalg.solve(gram + ridge, VECTORS[LIKED].sum(axis=0))
-    scores = device_scores(for_devices(VECTORS))
+    scores = device_scores(whiten_vectors(VECTORS))
     np.testing.assert_allclose(scores, VECTORS @ person, atol=1e-6)
 
 
 @pytest.mark.parametrize("length", [1e-200, 1e-3, 1e6, 1e200])
 def test_the_unit_of_the_given_vectors_does_not_matter(length: float) -> None:
     """Nor is any number beyond a device's limits."""
-    vectors = for_devices(length * VECTORS)
-    np.testing.assert_allclose(vectors, for_devices(VECTORS), atol=1e-5)
+    vectors = whiten_vectors(length * VECTORS)
+    np.testing.assert_allclose(vectors, whiten_vectors(VECTORS), atol=1e-5)
     assert vectors.dtype == np.float32
     assert np.abs(vectors).max() <= 1
 
@@ -92,7 +92,7 @@ def test_coordinates_stay_where_they_are() -> None:
     """Columns at right angles are only stretched: no axes are put in their place."""
     columns, _ = np.linalg.qr(VECTORS)
     uneven = columns * [1, 8, 2, 5, 3, 1]
-    vectors = for_devices(uneven)
+    vectors = whiten_vectors(uneven)
     shares = (vectors * columns).sum(axis=0) / np.linalg.norm(vectors, axis=0)
     np.testing.assert_allclose(shares, 1, atol=1e-5)
 
