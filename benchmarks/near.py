@@ -37,7 +37,6 @@ LIMITS = {  # CPU seconds of a start, milliseconds of a question
     "index": 0.7,
     "density": 1.0,
     "codebook": 0.2,
-    "codebook, served": 0.25,
     "items, served": 2.5,
     "posterior, served": 2.5,
 }
@@ -106,7 +105,6 @@ def questions(index: MetricIndex, density: Density, signals: list[Signal]) -> bo
     rules = {
         "nearest": near_rule_of(Kind.NEAREST, index),
         "codebook": near_rule_of(Kind.CODEBOOK, index),
-        "codebook, served": near_rule_of(Kind.CODEBOOK, index, served=True),
         "items, served": near_rule_of(Kind.ITEMS, index, served=True),
         "posterior, served": near_rule_of(Kind.POSTERIOR, index, density, served=True),
     }

@@ -1,15 +1,15 @@
 """What answers for a model: the query's collection, the card's rule, the items whole.
 
-| rule | k items | served as |
-|---|---|---|
-| `codebook` | nearest to the probes signal + offset, offsets placed for the noise | best of two |
-| `items` | that cost whoever may have sent the signal least, by the noise alone | best of three |
-| `posterior` | the same, people being where the density has them | best of three |
-| `nearest` | nearest to the signal | itself |
+| rule | k items |
+|---|---|
+| `nearest` | nearest to the signal |
+| `codebook` | nearest to the probes signal + offset, offsets placed for the noise |
+| `items` | that cost whoever may have sent the signal least, by the noise alone |
+| `posterior` | the same, people being where the density has them |
 
-Best of two are `codebook` and `nearest`, of three these and the rule's own set, for this very
-signal, by the objective in `rules`. Everything in a rule is public: post-processing, free of
-charge. Bare rules, without the comparison, serve benchmarks.
+`items` and `posterior` are served as the best of their own set and those of the first two, for this
+very signal, by the objective in `rules`. Everything in a rule is public: post-processing, free of
+charge.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from askew_server.collections.artifact import Mark, live_path, mark_of, read_liv
 from askew_server.collections.model import MetricModel
 from askew_server.retrieval.density import ByDensity, ByNoise, Density
 from askew_server.retrieval.index import MetricIndex, frame_of
-from askew_server.retrieval.rules import CodebookRule, Nearest, NearRule, Sampled, ServedCodebook
+from askew_server.retrieval.rules import CodebookRule, Nearest, NearRule, Sampled
 from askew_server.retrieval.snapshot import Retriever, Snapshot
 from askew_server.retrieval.wants import Wants
 from askew_server.taste.model import ItemModel
@@ -46,16 +46,16 @@ def near_rule_of(  # noqa: PLR0913 - what a rule may look at
     *,
     served: bool = False,
 ) -> NearRule:
-    """Return the rule of this kind, bare, or if `served` as a server answers by it: the best of
-    several sets, or `nearest` itself.
+    """Return the rule of this kind. served: `items` and `posterior` are the best of their own set
+    and those of `codebook` and `nearest`, as a server answers, else their own set.
 
-    density: for `posterior`. disutility: h of a bare `codebook`, default h(t) = t. wants: for
-    `items` and `posterior`. Raises ParameterError for `posterior` without a density.
+    density: for `posterior`. disutility: h of `codebook`, default h(t) = t. wants: for `items` and
+    `posterior`. Raises ParameterError for `posterior` without a density.
     """
     if kind is MetricRuleKind.NEAREST:
         return Nearest(index)
     if kind is MetricRuleKind.CODEBOOK:
-        return ServedCodebook(index) if served else CodebookRule(index, disutility)
+        return CodebookRule(index, disutility)
     wants = wants or Wants(index)
     people: ByNoise | ByDensity = ByNoise(index.frame, wants.size)
     if kind is MetricRuleKind.POSTERIOR:

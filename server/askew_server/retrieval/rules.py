@@ -1,7 +1,7 @@
 """Rules that choose k items near a place, or near a point on axes, for a noisy signal.
 
-`nearest` and `codebook` look at the signal alone, clamped into the space. `items`, `posterior`, and
-`codebook` as served weigh the people who may have sent it:
+`nearest` and `codebook` look at the signal alone, clamped into the space. `items` and `posterior`
+weigh the people who may have sent it:
 
     objective of a set S    sum over rows r of  weight of r * min_{i in S} cost(i, r)
 
@@ -9,9 +9,7 @@ A row is some of the people: at one of m positions, with a want or without (`wan
 `posterior` make a set of their own. The candidates are the item nearest to each position, those
 beside whoever has a want, and those of `codebook` and `nearest`; the choice is greedy, then swaps.
 The server answers by the best of the own set, `codebook` and `nearest` by the objective, ties in
-this order. `codebook` as served is the better of its set and `nearest`'s, ties to its own, for 128
-people by the noise alone, without wants. A set is a function of the signal and of public things
-alone, so a rule is post-processing.
+this order. A set is a function of the signal and of public things alone: post-processing.
 
 *The choice.* Costs times weights are whole numbers, held as float32, whose largest of each row come
 to less than 2**24 together. So every sum is below 2**24 and float32 adds exactly: no order of
@@ -41,7 +39,6 @@ from askew_server.retrieval.index import MetricIndex, Points, Rows
 from askew_server.retrieval.wants import LOST, Costs, Wants
 
 RESULTS_PER_SLOT = 32
-COMPARED = 128  # people: enough to tell two sets apart, too few to make one
 MOST = 2**24 - 2**12  # that costs come to; rounding adds at most half a unit a row
 _SWAPS = 2  # more of them fit the sample, and nobody else
 
@@ -115,14 +112,13 @@ def _require_items(index: MetricIndex, k: int) -> None:
         raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
 
 
-def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
+def whole(costs: Costs, weights: Points) -> Costs:
     """Return costs (r, c) times their rows' weights, (r,), scaled and rounded to whole numbers,
     whose largest of each row come to about MOST together; all 0 where every cost is 0. Overwrites
     costs.
     """
-    weighted = np.broadcast_to(weights, len(costs))
-    top = float(weighted @ costs.max(axis=1))
-    costs *= (weighted * (MOST / top if top > 0 else 0.0)).astype(np.float32)[:, None]
+    top = float(weights @ costs.max(axis=1))
+    costs *= (weights * (MOST / top if top > 0 else 0.0)).astype(np.float32)[:, None]
     return np.rint(costs, out=costs)
 
 
@@ -237,23 +233,3 @@ class Sampled(NearRule):
         """Return the slots that an answer takes: 1 + the most that one of the others takes."""
         # Not their sum: `codebook` takes the time, and `nearest` beside it hardly any.
         return 1 + max(rule.slots(signal, k) for rule in self._others)
-
-
-class ServedCodebook(NearRule):
-    """The rule `codebook` as a server answers by it."""
-
-    def __init__(self, index: MetricIndex) -> None:
-        self._index = index
-        self._codebook, self._nearest = CodebookRule(index), Nearest(index)
-        self._people = ByNoise(index.frame, COMPARED)
-
-    def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the k ids, ascending, of `codebook`'s set or of `nearest`'s, whichever has the
-        lower objective; ties to `codebook`.
-        """
-        placed, near = self._codebook.choose(signal, k), self._nearest.choose(signal, k)
-        people = self._index.frame.tree(self._people.sample(signal)[0])
-        distances = self._index.distances(people, np.concatenate((placed, near)))
-        costs = whole(distances.reshape(COMPARED, 2, k).min(axis=2))
-        by_codebook, by_nearest = costs.sum(axis=0).tolist()
-        return placed if by_codebook <= by_nearest else near
