@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.ratings import RatingTable
-from askew_server.taste.item_vectors import ImportedVectors, hold_out_ratings, make_scorer
+from askew_server.taste.item_vectors import ImportedVectors, factor_scorer, hold_out_ratings
 from askew_server.taste.measures import Estimate, Gains, HeldOutPeople, mean_with_error
 from askew_server.taste.people import histories_of
 from askew_server.taste.private import PrivateParameters, fit_shrunk_factors, items_above_noise
@@ -98,7 +98,7 @@ def evaluate_models(split: Split, matrix: Matrix, epsilon: int) -> tuple[Gains, 
     for fitted in (factors, coded):
         everywhere = np.zeros((n, fitted.vectors.shape[1])), np.zeros(n)
         everywhere[0][kept.places], everywhere[1][kept.places] = fitted.vectors, fitted.boosts
-        scorer = make_scorer(*everywhere, csr_array((n, n)))
+        scorer = factor_scorer(*everywhere, csr_array((n, n)))
         gains.append(split.judges.evaluate(scorer, kept.places).ndcg)
     return gains[0], gains[1]
 

@@ -459,13 +459,6 @@ def npz() -> bytes:
     return made.getvalue()
 
 
-def safetensors() -> bytes:
-    """Three vectors."""
-    from safetensors.numpy import save
-
-    return save({"vectors": np.eye(3, 2, dtype=np.float32)})
-
-
 class Answered(Download):
     """A request that this is the answer to."""
 
@@ -670,7 +663,6 @@ INPUTS: Mapping[str, Input] = {
         "movies.csv", b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n", read_items
     ),
     "vectors, npz": of_file("vectors.npz", npz(), read_vectors),
-    "vectors, safetensors": of_file("vectors.safetensors", safetensors(), read_vectors),
     "collection, csv": of_file("cafes.csv", CAFES, collection("cafes")),
     "collection, GeoJSON": of_file("cafes.geojson", GEOJSON, collection("cafes")),
     "towns": of_file(

@@ -169,10 +169,10 @@ def import_vectors(
     rows, left_out = read_items(items, most_bad=max_bad_rows)
     show_omissions(left_out)
     matched = match_items(imported, rows, left_out.count)
-    n, size = matched.vectors.shape
+    n, size = matched.numbers.shape
     click.echo(f"vectors    {n:,} items, {size} numbers each")
-    if matched.without:
-        click.echo(f"           {matched.without:,} rows of the items have no vector: left out")
+    if without := len(rows) - n:
+        click.echo(f"           {without:,} rows of the items have no vector: left out")
     click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
     with Steps.shown() as steps, threadpool_limits(1):
         model, table = item_model.import_model(

@@ -1,6 +1,4 @@
-"""What tables are read into: ratings as parallel arrays, items by key.
-
-Ratings and items of a table, and the limits of their fields.
+"""Ratings and items of a table, as parallel arrays and by key, and the limits of their fields.
 
 Bad rows are left out and counted. Keys become codes by Arrow's dictionaries, without a Python
 object a row: each different text of a column is judged once.
@@ -9,7 +7,7 @@ object a row: each different text of a column is judged once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,8 +33,7 @@ class RatingTable:
 
     Persons are coded 0..n_people-1 in the order of their first row. Items are coded by their
     place in `item_keys`, which is sorted, so the item codes do not depend on the order of rows.
-    scale: the one that they were read on, or None where only their range tells. time: of every
-    rating, in any unit, nan where the file has none; None where nobody asked.
+    scale: the one that they were read on, or None where only their range tells.
     """
 
     person: NDArray[np.signedinteger]
@@ -45,7 +42,6 @@ class RatingTable:
     n_people: int
     item_keys: tuple[str, ...]
     scale: RatingScale | None = None
-    time: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         """Return the number of ratings."""
@@ -83,7 +79,6 @@ class RatingTable:
             person=self.person[rows],
             item=self.item[rows],
             rating=self.rating[rows],
-            time=None if self.time is None else self.time[rows],
         )
 
 
@@ -123,7 +118,6 @@ def read_ratings(
     path: Path | Table,
     *,
     counts: float | None = None,
-    times: bool = False,
     progress: Progress = lambda _: None,
     most_bad: float = MOST_BAD,
 ) -> tuple[RatingTable, Omissions]:
@@ -131,7 +125,7 @@ def read_ratings(
     rated again further down. progress: is called with how much of the table, from 0 to 1, was read.
 
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
-    times: whether to keep when each rating was made. most_bad: the share of rows that may be bad.
+    most_bad: the share of rows that may be bad.
 
     Raises DataError for a table without the columns, of which too many rows are bad, and for a
     rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest rows
@@ -139,8 +133,6 @@ def read_ratings(
     """
     table = path if isinstance(path, Table) else open_table(path)
     names = list(chosen_columns(table, RATING_COLUMNS, "ratings"))
-    if times and "timestamp" in table.columns:
-        names.append("timestamp")
     left_out, rows = table.omissions(), _Origins()
     chunks: list[list[pa.Array]] = [[] for _ in names]
     for batch in table.batches(names, left_out, coded=True):
@@ -150,7 +142,8 @@ def read_ratings(
         progress(batch.progress)
     columns = [_unified(chunk) for chunk in chunks]
     (person, people), (item, items) = (_keys(*column) for column in columns[:2])
-    rating = _looked_up(*columns[2], _rating)
+    codes, texts = columns[2]
+    rating = np.array([_rating(text) for text in texts], np.float64)[codes]
     good = np.ones(len(rating), np.bool_)
     for name, wrong in (("rating", np.isnan(rating)), ("user", person < 0), ("item", item < 0)):
         rows.leave_out(np.flatnonzero(good & wrong), _RULES[name], left_out)
@@ -160,11 +153,8 @@ def read_ratings(
     person, of_people = _ranked(person[good], np.arange(len(people)))
     by_key = sorted(range(len(items)), key=lambda code: key_order(items[code]))
     item, of_items = _ranked(item[good], np.array(by_key, np.int64))
-    time = None
-    if times:
-        time = _looked_up(*columns[3], _time)[good] if columns[3:] else np.full(len(person), np.nan)
     keys = tuple([items[code] for code in of_items.tolist()])
-    ratings = RatingTable(person, item, rating[good], len(of_people), keys, time=time)
+    ratings = RatingTable(person, item, rating[good], len(of_people), keys)
     if counts is not None:
         return ratings.likes_of_counts(counts), left_out
     again = _rated_again(person, item, len(keys))
@@ -243,7 +233,7 @@ def key_order(text: str) -> tuple[int, int, str]:
 
 
 class _Origins:
-    """From which row of which file each row of a table is."""
+    # From which row of which file each row of a table is.
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -282,7 +272,6 @@ class _Origins:
 
 
 def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
-    """Return the code of each row's text, and the texts by code: first those of the first rows."""
     if not chunks:
         return np.empty(0, np.int32), []
     column = pa.chunked_array(chunks, CODED).unify_dictionaries()
@@ -291,7 +280,7 @@ def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
 
 
 def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
-    """Return the code of each row's key, -1 for a text that is no key, and the keys by code."""
+    # -1 for a text that is no key.
     codes_of: dict[str, int] = {}
     of_text = np.empty(len(texts), np.int32)
     for at, text in enumerate(texts):
@@ -302,23 +291,10 @@ def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
     return of_text[codes], list(codes_of)
 
 
-def _looked_up(
-    codes: _Codes, texts: list[str], value: Callable[[str], float]
-) -> NDArray[np.float64]:
-    return np.array([value(text) for text in texts], np.float64)[codes]
-
-
 def _rating(text: str) -> float:
     try:
         return number(text)
     except BadField:
-        return np.nan
-
-
-def _time(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:  # a rating is not lost with its time
         return np.nan
 
 
@@ -339,7 +315,7 @@ def _check_scale(
 
 
 def _ranked(codes: _Codes, order: NDArray[np.integer[Any]]) -> tuple[_Codes, NDArray[np.intp]]:
-    """Return each code's rank among the used codes of an order, and those codes in that order."""
+    # Each code's rank among the used codes of an order, and those codes in that order.
     used = np.zeros(len(order), np.bool_)
     used[codes] = True
     kept = order[used[order]]
@@ -349,7 +325,6 @@ def _ranked(codes: _Codes, order: NDArray[np.integer[Any]]) -> tuple[_Codes, NDA
 
 
 def _rated_again(person: _Codes, item: _Codes, n_items: int) -> NDArray[np.intp]:
-    """Return the rows that a later row of the same person and item replaces, ascending."""
     pair = person.astype(np.int64) * n_items + item
     ascending = np.sort(pair)  # far quicker than the order, which is rarely needed
     if not (ascending[:-1] == ascending[1:]).any():
@@ -378,7 +353,6 @@ def _item(row: dict[str, str]) -> tuple[str, ItemRow]:
 
 
 def _title_and_year(text: str) -> tuple[str, int | None]:
-    """Return a title, and the year when it ends in one: "Heat (1995)" is ("Heat", 1995)."""
     title = _plain_text("title", text, TITLE_LIMIT)
     match = _YEAR_AT_END.search(title)
     if match is None or match.start() == 0:

@@ -98,7 +98,7 @@ def simulate_signals(
     return rounded + rng.geometric(stop, points.shape) - rng.geometric(stop, points.shape)
 
 
-def make_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
+def device_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
     """Return the scorer that ranks as devices do: by the product of an item's scoring vector and
     the taste that likes fold in to. whole: of a device that holds every item, where the neighbors
     of liked items, if there are any, add to the score.
@@ -147,7 +147,7 @@ class Evaluation:
         people = HeldOutPeople(likes, csr_array(shown.seen[rows]), csr_array(held_out[rows]))
         sums = (likes @ encoder.contributions(items.vectors)) / divisors(likes, encoder.least_likes)
         points = encoder.unit * encoder.ranks(sums)
-        scorers = (make_scorer(items, encoder.least_likes, whole=w) for w in (False, True))
+        scorers = (device_scorer(items, encoder.least_likes, whole=w) for w in (False, True))
         return cls(people, points, encoder, items.scoring, *scorers)
 
     def rank_first(self, n_held: int) -> Items:

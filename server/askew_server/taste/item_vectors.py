@@ -87,15 +87,6 @@ def tune_options(people: Histories, options: TrainingOptions) -> TrainingOptions
     return replace(options, penalty=penalty, ranking_dimension=rank, neighbors=counts[best])
 
 
-def fit_factors(likes: csr_array, penalty: float, rank: int) -> ease.Factors:
-    """Return the EASE factors of likes (n_people, n_items), by the matrix of items by items for at
-    most 6,000 items, else without it. Raises DataError where ratings have no structure.
-    """
-    if likes.shape[1] > ease.DENSE_ITEMS:
-        return ease.fit_sparse(likes, penalty, rank)
-    return ease.fit(ease.gram_of(likes), penalty, rank)
-
-
 def _best_penalty(folds: Sequence[Fold], rank: int, count: int) -> float:
     penalty, best = _FIRST, _accuracies(folds, _FIRST, rank, [count])[0]
     for step in (0.5, 2.0):
@@ -110,9 +101,7 @@ def _best_penalty(folds: Sequence[Fold], rank: int, count: int) -> float:
 def _accuracies(
     folds: Sequence[Fold], penalty: float, rank: int, counts: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return the mean NDCG@10 + recall@20 of everybody held out, for each number of neighbors,
-    (counts,).
-    """
+    # The mean NDCG@10 + recall@20 of everybody held out, for each number of neighbors.
     totals, n_people = np.zeros(len(counts)), 0
     for gram, people in folds:
         inverse = ease.inverse_of(gram, penalty)
@@ -120,15 +109,15 @@ def _accuracies(
         factors = ease.factors_of(gram.__matmul__, np.diag(inverse), penalty, most)
         for at, count in enumerate(counts):
             pairs = ease.neighbor_pairs(inverse, factors.scale, factors.vectors, count)
-            scorer = make_scorer(factors.vectors, factors.boosts, pairs.matrix(len(inverse)))
-            accuracy = people.evaluate(scorer)
+            both = csr_array(pairs + pairs.T)
+            accuracy = people.evaluate(factor_scorer(factors.vectors, factors.boosts, both))
             totals[at] += np.nansum(accuracy.ndcg) + np.nansum(accuracy.recall)
         n_people += int((~np.isnan(accuracy.ndcg)).sum())
     mean: NDArray[np.float64] = totals / max(n_people, 1)
     return mean
 
 
-def make_scorer(
+def factor_scorer(
     vectors: NDArray[np.floating], boosts: NDArray[np.floating], pairs: csr_array
 ) -> Scorer:
     """Return a scorer of all items: the product of an item's vector with the sum of liked items'
@@ -247,7 +236,10 @@ class LearnedVectors(VectorSource):
         scale = rating_scale_of(table, options.like_from)
         options = tune_options(people, options)
         penalty, rank = options.penalty or 0.0, options.ranking_dimension or 0
-        factors = fit_factors(people.likes, penalty, rank)
+        if people.likes.shape[1] > ease.DENSE_ITEMS:
+            factors = ease.fit_sparse(people.likes, penalty, rank)
+        else:
+            factors = ease.fit(ease.gram_of(people.likes), penalty, rank)
         exact = factors.vectors.astype(np.float32)
         tastes = fold_in_people(sample_profiles(people, options.seed), exact, options.least_likes)
         vectors, scales = round_vectors(tastes.vectors, exact)
@@ -274,17 +266,17 @@ def _encode_neighbors(
     if not most or factors.inverse is None:
         return None
     pairs = ease.neighbor_pairs(factors.inverse, factors.scale, vectors, most)
-    step = float(pairs.value.max(initial=0)) / TOP
-    codes = np.rint(pairs.value / (step or 1)).astype(np.uint8)
+    step = float(pairs.data.max(initial=0)) / TOP
+    codes = np.rint(pairs.data / (step or 1)).astype(np.uint8)
     kept = np.flatnonzero(codes)
     if not kept.size:
         return None
-    kept = kept[np.argsort(pairs.item[kept], kind="stable")]
-    item = pairs.item[kept]
+    kept = kept[np.argsort(pairs.row[kept], kind="stable")]
+    item = pairs.row[kept]
     place = np.arange(len(item)) - np.searchsorted(item, item)
     shape = (len(vectors), most)
     items_of, codes_of = np.zeros(shape, np.uint16), np.zeros(shape, np.uint8)
-    items_of[item, place], codes_of[item, place] = pairs.neighbor[kept], codes[kept]
+    items_of[item, place], codes_of[item, place] = pairs.col[kept], codes[kept]
     return Neighbors(items_of, codes_of, step)
 
 

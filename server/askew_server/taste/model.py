@@ -248,7 +248,7 @@ def _as_data_errors(what: str) -> Iterator[None]:
 
 
 def import_model(  # noqa: PLR0913 - what a model is made of
-    items: imported_vectors.MatchedItems,
+    items: Vectors,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
@@ -259,19 +259,21 @@ def import_model(  # noqa: PLR0913 - what a model is made of
     """Return a model of item vectors, fitted to simulated people, and their simulated ratings.
     Deterministic for a seed.
 
-    people: user vectors, if there are any. scale: what people rate on, on their devices. Raises
-    DataError for user vectors of another length than the items', and as `train`.
+    items: as `match_items` returns. people: user vectors, if there are any. scale: what people rate
+    on, on their devices. Raises DataError for user vectors of another length than the items', and
+    as `train`.
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
-    vectors = imported_vectors.whiten_vectors(items.vectors)
+    vectors = imported_vectors.whiten_vectors(items.numbers)
     if people is None:
         likes = imported_vectors.simulate_likes(vectors, rng)
         source = f"with SIMULATED likes of {imported_vectors.MADE_UP:,} people"
     else:
-        likes = imported_vectors.simulate_likes_of_users(people.numbers, items.vectors, rng)
+        likes = imported_vectors.simulate_likes_of_users(people.numbers, items.numbers, rng)
         source = f"with likes SIMULATED from those of {count_in_words(len(people))} users"
-    table = imported_vectors.ratings_of_likes(likes, items.keys, scale)
+    keys = items.keys or ()
+    table = imported_vectors.ratings_of_likes(likes, keys, scale)
     size = vectors.shape[1]  # no signal has more numbers
     model = train(
         table,
@@ -279,7 +281,7 @@ def import_model(  # noqa: PLR0913 - what a model is made of
         replace(options, ranking_dimension=size, dimension=min(options.dimension, size)),
         source=f"vectors of another model, {source}",
         simulated=True,
-        vectors=ImportedVectors(items.keys, vectors, scale),
+        vectors=ImportedVectors(keys, vectors, scale),
         step=step,
     )
     return model, table

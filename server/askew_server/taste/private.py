@@ -100,6 +100,7 @@ _SURE, _SURER = 2.0, 4.0  # noise of row sums, in standard deviations
 _DROPPED = 0.7  # of r
 _PENALTY = 6e-4  # of the trace
 _LENGTHS = 16  # numbers of likes, alike in weight, that stand for their law
+_SPREAD = 1.0  # the standard deviation of the logarithm of a person's number of likes
 _ROUNDS = 200
 _STEP = 0.5  # of a threshold, at most
 _MOST_LIKED = 0.9  # of all people
@@ -111,20 +112,17 @@ _AT_ONCE = 1 << 22  # numbers: 32 MiB
 class PrivateParameters:
     """What is decided of a private model before anybody is looked at. Public.
 
-    epsilon, delta: of the noisy matrix. scale: what people rate on. spread: the standard deviation
-    of the logarithm of a person's number of likes. training: as of any model; its penalty,
-    neighbors and least numbers of ratings have no effect. Raises ParameterError out of range.
+    epsilon, delta: of the noisy matrix. scale: what people rate on. training: as of any model; its
+    penalty, neighbors and least numbers of ratings have no effect. Raises ParameterError out of
+    range.
     """
 
     epsilon: Fraction
     delta: Fraction
     scale: RatingScale
     training: TrainingOptions = field(default_factory=TrainingOptions)
-    spread: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.spread <= 3:
-            raise ParameterError("spread", self.spread, "from 0 to 3")
         _ = self.sigma
 
     @cached_property
@@ -147,13 +145,6 @@ class KeptItems:
     likes: Matrix = field(repr=False)
     matrix: Matrix = field(repr=False)
     edge: float
-
-
-def rank_by_likes(noisy: Noisy) -> NDArray[np.int64]:
-    """Return the places of all items by falling noisy row sums; of equal ones the lower place
-    first.
-    """
-    return np.argsort(-_row_sums(noisy), kind="stable")
 
 
 def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
@@ -190,22 +181,14 @@ def fit_shrunk_factors(kept: KeptItems, parameters: PrivateParameters) -> ease.F
     return ease.factors_of(lambda x: axes @ (values * (axes.T @ x).T).T, diagonal, penalty, rank)
 
 
-def penalty_of(likes: csr_array) -> float:
-    """Return the lambda by which items are folded in with simulated people, whose likes weigh 1:
-    6e-4 of the number of likes.
-    """
-    return _PENALTY * likes.nnz
-
-
 def _row_sums(noisy: Noisy) -> Matrix:
     likes: Matrix = noisy.sum(axis=1, dtype=np.float64) / UNIT
     return likes
 
 
 def _shrunk_spectrum(matrix: Matrix, edge: float) -> tuple[Matrix, Matrix]:
-    """Return the eigenvalues above .7 of the edge, shrunk, ascending, and their eigenvectors, as
-    columns. edge: r.
-    """
+    # The eigenvalues above .7 of the edge r, ascending, and their eigenvectors, as columns.
+    #
     # A tenth of noise's own eigenvalues stay, and lie so close together that iterations for the
     # leading ones hardly end. So a large matrix is reduced whole too, in single precision: that is
     # seven digits of the largest eigenvalue, more than noise leaves.
@@ -228,10 +211,10 @@ class Copula:
     loadings: Matrix = field(repr=False)
 
     @classmethod
-    def of(cls, kept: KeptItems, parameters: PrivateParameters) -> Copula:
+    def of(cls, kept: KeptItems) -> Copula:
         """Return the law of simulated people that the kept items of a noisy matrix suggest."""
         shares = np.clip(kept.likes / kept.people, 1 / kept.people, _MOST_LIKED)
-        lengths = _lengths(shares, parameters.spread)
+        lengths = _lengths(shares)
         thresholds, moves = _margins(shares, lengths)
         at = moves[:, None] - thresholds
         chances, density = ndtr(at), _density(at)
@@ -273,12 +256,10 @@ class Copula:
         return csr_array(likes + csr_array((ones, (fans[missing], missing)), shape=likes.shape))
 
 
-def _lengths(shares: Matrix, spread: float) -> Matrix:
-    """Return 16 numbers of likes, alike in weight, ascending, whose mean is the sum of these
-    shares.
-    """
+def _lengths(shares: Matrix) -> Matrix:
+    # Numbers of likes, alike in weight, whose mean is the sum of the shares.
     mean = float(shares.sum())
-    steps = np.exp(spread * ndtri((np.arange(_LENGTHS) + 0.5) / _LENGTHS))
+    steps = np.exp(_SPREAD * ndtri((np.arange(_LENGTHS) + 0.5) / _LENGTHS))
     most = _MOST_LIKED * len(shares)
     lengths: Matrix = np.minimum(mean * steps / steps.mean(), most)
     for _ in range(_LENGTHS):  # what is cut at the top goes to the others
@@ -287,9 +268,8 @@ def _lengths(shares: Matrix, spread: float) -> Matrix:
 
 
 def _margins(shares: Matrix, lengths: Matrix) -> tuple[Matrix, Matrix]:
-    """Return thresholds (n,) and moves (lengths,), by which items have these shares and people so
-    many likes: Newton's steps for one and for the other in turn.
-    """
+    # Thresholds (n,) and moves (lengths,), by which items have these shares and people so many
+    # likes: Newton's steps for one and for the other in turn.
     thresholds, moves = -ndtri(shares), np.zeros(len(lengths))
     for _ in range(_ROUNDS):
         at = moves[:, None] - thresholds
@@ -365,7 +345,7 @@ def private_model(
     likes, table = _simulate(kept, keys, parameters)
     options = replace(
         parameters.training,
-        penalty=penalty_of(likes),
+        penalty=_PENALTY * likes.nnz,  # to fold items in with simulated people, whose likes weigh 1
         ranking_dimension=factors.vectors.shape[1],
         neighbors=0,
         min_ratings=1,
@@ -398,7 +378,8 @@ def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[st
     where there are fewer. The list costs nothing beside the matrix.
     """
     _check(noisy, keys)
-    return tuple([keys[place] for place in rank_by_likes(noisy)[:count].tolist()])
+    order = np.argsort(-_row_sums(noisy), kind="stable")
+    return tuple([keys[place] for place in order[:count].tolist()])
 
 
 def describe_source(
@@ -425,7 +406,7 @@ def _simulate(
     kept: KeptItems, keys: tuple[str, ...], parameters: PrivateParameters
 ) -> tuple[csr_array, RatingTable]:
     rng = np.random.default_rng([parameters.training.seed, 19])  # made-up people: protects nobody
-    likes = Copula.of(kept, parameters).sample(PEOPLE, rng)
+    likes = Copula.of(kept).sample(PEOPLE, rng)
     kept_keys = tuple([keys[place] for place in kept.places.tolist()])
     pairs = np.column_stack(likes.nonzero()).astype(np.int64)
     return likes, ratings_of_likes(pairs, kept_keys, parameters.scale)
