@@ -195,9 +195,12 @@ def _manifest(directory: Path) -> MetricManifest:
 def _card(directory: Path, manifest: MetricManifest) -> MetricCard:
     data = folder.read_checked(directory, CARD, manifest.files, folder.CARD_LIMIT)
     try:
-        return folder.decode_card(data, metric_card_from_bytes, metric_card_to_bytes)
+        card = metric_card_from_bytes(data)
     except WireError as error:
         raise ArtifactError(f"{directory} holds no usable card: {error}") from None
+    if metric_card_to_bytes(card) != data:
+        raise ArtifactError("the card says more, or less, than one of its kind")
+    return card
 
 
 def _read(directory: Path, name: str, manifest: MetricManifest) -> bytes:

@@ -35,7 +35,6 @@ from askew_server.taste.directory import (
     Arrays,
     Count,
     SignedManifest,
-    check_shapes,
     decode_arrays,
     decode_manifest,
     encode_arrays,
@@ -134,7 +133,7 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
     files[MANIFEST] = TasteManifest(
         kind="tastes",
         schema_version=7,
-        shapes=folder.shapes_of(arrays),
+        shapes=_shapes_of(arrays),
         training=model.training,
         counts=dict(model.counts),
         figures=model.figures,
@@ -142,6 +141,10 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
         | {name: folder.fields_of_file(file) for name, file in copies.items()},
     ).encoded()
     folder.save(directory, files, copies)
+
+
+def _shapes_of(arrays: Arrays) -> dict[str, list[int]]:
+    return {name: list(array.shape) for name, array in arrays.items()}
 
 
 def load(directory: Path) -> ItemModel:
@@ -152,11 +155,14 @@ def load(directory: Path) -> ItemModel:
     files = fields.files
     try:
         data = folder.read_checked(directory, CARD, files, _LIMITS[CARD])
-        card = folder.decode_card(data, card_from_bytes, card_to_bytes)
+        card = card_from_bytes(data)
+        if card_to_bytes(card) != data:
+            raise ArtifactError("the card says more, or less, than one of its kind")
         data = folder.read_checked(directory, _ARRAYS, files, _LIMITS[_ARRAYS])
         arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
         del data  # as large as the arrays
-        check_shapes(_ARRAYS, arrays, fields.shapes)
+        if _shapes_of(arrays) != fields.shapes:
+            raise ArtifactError(f"{_ARRAYS} does not have the shapes that its manifest names")
         keys, items = decode_items(folder.read_checked(directory, _ITEMS, files, _LIMITS[_ITEMS]))
         slate = tuple(arrays["shared_slate"].tolist())
         neighbors, parts = None, [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]

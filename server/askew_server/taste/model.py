@@ -75,7 +75,7 @@ class ItemModel:
     """A trained model: all of it public.
 
     keys: the name of each item in the ratings. training: the options it was made with. counts:
-    about how many people, ratings and likes. figures: of people held out (`held_out.evaluate`).
+    about how many people, ratings and likes. figures: of people held out (`evaluation.evaluate`).
     """
 
     card: ModelCard
@@ -201,7 +201,7 @@ class FittedModel:
         return Evaluation.of(shown, liked, self.space.encoder, items)
 
     def evaluate(self, people: RatingTable) -> Figures:
-        """Return figures of people held out, as `held_out.evaluate`. Raises DataError as
+        """Return figures of people held out, as `evaluation.evaluate`. Raises DataError as
         `held_out`.
         """
         # Where devices hold all in any order: what would be the first of them?

@@ -58,16 +58,6 @@ def said() -> list[str]:
     return []
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "live"
-    write_live(path, with_all(1, cafes()))
-    columns = read_live(path, cafes())
-    assert {name: column.take(np.array([7])) for name, column in columns.items()} == {
-        "open": [True],
-        "free": [1.0],
-    }
-
-
 def test_a_new_file_is_swapped_in_and_the_index_is_the_same(
     live: Serving, directory: Path, said: list[str]
 ) -> None:

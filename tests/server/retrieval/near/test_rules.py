@@ -307,7 +307,3 @@ def test_costs_are_whole_numbers_whose_sums_float32_holds(rows: int) -> None:
     expected = weights[:, None] * costs.astype(np.float64)
     scale = whole.sum(dtype=np.float64) / expected.sum()
     np.testing.assert_allclose(whole, scale * expected, rtol=1e-4, atol=1)
-
-
-def test_items_at_no_distance_cost_nothing() -> None:
-    assert not rules.whole(np.zeros((3, 4), np.float32), np.ones(3)).any()

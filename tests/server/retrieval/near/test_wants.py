@@ -114,20 +114,6 @@ def test_a_price_brings_cheap_items_beside_every_position() -> None:
         assert better.mean() < 0.32
 
 
-def test_slates_hold_bargains() -> None:
-    """Regret in kilometers and half a kilometer a EUR. Planted bug: rates of nobody."""
-    homes = places(INLAND, 60, seed=3)
-    points = INDEX.frame.tree(INDEX.frame.grid(homes))
-    worth = INDEX.distances(points, np.arange(N)) + 0.5 * PRICE
-    regrets = {}
-    for name, wants in (("distance", Wants(INDEX)), ("wants", WANTS)):
-        rule = near_rule_of(Kind.ITEMS, INDEX, wants=wants, served=True)
-        signals = noisy(INLAND, homes, TOWN)
-        best = [row[rule.choose(s, 12)].min() for row, s in zip(worth, signals, strict=True)]
-        regrets[name] = np.mean(best - worth.min(axis=1))
-    assert regrets["wants"] < 0.6 * regrets["distance"]
-
-
 def test_what_is_unknown_is_worth_nothing_to_whoever_wants_it() -> None:
     """Numbers of any size are. Planted bugs: an unknown price of 0; an infinity less another."""
     values = np.array([np.nan, 3.0, -3e38, 3e38, 5.0], np.float32)

@@ -74,14 +74,6 @@ def test_a_new_item_lies_where_its_fans_other_favorites_lie(
     assert new in np.argsort(-scores)[:2]
 
 
-def test_an_update_with_the_same_ratings_changes_no_vector(
-    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow]
-) -> None:
-    same = update(model, table, rows, source="ratings of 60 people")
-    assert same.catalog.version == model.catalog.version
-    assert same.card == model.card
-
-
 def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     """A device's question of a month, as bytes, and how many items it gets."""
     card, catalog = catalog_from_body(catalog_to_bytes(model.card, model.catalog)[HEAD_BYTES:])

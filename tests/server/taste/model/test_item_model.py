@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from askew.catalog.item import Item
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import Profile, RatingScale, fold_in
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew_server.ratings import ItemRow, RatingTable, read_items, titled
+from askew_server.ratings import RatingTable, read_items, titled
 from askew_server.taste import shared_slate as slates
 from askew_server.taste.evaluation import split_people
 from askew_server.taste.model import ItemModel, train
@@ -44,18 +44,6 @@ def profiles_of(model: ItemModel, matrix: Matrix) -> list[Profile]:
     """The people of a matrix as their own devices see them."""
     everybody = (ratings_of(matrix, person) for person in range(len(matrix)))
     return [fold_in(own, model.catalog.vectors, model.card.space) for own in everybody if own]
-
-
-def test_the_order_of_the_ratings_does_not_matter(
-    table: RatingTable, rows: Mapping[str, ItemRow], model: ItemModel
-) -> None:
-    order = np.random.default_rng(5).permutation(len(table))
-    shuffled = RatingTable(
-        table.person[order], table.item[order], table.rating[order], 60, table.item_keys
-    )
-    again = train(shuffled, rows, PLANE, source="ratings of 60 people")
-    assert model.catalog.items == again.catalog.items
-    np.testing.assert_allclose(model.catalog.vectors, again.catalog.vectors, atol=1e-6)
 
 
 def test_scores_are_those_of_ease(model: ItemModel, matrix: Matrix) -> None:
@@ -122,9 +110,6 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
     tastes = fold_in_people(people, model.catalog.vectors, least_likes=4)
     expected = np.array([profile.taste for profile in profiles_of(model, matrix)])
     np.testing.assert_allclose(tastes.vectors, expected, rtol=1e-6, atol=1e-9)
-
-
-# -- the checkerboard -----------------------------------------------------------------------------
 
 
 # -- the shared slate -----------------------------------------------------------------------------

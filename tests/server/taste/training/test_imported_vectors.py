@@ -144,13 +144,3 @@ def test_made_up_people_are_like_items_by_their_squared_length() -> None:
     share = 0.8 * own + 0.2 * (1 - own)
     expected = np.array([share, 1 - share]) * imported_vectors.MADE_UP
     assert chisquare(np.bincount(likes[:, 1]), expected).pvalue > 1e-3
-
-
-def test_a_short_history_is_the_beginning_of_a_long_one() -> None:
-    """So what is liked most comes first: the fewer likes, the better they are."""
-    likes = of_users()
-    scores = USERS @ SIMULATED_FROM.T
-    standard = scores / scores.std(axis=1, keepdims=True)
-    lengths = np.bincount(likes[:, 0])[likes[:, 0]]
-    liked = standard[likes[:, 0], likes[:, 1]]
-    assert liked[lengths < 30].mean() > liked[lengths > 100].mean() + 0.3
