@@ -4,7 +4,7 @@ small file that is replaced whole, and a key that only its owner reads.
 A private folder is removed when it is closed or, where its process died, by the next one that is
 made in the same place. Who has the lock of a folder may remove it.
 
-Models by name: the Monday from which on each is in force.
+A folder of models names each by the Monday from which on it is in force.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@
     towns.safetensors         where people are expected, if the model knows
     rows.whole, rows.default  what devices may hold: every row, or some of them, by `rows_file`
     live-N.safetensors        every live column of a collection, its version, and a digest of all
+    ../collection-numbers.txt a line "NUMBER NAME" for every collection that a model of the folder
+                              ever had: what questions call it, given once and kept for ever
 
 Data only, nothing is ever executed. `load` refuses what is truncated, altered or hostile with an
 ArtifactError, and trusts no size before it has checked it.
@@ -16,11 +18,6 @@ ArtifactError, and trusts no size before it has checked it.
 A file of live values is replaced while the model is served: written beside and then renamed, so
 whoever opens it reads one state or the next, never a mixture. It says for which items it was made:
 what a file of another catalog, a damaged or a forged one says is never taken.
-
-Numbers of collections: what questions call them, given once and kept for ever.
-
-collection-numbers.txt    beside the models of a folder: a line "NUMBER NAME" for every
-                          collection that one of them ever had
 """
 
 from __future__ import annotations
@@ -153,12 +150,12 @@ def load(directory: Path) -> MetricModel:
             )
             for part in card.collections
         }
-        held = {
+        device_rows = {
             part: _read(directory, name, manifest)
             for part, name in _FILES.items()
             if name in manifest.files
         }
-        return MetricModel(card, collections, _towns(directory, manifest, card.space), held)
+        return MetricModel(card, collections, _towns(directory, manifest, card.space), device_rows)
     except ArtifactError:
         raise
     except AskewError as error:  # a core type refused what the files say

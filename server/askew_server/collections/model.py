@@ -2,9 +2,8 @@
 
 Of the server's storage, this is the one module that tells maps from axes.
 
-What people may care about besides distance: as an operator names it, or by default.
-
-The default knows columns alone and nothing of anybody's use:
+*Wants*, what people may care about besides distance, are named by an operator, or by default. The
+default knows columns alone and nothing of anybody's use:
 
     .15   prices: numbers whose unit is a currency. Each has five rates, .5 to 10 kilometers for as
           much as a price differs from another, half of what lies between the 16 % and the 84 %

@@ -202,9 +202,9 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
     total = np.zeros(shape, np.float32)
     for kind in np.unique(classes):
         of_class = classes == kind
-        held = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
+        of_cells = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
         sigma = (2.0**kind / (reach / shape)).tolist()
-        total += blurred(held.reshape(shape), sigma, modes)
+        total += blurred(of_cells.reshape(shape), sigma, modes)
     return total
 
 

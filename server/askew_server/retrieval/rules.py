@@ -210,8 +210,8 @@ class Sampled(NearRule):
         points = self._index.frame.tree(places)
         nearest = self._index.nearest_to_tree(points)[:, 0]
         # The others' items stand first: a slot that serves nobody of the sample goes to them.
-        found = np.concatenate([*sets, nearest, self._wants.candidates(points)])
-        row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
+        candidates = np.concatenate([*sets, nearest, self._wants.candidates(points)])
+        row_of = {item: row for row, item in enumerate(dict.fromkeys(candidates.tolist()))}
         items = np.fromiter(row_of, np.int64)
         distances = self._index.distances(points, items)
         most = LOST / self._index.frame.epsilon(signal)
@@ -219,7 +219,7 @@ class Sampled(NearRule):
         costs = whole(costs, self._wants.weights(shares))
         rows = [k_median(costs, k)]
         if self._served:
-            rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
+            rows += [np.array([row_of[item] for item in ids.tolist()]) for ids in sets]
         return np.sort(items[min(rows, key=lambda row: total(costs, row))])
 
     def with_columns(self, columns: Mapping[str, Column]) -> Sampled:

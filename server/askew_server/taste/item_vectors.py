@@ -1,4 +1,9 @@
-"""What a model is fitted by: chosen on likes held out from people held out.
+"""The item vectors in which tastes are expressed: learned, fixed in advance, or imported.
+
+Learned vectors move with every person. Fixed ones, of a model that none of these people is in, come
+with their items and their rating scale: they tell nothing of these people.
+
+What learned ones are fitted by is chosen on likes held out from people held out:
 
     penalty    the lambda of EASE, halved and doubled for as long as that helps
     rank       64 ranking dimensions, or as many as were asked for. More say more of whom a model
@@ -16,11 +21,6 @@ stand for all of a large catalog: G of those is a part of G, and the same penalt
 
 A model tells nothing of this but what was chosen; its figures are of other people, who chose
 nothing (`evaluation`). The dealing is by the seed, and protects nobody.
-
-The item vectors in which tastes are expressed: learned from the ratings, or fixed in advance.
-
-Learned vectors move with every person. Fixed ones, of a model that none of these people is in, come
-with their items and their rating scale: they tell nothing of these people.
 """
 
 from __future__ import annotations

@@ -1,8 +1,15 @@
-"""From one noisy matrix of likes to items, factors and simulated people.
+"""A private model: all that is published of it is a function of one noisy matrix and public things.
 
-All here is a function of the noisy matrix, the order of a public catalog and public parameters, so
-all of it is post-processing: it costs nothing beside `askew.mechanisms.covariance`, and the same
-inputs make the same numbers. No function looks at a rating.
+    inputs    the noisy matrix (`askew.mechanisms.covariance`), the keys and words of a public
+              catalog, and `PrivateParameters`
+    items     by noisy row sums, vectors and boosts by symmetric EASE of the matrix
+    the rest  by simulated people alone: codes, space, shared slate, figures, counts
+
+So the model is as private as the matrix, (epsilon, delta) for a person's whole history, and its
+making costs nothing more. No function here looks at a rating of a real person. The same inputs make
+the same model, byte for byte: seeds are public. A figure says what *simulated* people gain, by whom
+nothing was chosen; the card says so. Measuring it on real people is a use of their ratings that the
+guarantee does not cover.
 
 In units of 2**24, with n items of the catalog and noise of standard deviation sigma:
 
@@ -14,12 +21,11 @@ In units of 2**24, with n items of the catalog and noise of standard deviation s
     factors  symmetric EASE of what stays (`ease`), lambda = 6e-4 of its trace
 
 What stays has few eigenvectors U, so no matrix is inverted: the diagonal of P is
-(1 - sum_k U_ik**2 e_k / (e_k + lambda)) / lambda. The rule was fixed on MovieLens 1M, by people who
-judge nothing.
+(1 - sum_k U_ik**2 e_k / (e_k + lambda)) / lambda. The rule was fixed on MovieLens 1M.
 
 Simulated people: a threshold copula of r factors.
 
-    m        a person's number of likes: log-normal of public spread, its mean that of the n_i / N
+    m        a person's number of likes: log-normal, its mean that of the n_i / N
     z, e     normal: r of a person, one of each person and item
     likes i  where L_i z + sqrt(1 - |L_i|**2) e_i > t_i - a(m)
 
@@ -29,41 +35,16 @@ f the density at the threshold. What is left of the matrix after the first term 
 noise plus a matrix of low rank: its leading eigenvectors, with a spectrum as above, over f are L. A
 model of these people reaches .97 to .98 of what the matrix's own does on MovieLens 1M.
 
-Seeds are public: these people protect nobody, and need not be protected.
+How good a model will be follows from x = N / (sigma sqrt(n)) alone, which is public: eigenvalues of
+the likes grow with N and those of the noise are below 2 sigma sqrt(n). On MovieLens 1M, with 1,500
+and 3,000 items, epsilon from 1 to 8 and people multiplied, the share that is left of the NDCG@10 of
+the model without noise followed x within .02. On that log, MovieLens 100K and its latest small one,
+a model was worse than a list of what is popular below x of 15, about as good up to 28, and better
+everywhere from 30 on. It is a rule of thumb of logs of films.
+
 Sources: Gavish, Donoho 2017 (shrinking a spectrum); Emrich, Piedmonte 1991 (thresholds of normals
 with given margins). Complexity: O(n**3), in single precision above `ease.DENSE_ITEMS` items: a
 matrix of 10,000 takes about a minute of one processor, and 800 MB.
-
-How good a private model will be, from public numbers alone, before anything is spent.
-
-One number decides: how far people's likes rise above the noise,
-
-    x = N / (sigma sqrt(n))     N people, n items of the catalog, noise sigma of one entry
-
-since eigenvalues of the likes grow with N and those of the noise are below 2 sigma sqrt(n). On
-MovieLens 1M, with 1,500 and 3,000 items, epsilon from 1 to 8 and people multiplied, the share that
-is left of the NDCG@10 of the same model without noise followed x alone, within .02. On that log,
-MovieLens 100K and its latest small one, over 72 numbers of people and epsilons, a model was worse
-than a list of what is popular below x of 15, about as good up to 28, and better everywhere from 30
-on: by a third at 50, by six tenths at 100.
-
-It is a rule of thumb of logs of films: other people may agree more, or less.
-
-A private model: all that is published of it is a function of one noisy matrix and public things.
-
-    inputs    the noisy matrix (`askew.mechanisms.covariance`), the keys and words of a public
-              catalog, and `PrivateParameters`
-    items     by noisy row sums, vectors and boosts by symmetric EASE of the matrix
-    the rest  by simulated people alone: codes, space, shared slate, figures, counts
-
-so the model is as private as the matrix, (epsilon, delta) for a person's whole history, and its
-making costs nothing more. Nothing here has a way to a rating of a real person. Who is simulated
-likes what they have seen: real people's seen items are nowhere.
-
-The same inputs make the same model, byte for byte: seeds are public. A figure says what a mode
-gives *simulated* people whom nothing was chosen by; the card says so. What a mode gives real people
-the model cannot say, and measuring it on them is a use of their ratings that the guarantee does
-not cover.
 """
 
 from __future__ import annotations
