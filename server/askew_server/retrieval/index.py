@@ -220,8 +220,8 @@ def frame_of(space: MetricSpace) -> SpaceFrame:
 @lru_cache(maxsize=256)
 def _placed(epsilon: float, dimension: int, k: int, disutility: Disutility) -> Points:
     # Of the Laplace law, (k', d), the nearest to zero first.
-    placement = place(Laplace(epsilon, dimension), disutility, k, on_demand=False)
-    offsets = placement.offsets.reshape(-1, dimension)
+    found = place(Laplace(epsilon, dimension), disutility, k, on_demand=False).offsets
+    offsets = found.reshape(-1, dimension)
     return frozen(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
 
 
