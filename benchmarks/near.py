@@ -27,9 +27,9 @@ from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Signal
 from askew.spaces.map import MapNoise, MapSpace, Region
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.density import Density
-from askew_server.retrieval.near.index import MetricIndex, Points
+from askew_server.retrieval.answers import near_rule_of
+from askew_server.retrieval.density import Density
+from askew_server.retrieval.index import MetricIndex, Points
 
 COUNTRY = Region(47.0, 6.0, 55.0, 15.0)
 ITEMS, TOWNS, SIGNALS, K = 1_000_000, 5_000, 200, 20
@@ -37,7 +37,6 @@ LIMITS = {  # CPU seconds of a start, milliseconds of a question
     "index": 0.7,
     "density": 1.0,
     "codebook": 0.2,
-    "codebook, served": 0.25,
     "items, served": 2.5,
     "posterior, served": 2.5,
 }
@@ -106,9 +105,8 @@ def questions(index: MetricIndex, density: Density, signals: list[Signal]) -> bo
     rules = {
         "nearest": near_rule_of(Kind.NEAREST, index),
         "codebook": near_rule_of(Kind.CODEBOOK, index),
-        "codebook, served": served_rule_of(Kind.CODEBOOK, index),
-        "items, served": served_rule_of(Kind.ITEMS, index),
-        "posterior, served": served_rule_of(Kind.POSTERIOR, index, density),
+        "items, served": near_rule_of(Kind.ITEMS, index, served=True),
+        "posterior, served": near_rule_of(Kind.POSTERIOR, index, density, served=True),
     }
     kept = [
         told(name, median_ms(partial(rule.choose, k=K), signals), "ms", floor)

@@ -25,13 +25,12 @@ from scipy.sparse import csr_array
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.ratings import RatingTable
-from askew_server.taste.measures import Estimate, Gains, HeldOutPeople, mean_of
-from askew_server.taste.model.private_model import simulated_table as people_of_matrix
-from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.item_vectors import ImportedVectors
-from askew_server.taste.training.private import PrivateParameters, factors_of, kept_items
-from askew_server.taste.training.space_fit import scale_of
-from askew_server.taste.training.tuning import hold_out_ratings, make_scorer
+from askew_server.taste.item_vectors import ImportedVectors, factor_scorer, hold_out_ratings
+from askew_server.taste.measures import Estimate, Gains, HeldOutPeople, mean_with_error
+from askew_server.taste.people import histories_of
+from askew_server.taste.private import PrivateParameters, fit_shrunk_factors, items_above_noise
+from askew_server.taste.private import simulate_ratings as people_of_matrix
+from askew_server.taste.space_fit import rating_scale_of
 
 LIKED = 4.0
 DELTA = Fraction(1, 10**6)
@@ -64,8 +63,8 @@ class Split:
         """Deal people and likes of the most rated items."""
         rated = np.bincount(table.item, minlength=len(table.item_keys))
         kept = np.sort(np.argsort(-rated, kind="stable")[:items])
-        scale = scale_of(table, LIKED)
-        people = people_of(table, kept, scale)
+        scale = rating_scale_of(table, LIKED)
+        people = histories_of(table, kept, scale)
         rng = np.random.default_rng([seed, 30])
         order = rng.permutation(table.n_people)
         cut = 4 * len(order) // 5
@@ -89,8 +88,8 @@ def evaluate_models(split: Split, matrix: Matrix, epsilon: int) -> tuple[Gains, 
         mechanism = NoisyCovariance(Fraction(epsilon), DELTA)
         noisy = mechanism.perturb(matrix, bits=SystemBits())
         parameters = PrivateParameters(Fraction(epsilon), DELTA, parameters.scale)
-    kept = kept_items(noisy, parameters)
-    factors = factors_of(kept, parameters)
+    kept = items_above_noise(noisy, parameters)
+    factors = fit_shrunk_factors(kept, parameters)
     keys = tuple([split.keys[place] for place in kept.places.tolist()])
     boosts = factors.boosts.astype(np.float32)
     exact = ImportedVectors(keys, factors.vectors.astype(np.float32), parameters.scale, boosts)
@@ -99,7 +98,7 @@ def evaluate_models(split: Split, matrix: Matrix, epsilon: int) -> tuple[Gains, 
     for fitted in (factors, coded):
         everywhere = np.zeros((n, fitted.vectors.shape[1])), np.zeros(n)
         everywhere[0][kept.places], everywhere[1][kept.places] = fitted.vectors, fitted.boosts
-        scorer = make_scorer(*everywhere, csr_array((n, n)))
+        scorer = factor_scorer(*everywhere, csr_array((n, n)))
         gains.append(split.judges.evaluate(scorer, kept.places).ndcg)
     return gains[0], gains[1]
 
@@ -127,10 +126,10 @@ def measured(table: RatingTable, items: int) -> Iterator[dict[str, Any]]:
             "people": copies * splits[0].trained.shape[0],
             "copies": copies,
             "epsilon": epsilon,
-            "ndcg": rounded(mean_of(np.concatenate(ndcg))),
+            "ndcg": rounded(mean_with_error(np.concatenate(ndcg))),
             "share": rounded(ratio_of(np.concatenate(ndcg), full)),
-            "quarter": rounded(mean_of(np.concatenate(quarter))) if quarter else None,
-            "popularity": rounded(mean_of(np.concatenate(popular))),
+            "quarter": rounded(mean_with_error(np.concatenate(quarter))) if quarter else None,
+            "popularity": rounded(mean_with_error(np.concatenate(popular))),
         }
 
 

@@ -86,7 +86,7 @@ def store(folder: Path) -> tuple[Path, Path]:
 def served(folder: Path) -> Iterator[str]:
     """Yield the address of a server with the model of the demo."""
     from askew_server.demo.simulation import demo_model
-    from askew_server.taste.model import artifact
+    from askew_server.taste import artifact
 
     artifact.save(demo_model(), folder / "model")
     with socket.create_server(("127.0.0.1", 0)) as free:

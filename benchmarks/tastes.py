@@ -43,12 +43,12 @@ from askew.noise.lattice import LatticeLaplace
 from askew.retrieval.offset_rule import OffsetRule
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import RatingTable, read_ratings, titled
-from askew_server.taste.measures import Accuracy, Estimate, Gains, Items, mean_of
-from askew_server.taste.model.held_out import HELD, Evaluation, simulate_signals
-from askew_server.taste.model.item_model import FittedModel
-from askew_server.taste.model.shared_slate import shared_slate
-from askew_server.taste.training.item_vectors import LearnedVectors
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.evaluation import HELD, Evaluation, simulate_signals
+from askew_server.taste.item_vectors import LearnedVectors
+from askew_server.taste.measures import Accuracy, Estimate, Gains, Items, mean_with_error
+from askew_server.taste.model import FittedModel
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.shared_slate import shared_slate
 
 SHARES = Fraction(66, 100), Fraction(17, 100)  # of the server and of validation
 SHARED = (8, 25, 64, 200)
@@ -105,7 +105,12 @@ class Cell:
         gain = ndcg - np.concatenate([run.none.ndcg for run in runs])
         worse, better = int((gain < 0).sum()), int((gain > 0).sum())
         best = np.concatenate([[] if run.best is None else run.best for run in runs])
-        figures = (mean_of(ndcg), mean_of(recall), mean_of(gain), mean_of(best))
+        figures = (
+            mean_with_error(ndcg),
+            mean_with_error(recall),
+            mean_with_error(gain),
+            mean_with_error(best),
+        )
         return cls(label, len(ndcg), *figures, worse, better)
 
 

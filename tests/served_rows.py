@@ -13,9 +13,9 @@ from askew.catalog.catalog_file import Part
 from askew.errors import NotFound, OtherKind
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricRuleKind, ServingMode
-from askew_server.collections.artifact import files_of
+from askew_server.collections.artifact import device_files
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService
@@ -36,7 +36,7 @@ def rows_model(n: int = 300, mode: ServingMode = ServingMode.ASK) -> MetricModel
     still = replace(still, coordinates=np.round(rng.uniform((47, 5), (55, 16), (n, 2)), 5))
     collections = [proposing(still, ServingMode.HELD), proposing(live, mode)]
     model = model_of(GERMANY, collections, rule=MetricRuleKind.NEAREST)
-    return replace(model, files=files_of(model))
+    return replace(model, files=device_files(model))
 
 
 class ServedModel:

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from askew_server.taste.measures import Accuracy, HeldOutPeople, Items, Scorer, mean_of
-from askew_server.taste.training.ease import DENSE_ITEMS, Matrix, gram_of, inverse_of
+from askew_server.taste.ease import DENSE_ITEMS, Matrix, gram_of, inverse_of
+from askew_server.taste.measures import Accuracy, HeldOutPeople, Items, Scorer, mean_with_error
 
 _NEIGHBORS = (10, 20, 40, 80, 160)
 _FIRST_LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA = 100.0, 0.4, 1e5
@@ -72,7 +72,7 @@ def tuned_ease(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, float]:
 
     def tried(penalty: float) -> tuple[float, Scorer]:
         scorer = ease(gram, penalty)
-        return mean_of(choosing.evaluate(scorer).ndcg).mean, scorer
+        return mean_with_error(choosing.evaluate(scorer).ndcg).mean, scorer
 
     best = _FIRST_LAMBDA
     reached, scorer = tried(best)
@@ -88,7 +88,9 @@ def tuned_ease(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, float]:
 def tuned_knn(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, int]:
     """Item-kNN with the number of neighbors that is best for these people, and that number."""
     made = {size: item_knn(gram, size) for size in _NEIGHBORS}
-    reached = {size: mean_of(choosing.evaluate(scorer).ndcg).mean for size, scorer in made.items()}
+    reached = {
+        size: mean_with_error(choosing.evaluate(scorer).ndcg).mean for size, scorer in made.items()
+    }
     best = max(made, key=lambda size: reached[size])
     return made[best], best
 

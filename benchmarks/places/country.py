@@ -26,8 +26,8 @@ from askew.spaces.map import MapNoise, MapSpace, Position, Region
 from askew_server.collections.model import Towns
 from askew_server.demo.places import LARGE, scattered
 from askew_server.release.forecast import SimulatedBits
-from askew_server.retrieval.near.density import Density
-from askew_server.retrieval.near.index import MetricIndex
+from askew_server.retrieval.density import Density
+from askew_server.retrieval.index import MetricIndex
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]

@@ -9,10 +9,10 @@ from benchmarks.places.country import CROWDS, Country
 from scipy.spatial import cKDTree
 
 from askew.protocol.metric_card import MetricRuleKind
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.index import MetricIndex
-from askew_server.retrieval.near.rules import NearRule
-from askew_server.taste.measures import mean_of
+from askew_server.retrieval.answers import near_rule_of
+from askew_server.retrieval.index import MetricIndex
+from askew_server.retrieval.rules import NearRule
+from askew_server.taste.measures import mean_with_error
 
 KS: Final = (5, 20, 64)
 SERVED: Final = "served"  # by a server whose rule is `posterior`
@@ -29,7 +29,7 @@ def measured(country: Country, n_items: int, n_people: int) -> dict[str, Any]:
         for kind in (MetricRuleKind.NEAREST, MetricRuleKind.CODEBOOK, MetricRuleKind.ITEMS)
     }
     density = country.density(index, items)
-    rules[SERVED] = served_rule_of(MetricRuleKind.POSTERIOR, index, density)
+    rules[SERVED] = near_rule_of(MetricRuleKind.POSTERIOR, index, density, served=True)
     cells = []
     for crowd in CROWDS:
         people = country.people(crowd, n_people)
@@ -45,7 +45,7 @@ def measured(country: Country, n_items: int, n_people: int) -> dict[str, Any]:
                 print(f"{crowd}, k = {k}, {name}: {extra[name].mean():.2f} km", flush=True)
             over = {f"{SERVED} less codebook": extra[SERVED] - extra["codebook"]}
             cells += [
-                {"crowd": crowd, "k": k, "rule": str(name), "extra": rounded(mean_of(each))}
+                {"crowd": crowd, "k": k, "rule": str(name), "extra": rounded(mean_with_error(each))}
                 for name, each in (extra | over).items()
             ]
     about = {"people": n_people, "seed": country.seed, "items": n_items}

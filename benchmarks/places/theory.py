@@ -20,8 +20,8 @@ from askew.placement import Disutility
 from askew.protocol.metric_card import MetricRuleKind
 from askew.protocol.signal import Signal
 from askew.spaces.axes import Axis, AxisSpace
-from askew_server.retrieval.near.answers import near_rule_of
-from askew_server.retrieval.near.index import MetricIndex
+from askew_server.retrieval.answers import near_rule_of
+from askew_server.retrieval.index import MetricIndex
 
 _DENSE = 500  # items a unit of distance; epsilon is 1
 _FAR = 36.0  # units of distance; beyond, the law has less than 1e-15

@@ -21,12 +21,12 @@ from scipy.spatial import cKDTree
 from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.catalog.item import Attribute, AttributeKind
 from askew.protocol.metric_card import MetricRuleKind, Want
-from askew_server.collections.wants import default_wants
-from askew_server.retrieval.near.answers import near_rule_of, served_rule_of
-from askew_server.retrieval.near.index import MetricIndex
-from askew_server.retrieval.near.rules import NearRule
-from askew_server.retrieval.near.wants import Wants
-from askew_server.taste.measures import mean_of
+from askew_server.collections.model import default_wants
+from askew_server.retrieval.answers import near_rule_of
+from askew_server.retrieval.index import MetricIndex
+from askew_server.retrieval.rules import NearRule
+from askew_server.retrieval.wants import Wants
+from askew_server.taste.measures import mean_with_error
 
 _SHARES = (0.05, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)
 _KINDS = ((0.3, 17), (0.2, 15), (0.15, 9), (0.1, 5), (0.1, 12), (0.07, 16), (0.05, 14), (0.03, 21))
@@ -72,7 +72,10 @@ class Fair:
         ]
         for name, wanted in served:
             wants = Wants(self.index, wanted, columns)
-            yield name, served_rule_of(MetricRuleKind.POSTERIOR, self.index, density, wants)
+            yield (
+                name,
+                near_rule_of(MetricRuleKind.POSTERIOR, self.index, density, wants, served=True),
+            )
 
     def extra(self, people: Array, answers: Sequence[Ids]) -> dict[str, Array]:
         """Return by wish how much worse than the best of all items the best result of people at
@@ -125,7 +128,7 @@ def measured(country: Country, n_items: int, n_people: int, ks: Sequence[int]) -
                 for wish, extra in fair.extra(points, answers).items():
                     cell = {"crowd": crowd, "k": k, "rule": str(name), "wish": wish}
                     none = round(float(np.isnan(extra).mean()), 4)
-                    cells.append(cell | {"extra": rounded(mean_of(extra)), "none": none})
+                    cells.append(cell | {"extra": rounded(mean_with_error(extra)), "none": none})
                 print(f"{crowd}, k = {k}, {name}", flush=True)
     about = {"people": n_people, "items": n_items, "seed": country.seed}
     return about | {"cells": cells}

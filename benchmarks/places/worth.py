@@ -57,13 +57,12 @@ from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.rows_file import rows_to_bytes
 from askew_server.demo.places import places_to_eat
-from askew_server.retrieval.near.answers import served_rule_of
-from askew_server.retrieval.near.density import ByDensity
-from askew_server.retrieval.near.index import MapFrame, MetricIndex
-from askew_server.retrieval.near.rules import Nearest, NearRule
-from askew_server.retrieval.near.sampled import Sampled
-from askew_server.retrieval.near.wants import Wants
-from askew_server.taste.measures import mean_of
+from askew_server.retrieval.answers import near_rule_of
+from askew_server.retrieval.density import ByDensity
+from askew_server.retrieval.index import MapFrame, MetricIndex
+from askew_server.retrieval.rules import Nearest, NearRule, Sampled
+from askew_server.retrieval.wants import Wants
+from askew_server.taste.measures import mean_with_error
 
 K: Final = 40  # as many of these places as a device asks for by default
 KS: Final = (5, 10, 20, 40, 80, 160)
@@ -126,7 +125,9 @@ class Market:
         self.index = MetricIndex(country.space, places.coordinates)
         self.density = country.density(self.index, places.coordinates)
         self.wants = Wants(self.index, places.card.wants, columns)
-        self.served = served_rule_of(MetricRuleKind.POSTERIOR, self.index, self.density, self.wants)
+        self.served = near_rule_of(
+            MetricRuleKind.POSTERIOR, self.index, self.density, self.wants, served=True
+        )
 
     def spread(self, frame: CellFrame) -> NearRule:
         """Return the rule of a server, with people expected in a cell."""
@@ -302,7 +303,7 @@ def _ways(
         row: dict[str, Any] = {"way": way, "bytes": round(np.mean([each[way] for each in spent]))}
         for crowd in CROWDS:
             extra = np.concatenate(got[way, crowd])
-            estimate = mean_of(extra)
+            estimate = mean_with_error(extra)
             row[crowd] = {
                 "extra": [round(estimate.mean, 4), round(estimate.error, 4)],
                 "none": round(float(np.isnan(extra).mean()), 4),
@@ -325,7 +326,7 @@ def curve(country: Country, items: int, people: int) -> dict[str, dict[str, list
         asked[f"cell {name}, spread"] = (centers, market.spread(frame))
     lines: dict[str, dict[str, list[float]]] = {}
     for way, (sent, rule) in asked.items():
-        estimates = [mean_of(market.asked(homes, sent, rule, k)) for k in KS]
+        estimates = [mean_with_error(market.asked(homes, sent, rule, k)) for k in KS]
         lines[way] = {
             "extra": [round(each.mean, 4) for each in estimates],
             "error": [round(each.error, 4) for each in estimates],

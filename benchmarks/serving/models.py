@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -25,8 +24,10 @@ from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered
 from askew_server.demo.simulation import demo_model
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot
+from askew_server.taste.model import ItemModel
+from askew_server.taste.options import TrainingOptions
 
 EPSILON, K = Fraction(1), 8
 """What most devices ask with."""
@@ -35,14 +36,6 @@ OTHER_EPSILON, OTHER_K = Fraction(27, 32), 9
 TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
 QUESTIONS = 256
 _FACTORS, _GENRES = 32, 18
-
-
-@dataclass(frozen=True, eq=False)
-class Tastes:
-    """A model of tastes, as far as it is served. Implements TasteModel."""
-
-    card: ModelCard
-    catalog: Catalog
 
 
 def snapshot(kind: str, size: str = "0", more: str = "2") -> Snapshot:
@@ -58,7 +51,7 @@ def snapshot(kind: str, size: str = "0", more: str = "2") -> Snapshot:
             return Serving(made_places(int(size), MetricRuleKind(more))).snapshot
 
 
-def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> Tastes:
+def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> ItemModel:
     """Make a model of so many items of 32 factors. titles: made up where there are none."""
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
@@ -78,7 +71,7 @@ def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> Taste
     boosts = np.ones(count, np.float32)
     catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
     card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count, 2.0)
-    return Tastes(card, catalog)
+    return ItemModel(card, catalog, (), TrainingOptions(), {})
 
 
 def made_places(count: int, rule: MetricRuleKind) -> MetricModel:

@@ -28,10 +28,10 @@ from askew.errors import StaleSpace
 from askew_client import AskewClient, ClientSettings
 from askew_client.transport.shaped import KeptLibrary
 from askew_server.demo.simulation import demo_model, films, simulate
+from askew_server.folders import text_of_date, today
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, update
-from askew_server.taste.model.mondays import text_of_date, today
+from askew_server.taste import artifact
+from askew_server.taste.model import ItemModel, update
 
 pytestmark = pytest.mark.slow
 

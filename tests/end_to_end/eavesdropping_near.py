@@ -24,7 +24,7 @@ from askew.wire.queries import query_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.near.pick import NO_PREFERENCES, Preferences
 from askew_server.collections.model import MetricModel
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService

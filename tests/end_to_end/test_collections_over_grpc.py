@@ -30,7 +30,7 @@ from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, write_live
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Retriever, Snapshot, SnapshotHolder
 from askew_server.serving.metrics import Observer
 from askew_server.serving.models import ModelWatch

@@ -16,7 +16,7 @@ from small_collections import DAY, posts, small_map
 from askew.protocol.metric_card import MetricRuleKind
 from askew_client import AskewClient, AxisValues, ClientSettings, Position, Preferences
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.server import running

@@ -24,9 +24,9 @@ from askew.protocol.signal import Query, Signal
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.demo.simulation import demo_model
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.model.mondays import text_of_date, today
+from askew_server.folders import text_of_date, today
+from askew_server.taste import artifact
+from askew_server.taste.model import ItemModel
 
 DEVICES = 2
 PACE = 0.01  # seconds between two questions: at once, they kept servers from starting

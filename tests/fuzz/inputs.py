@@ -90,10 +90,10 @@ from askew_server.serving import settings as server_settings
 from askew_server.serving.certificates import read_pair
 from askew_server.serving.tokens import Tokens
 from askew_server.tables import open_table
-from askew_server.taste.model import artifact as taste_artifact
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training import paid_matrix
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import artifact as taste_artifact
+from askew_server.taste import paid_matrix
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
 
 NOW = 1_790_000_000.0
 TOKENS = f"{hashlib.sha256(b't' * 43).hexdigest()} ann\n".encode()
@@ -192,7 +192,7 @@ class World:
         path = self.folder / "matrix"
         noise = (str(Fraction(1)), str(Fraction(1, 1000)))
         fields = paid_matrix.MatrixFields(paid_matrix.KIND, 2, "ab" * 32, *noise, "films", 1)
-        paid_matrix.write(path, fields, np.array([[3, 1], [1, 2]]))
+        paid_matrix.write_matrix(path, fields, np.array([[3, 1], [1, 2]]))
         return path.read_bytes()
 
     @cached_property
@@ -455,13 +455,6 @@ def npz() -> bytes:
     return made.getvalue()
 
 
-def safetensors() -> bytes:
-    """Three vectors."""
-    from safetensors.numpy import save
-
-    return save({"vectors": np.eye(3, 2, dtype=np.float32)})
-
-
 class Answered(Download):
     """A request that this is the answer to."""
 
@@ -666,7 +659,6 @@ INPUTS: Mapping[str, Input] = {
         "movies.csv", b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n", read_items
     ),
     "vectors, npz": of_file("vectors.npz", npz(), read_vectors),
-    "vectors, safetensors": of_file("vectors.safetensors", safetensors(), read_vectors),
     "collection, csv": of_file("cafes.csv", CAFES, collection("cafes")),
     "collection, GeoJSON": of_file("cafes.geojson", GEOJSON, collection("cafes")),
     "towns": of_file(
@@ -709,7 +701,7 @@ INPUTS: Mapping[str, Input] = {
         )
     },
     "noisy matrix": Input(
-        lambda w: w.matrix, lambda w, data: paid_matrix.read(w.written("matrix", data))
+        lambda w: w.matrix, lambda w, data: paid_matrix.read_matrix(w.written("matrix", data))
     ),
     "stored release": of_bytes(DOCUMENT, release_from_bytes),
     "operator's ledger": Input(lambda w: w.operators[0], read_operators),

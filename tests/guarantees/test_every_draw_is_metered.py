@@ -36,7 +36,7 @@ from askew_client.settings.settings import LEVELS, Caps, ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_server.counting.contract import LikesTask
 from askew_server.ledger import Ledger
-from askew_server.taste.training.paid_matrix import MatrixPlan, make_matrix
+from askew_server.taste.paid_matrix import MatrixPlan, make_matrix
 
 DRAWS = 40
 COIN = 16  # bytes of a coin

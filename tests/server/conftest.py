@@ -22,9 +22,9 @@ from askew.errors import ArtifactError
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli import main as cli
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import artifact
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
 
 NAN = float("nan")
 Run = Callable[..., int]

@@ -18,6 +18,7 @@ from askew.wire.rows_file import rows_to_bytes
 from askew_server.cli.options import check_new
 from askew_server.cli.progress import Steps, when_stopped
 from askew_server.collections import artifact, intake
+from askew_server.collections.artifact import numbers_for
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
@@ -26,12 +27,11 @@ from askew_server.collections.intake import (
 )
 from askew_server.collections.model import (
     MetricModel,
+    describe_space,
     model_of,
     space_of_axes,
     space_of_region,
-    words_of,
 )
-from askew_server.collections.numbers import numbers_for
 from askew_server.tables.rows import Omissions
 
 
@@ -118,7 +118,7 @@ def collect(
         }
         artifact.save(model, out, keys)
     card = model.card
-    click.echo(f"space        {words_of(card.space)}, version {card.space.version}")
+    click.echo(f"space        {describe_space(card.space)}, version {card.space.version}")
     for reading in readings:
         _report_collection(reading)
     click.echo(f"rule         {card.rule}, density: {card.density}")

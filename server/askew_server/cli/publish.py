@@ -10,8 +10,7 @@ import click
 from askew.catalog.catalog_file import Part
 from askew.errors import ArtifactError
 from askew_server.cli.saved_model import load
-from askew_server.folders import replace_file
-from askew_server.taste.model.mondays import date_of_text, text_of_date
+from askew_server.folders import date_of_text, replace_file, text_of_date
 
 
 @click.command()

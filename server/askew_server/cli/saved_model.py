@@ -9,7 +9,7 @@ from askew.errors import ArtifactError, ParameterError
 
 if TYPE_CHECKING:
     from askew_server.collections.model import MetricModel
-    from askew_server.taste.model.item_model import ItemModel  # brings scipy
+    from askew_server.taste.model import ItemModel  # brings scipy
 
     Model = ItemModel | MetricModel
 
@@ -18,12 +18,12 @@ def load(directory: Path) -> Model:
     """Return the model of a directory, of tastes or of collections, by what its manifest says it
     is. Raises ArtifactError.
     """
-    from askew_server.taste.model import directory as folder
-    from askew_server.taste.model.directory import MANIFEST, kind_of
+    from askew_server.taste import directory as folder
+    from askew_server.taste.directory import MANIFEST, kind_of
 
     match kind_of(folder.read(directory / MANIFEST, folder.MANIFEST_LIMIT)):
         case "tastes":
-            from askew_server.taste.model import artifact as tastes
+            from askew_server.taste import artifact as tastes
 
             return tastes.load(directory)
         case "metric":

@@ -27,6 +27,7 @@ from askew_server.cli.options import (
     refuse_password,
 )
 from askew_server.cli.saved_model import of_one_kind, of_tastes
+from askew_server.folders import today
 from askew_server.serving.settings import (
     KEYS,
     NO_MODEL,
@@ -37,17 +38,16 @@ from askew_server.serving.settings import (
     read_file,
 )
 from askew_server.serving.settings import Models as Chosen
-from askew_server.taste.model.mondays import today
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
     from askew_server.counting import CountingTask, Engine
     from askew_server.published.reader import ReleaseReader
     from askew_server.release.job import AnalystDesk
-    from askew_server.retrieval.served import Serving
+    from askew_server.retrieval.answers import Serving
     from askew_server.serving.call import Service
     from askew_server.serving.models import ModelFolder
-    from askew_server.taste.model.item_model import ItemModel
+    from askew_server.taste.model import ItemModel
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -210,7 +210,7 @@ def read_models(
         return {FIRST: reading.model(_demo(chosen.demo))}, None
     if chosen.folder is not None:
         from askew_server.serving.models import ModelFolder
-        from askew_server.taste.model.directory import MANIFEST
+        from askew_server.taste.directory import MANIFEST
 
         folder = ModelFolder(chosen.folder, reading.directory)
         servings, mondays = folder.read_all(today()), folder.find().values()
@@ -261,7 +261,7 @@ class ModelReader:
         """
         from threadpoolctl import threadpool_limits
 
-        from askew_server.retrieval.served import Serving
+        from askew_server.retrieval.answers import Serving
 
         # For good: an answer is a small product. More threads of BLAS would wait for each other by
         # spinning, on cores that other calls need: under load 96 ms where one thread takes 2.

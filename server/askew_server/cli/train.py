@@ -117,9 +117,9 @@ def update(**asked: Any) -> None:
 def import_vectors(**asked: Any) -> None:
     """Make a model of vectors that another model has: embeddings, factors.
 
-    VECTORS has rows of floating-point numbers, whose dot products rank: `vectors` in npz or
-    safetensors, a column `vector` of lists in parquet. Beside them `keys` (in parquet `key`) name
-    the items as the items file does; without keys, vectors are in the order of its rows.
+    VECTORS has rows of floating-point numbers, whose dot products rank: `vectors` in npz, a column
+    `vector` of lists in parquet. Beside them `keys` (in parquet `key`) name the items as the items
+    file does; without keys, vectors are in the order of its rows.
 
     The space of signals is fitted to simulated histories of likes: of the users whose vectors are
     named, or else of made-up people. With ratings at hand, fit it to these: import, and then

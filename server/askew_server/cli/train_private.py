@@ -40,29 +40,28 @@ from askew_server.ledger import Dataset, Ledger
 from askew_server.ledger.records import check_name
 from askew_server.ratings import read_items
 from askew_server.release.tables import headed, losses, number
-from askew_server.taste.model.item_model import ItemModel, update
-from askew_server.taste.model.private_model import (
-    popularity_list,
-    private_model,
-    simulated_table,
-    source_of,
-)
-from askew_server.taste.training.expected_share import (
-    GOOD,
-    WORTH_HAVING,
-    epsilon_for,
-    expected_share,
-    people_for,
-)
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.paid_matrix import (
+from askew_server.taste.model import ItemModel, update
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.paid_matrix import (
     NOISY,
     MatrixPlan,
-    lifetime,
-    made_before,
+    budget_left,
+    load_paid_matrix,
     make_matrix,
 )
-from askew_server.taste.training.private import PrivateParameters, kept_items
+from askew_server.taste.private import (
+    GOOD,
+    WORTH_HAVING,
+    PrivateParameters,
+    describe_source,
+    epsilon_for,
+    expected_share,
+    items_above_noise,
+    people_for,
+    popularity_list,
+    private_model,
+    simulate_ratings,
+)
 
 _POPULAR = 10  # items of the list that is made of the noisy matrix
 
@@ -120,8 +119,8 @@ def make_private(
             )
         else:
             steps.step("the catalog")
-            table = simulated_table(noisy, keys, parameters)
-            source = source_of(kept_items(noisy, parameters), parameters, updated=True)
+            table = simulate_ratings(noisy, keys, parameters)
+            source = describe_source(items_above_noise(noisy, parameters), parameters, updated=True)
             model = update(old, table, rows, source=source)
         save(model, out, steps, beside={NOISY: file})
     file.unlink()
@@ -156,7 +155,7 @@ def _paid_matrix(
             stored = ledger.stored(request)
         noisy: Matrix | None = None
         if stored is not None:
-            noisy = None if paying.dry_run else made_before(stored, file)
+            noisy = None if paying.dry_run else load_paid_matrix(stored, file)
             click.echo(repeat_in_words(stored))
         else:
             ledger.preview(request)  # what is refused is refused before the ratings are looked at
@@ -190,7 +189,7 @@ def _paid_matrix(
                 report=steps.step,
             )
         spent = ledger.dataset(data.name).spent
-        left, more = lifetime(ledger, data.name, noise)
+        left, more = budget_left(ledger, data.name, noise)
         people = max(round(int(noisy.trace()) / UNIT), 1)  # of the noisy matrix: it costs nothing
         click.echo(
             f"spent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}; left is"
@@ -205,7 +204,7 @@ def _plan_in_words(
 ) -> list[tuple[str, str]]:
     noise, task = plan.noise, plan.task
     items, cap = len(task.keys), task.max_items_per_unit
-    _, more = lifetime(ledger, data.name, noise)
+    _, more = budget_left(ledger, data.name, noise)
     capped = "" if cap is None else f", at most {cap:,} of a person"
     needs = (
         f"{people_for(noise, items, WORTH_HAVING):,} people to beat a list of what is popular,"

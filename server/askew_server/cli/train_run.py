@@ -22,22 +22,22 @@ from askew_server.cli.training_data import (
 )
 from askew_server.ratings import ItemRow, RatingTable, read_items
 from askew_server.ratings.vectors import read_vectors
-from askew_server.taste.model import item_model
-from askew_server.taste.model.artifact import TasteManifest
-from askew_server.taste.model.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
-from askew_server.taste.training.imported_vectors import match_items
-from askew_server.taste.training.item_vectors import FixedVectors, LearnedVectors, often_rated
-from askew_server.taste.training.options import (
+from askew_server.taste import model as item_model
+from askew_server.taste.artifact import TasteManifest
+from askew_server.taste.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
+from askew_server.taste.imported_vectors import match_items
+from askew_server.taste.item_vectors import FixedVectors, LearnedVectors, often_rated
+from askew_server.taste.options import (
     FIXED,
     IMPORTED,
     LEARNED,
     UPDATED,
     TrainingOptions,
-    in_words,
-    what_it_tells,
+    count_in_words,
+    disclosure_lines,
 )
-from askew_server.taste.training.paid_matrix import NOISY
-from askew_server.taste.training.space_fit import scale_of as scale_of_ratings
+from askew_server.taste.paid_matrix import NOISY
+from askew_server.taste.space_fit import rating_scale_of as scale_of_ratings
 
 
 def train(
@@ -97,7 +97,7 @@ def train(
             step=lambda name: steps.step(f"training: {name}"),
         )
         save(trained, out, steps)
-    report(trained, table, out, what_it_tells(FIXED if vectors.fixed else LEARNED))
+    report(trained, table, out, disclosure_lines(FIXED if vectors.fixed else LEARNED))
 
 
 def update(
@@ -144,7 +144,7 @@ def update(
         save(new, out, steps)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
-    report(new, table, out, what_it_tells(UPDATED))
+    report(new, table, out, disclosure_lines(UPDATED))
 
 
 def import_vectors(
@@ -170,10 +170,10 @@ def import_vectors(
     rows, left_out = read_items(items, most_bad=max_bad_rows)
     show_omissions(left_out)
     matched = match_items(imported, rows, left_out.count)
-    n, size = matched.vectors.shape
+    n, size = matched.numbers.shape
     click.echo(f"vectors    {n:,} items, {size} numbers each")
-    if matched.without:
-        click.echo(f"           {matched.without:,} rows of the items have no vector: left out")
+    if without := len(rows) - n:
+        click.echo(f"           {without:,} rows of the items have no vector: left out")
     click.echo("people     SIMULATED from the vectors: nobody gave the ratings that follow")
     steps = Steps()
     with threadpool_limits(1):
@@ -181,9 +181,9 @@ def import_vectors(
             matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
         )
         save(model, out, steps)
-    report(model, table, out, what_it_tells(IMPORTED))
+    report(model, table, out, disclosure_lines(IMPORTED))
 
 
 def _source_of(table: RatingTable) -> str:
     # In the words of the card, which is public.
-    return f"ratings of {in_words(table.n_people)} people"
+    return f"ratings of {count_in_words(table.n_people)} people"

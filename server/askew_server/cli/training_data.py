@@ -20,10 +20,10 @@ from askew_server.cli.progress import Steps, when_stopped
 from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings, titled
 from askew_server.tables import open_table
 from askew_server.tables.rows import Omissions
+from askew_server.taste import artifact
+from askew_server.taste.evaluation import EPSILONS
 from askew_server.taste.measures import Estimate
-from askew_server.taste.model import artifact
-from askew_server.taste.model.held_out import EPSILONS
-from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model import ItemModel
 
 _SHOWN_KEY = 40  # characters of an item's key
 _MANY_LIKES = 0.1

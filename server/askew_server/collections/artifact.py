@@ -9,6 +9,8 @@
     towns.safetensors         where people are expected, if the model knows
     rows.whole, rows.default  what devices may hold: every row, or some of them, by `rows_file`
     live-N.safetensors        every live column of a collection, its version, and a digest of all
+    ../collection-numbers.txt a line "NUMBER NAME" for every collection that a model of the folder
+                              ever had: what questions call it, given once and kept for ever
 
 Data only, nothing is ever executed. `load` refuses what is truncated, altered or hostile with an
 ArtifactError, and trusts no size before it has checked it.
@@ -21,7 +23,7 @@ what a file of another catalog, a damaged or a forged one says is never taken.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,16 +33,16 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import Column, Titles, column_of, kinds_of, named
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Attribute
-from askew.errors import ArtifactError, AskewError, OutOfRange, WireError
+from askew.errors import ArtifactError, AskewError, DataError, OutOfRange, ParameterError, WireError
 from askew.protocol.collection import Collection
-from askew.protocol.metric_card import CollectionCard, MetricCard, ServingMode
+from askew.protocol.metric_card import MAX_COLLECTIONS, CollectionCard, MetricCard, ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
 from askew.wire.rows_file import rows_files
 from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns, inside
-from askew_server.folders import replace_file
-from askew_server.taste.model import directory as folder
-from askew_server.taste.model.directory import (
+from askew_server.folders import one_writer, replace_file
+from askew_server.taste import directory as folder
+from askew_server.taste.directory import (
     CARD,
     LIMIT,
     MANIFEST,
@@ -110,7 +112,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
             upper, lower = keys[card.name].T.copy()
             files[keys_file(card.number)] = encode_arrays({"upper": upper, "lower": lower})
             live[live_path(directory, card.number).name] = _live_to_bytes(collection)
-    files |= {_FILES[part]: file for part, file in files_of(model).items()}
+    files |= {_FILES[part]: file for part, file in device_files(model).items()}
     if model.towns is not None:
         towns = {"coordinates": model.towns.coordinates, "people": model.towns.people}
         files[_TOWNS] = encode_arrays(towns)
@@ -119,12 +121,12 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
         kind="metric",
         schema_version=3,
         towns=None if model.towns is None else model.towns.source,
-        files={name: folder.describe(data) for name, data in files.items()},
+        files={name: folder.file_fields(data) for name, data in files.items()},
     ).encoded()
     folder.save(directory, files | live)
 
 
-def files_of(model: MetricModel) -> Mapping[Part, bytes]:
+def device_files(model: MetricModel) -> Mapping[Part, bytes]:
     """Return what devices may hold of a model, by part: what it has already, or files made now;
     nothing where it proposes that for no collection, or has more than MOST_HELD items.
     """
@@ -147,12 +149,12 @@ def load(directory: Path) -> MetricModel:
             )
             for part in card.collections
         }
-        held = {
+        device_rows = {
             part: _read(directory, name, manifest)
             for part, name in _FILES.items()
             if name in manifest.files
         }
-        return MetricModel(card, collections, _towns(directory, manifest, card.space), held)
+        return MetricModel(card, collections, _towns(directory, manifest, card.space), device_rows)
     except ArtifactError:
         raise
     except AskewError as error:  # a core type refused what the files say
@@ -187,15 +189,18 @@ def _manifest(directory: Path) -> MetricManifest:
 
 
 def _card(directory: Path, manifest: MetricManifest) -> MetricCard:
-    data = folder.read_named(directory, CARD, manifest.files, folder.CARD_LIMIT)
+    data = folder.read_checked(directory, CARD, manifest.files, folder.CARD_LIMIT)
     try:
-        return folder.card_of(data, metric_card_from_bytes, metric_card_to_bytes)
+        card = metric_card_from_bytes(data)
     except WireError as error:
         raise ArtifactError(f"{directory} holds no usable card: {error}") from None
+    if metric_card_to_bytes(card) != data:
+        raise ArtifactError("the card says more, or less, than one of its kind")
+    return card
 
 
 def _read(directory: Path, name: str, manifest: MetricManifest) -> bytes:
-    return folder.read_named(directory, name, manifest.files, LIMIT)
+    return folder.read_checked(directory, name, manifest.files, LIMIT)
 
 
 def _collection(card: CollectionCard, space: MetricSpace, data: bytes) -> Collection:
@@ -326,3 +331,53 @@ def _digest(version: str, arrays: Mapping[str, NDArray[Any]]) -> bytes:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.digest()
+
+
+NUMBERS_FILE = "collection-numbers.txt"
+
+
+def numbers_for(models: Path, names: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of all collections that this folder ever had, by name, and of these ones:
+    that of before, or the next that no other collection of this folder ever had, which is written
+    to its file first.
+
+    Raises DataError for a file that gives a number twice, ParameterError where all numbers are
+    given, and ArtifactError where the file cannot be written.
+    """
+    path = models / NUMBERS_FILE
+    try:
+        models.mkdir(parents=True, exist_ok=True)
+        with one_writer(models):
+            numbers = _read_numbers(path)
+            for name in names:
+                if name not in numbers:
+                    numbers[name] = max(numbers.values(), default=-1) + 1
+            if max(numbers.values(), default=0) >= MAX_COLLECTIONS:
+                limit = f"one of the {MAX_COLLECTIONS} of {path}: none is free, and none is reused"
+                raise ParameterError("collection", names[-1], limit)
+            lines = [f"{number} {name}\n" for name, number in numbers.items()]
+            replace_file(path, "".join(lines).encode(), 0o644)
+            return numbers
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _read_numbers(path: Path) -> dict[str, int]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{path} cannot be read: put its copy back") from None
+    numbers: dict[str, int] = {}
+    for at, line in enumerate(lines, 1):
+        number, _, name = line.partition(" ")
+        if not (number.isascii() and number.isdigit() and int(number) < MAX_COLLECTIONS and name):
+            raise DataError(f'{path}, line {at}: it must be a number and a name, "3 pharmacies"')
+        if name in numbers or int(number) in numbers.values():
+            raise DataError(
+                f"{path}, line {at}: this number or name stands there before; devices hold cards "
+                "that say which is whose, so a number is never given again: put its copy back"
+            )
+        numbers[name] = int(number)
+    return numbers

@@ -26,18 +26,25 @@ from askew.protocol.metric_card import MAX_ITEMS
 from askew.spaces.map import MapSpace, MetricSpace
 from askew_server.collections import artifact
 from askew_server.collections.artifact import Keys, live_path, with_live_file, write_live
-from askew_server.collections.model import Towns, column_names, inside, swapped, words_of
+from askew_server.collections.model import (
+    Towns,
+    column_names,
+    default_wants,
+    describe_space,
+    inside,
+    named_wants,
+    swapped,
+)
 from askew_server.collections.roles import (
     AttributeColumn,
     FileColumn,
     KeyColumn,
     Mask,
     TitleColumn,
-    guess,
+    guess_kind,
     number_column,
     people_column,
 )
-from askew_server.collections.wants import default_wants, named_wants
 from askew_server.folders import one_writer
 from askew_server.tables import Table, open_table
 from askew_server.tables.rows import MOST_BAD, Omissions
@@ -349,7 +356,7 @@ class _CheckedRows:
         """
         coordinates = np.column_stack([point.values for point in points])
         outside = ~inside(space, coordinates)
-        reason = f"it lies outside {words_of(space)}"
+        reason = f"it lies outside {describe_space(space)}"
         if count := int((swapped(space, coordinates) & self.good).sum()):
             reason += f"; {count:,} would lie in it with latitude and longitude swapped"
         self.refuse(outside, reason)
@@ -400,7 +407,7 @@ def _attributes(
     for option in options:
         kind, column = option.kind, None
         if option.name in table.columns:
-            kind = kind or guess(option.name, table.beginning(option.name, _GUESSED_FROM))
+            kind = kind or guess_kind(option.name, table.beginning(option.name, _GUESSED_FROM))
             column = AttributeColumn(option.name, kind, monday)
         if kind and (column or option.live):  # a live one may be unknown at first
             attributes.append((Attribute(option.name, kind, option.live, option.unit), column))

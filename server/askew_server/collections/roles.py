@@ -197,7 +197,7 @@ class AttributeColumn(FileColumn):
         return code
 
 
-def guess(name: str, texts: Iterable[str]) -> AttributeKind:
+def guess_kind(name: str, texts: Iterable[str]) -> AttributeKind:
     """Return the kind of which nine in ten of the filled values of a column look: flag, number or
     hours, in this order; a category where at most half look like any of these. Raises DataError for
     a share between.

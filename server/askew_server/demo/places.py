@@ -31,8 +31,7 @@ from askew.errors import ParameterError
 from askew.protocol.collection import Collection, collection_of
 from askew.protocol.metric_card import MAX_SLATE, MetricCard, MetricRuleKind
 from askew.spaces.map import KM_OF_LATITUDE, KM_OF_LONGITUDE, MapSpace, Region
-from askew_server.collections.model import MetricModel, Towns
-from askew_server.collections.wants import default_wants
+from askew_server.collections.model import MetricModel, Towns, default_wants
 
 
 @dataclass(frozen=True)

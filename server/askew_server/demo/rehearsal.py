@@ -15,8 +15,8 @@ from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel
-from askew_server.retrieval.near.answers import MetricAnswers, near_rule_of
-from askew_server.retrieval.near.index import MetricIndex
+from askew_server.retrieval.answers import MetricAnswers, near_rule_of
+from askew_server.retrieval.index import MetricIndex
 
 _HELD = 6_000  # places of 9 bytes each take what a week of 14 questions takes, with 4 kB a reply
 

@@ -46,8 +46,8 @@ from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
 
 GENRES: Final = (
     "Action",

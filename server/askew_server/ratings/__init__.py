@@ -8,8 +8,7 @@ counted in `Omissions` by its reason. A table that cannot be trusted as a whole 
 `askew.errors.DataError`.
 """
 
-from askew_server.ratings.reader import read_items, read_ratings, titled
-from askew_server.ratings.table import ItemRow, RatingTable
+from askew_server.ratings.reader import ItemRow, RatingTable, read_items, read_ratings, titled
 
 __all__ = [
     "ItemRow",

@@ -1,4 +1,4 @@
-"""Ratings and items of a table, and the limits of their fields.
+"""Ratings and items of a table, as parallel arrays and by key, and the limits of their fields.
 
 Bad rows are left out and counted. Keys become codes by Arrow's dictionaries, without a Python
 object a row: each different text of a column is judged once.
@@ -7,7 +7,8 @@ object a row: each different text of a column is judged once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,78 @@ from numpy.typing import NDArray
 
 from askew.errors import DataError
 from askew.limits import FEW_MARKS, has_few_marks
-from askew_server.ratings.table import ItemRow, RatingTable
+from askew.spaces.vectors import RatingScale
 from askew_server.tables import Table, open_table
 from askew_server.tables.rows import CODED, MOST_BAD, SHOWN, BadField, Omissions, Progress, number
 from askew_server.tables.text import MOVIELENS_GENRES
+
+LIKED_OR_NOT = RatingScale(0.0, 1.0, 1.0)
+"""The scale that counts become: on a device too, everything from 1 on is a like."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatingTable:
+    """Ratings as three parallel arrays; a person rates an item at most once.
+
+    Persons are coded 0..n_people-1 in the order of their first row. Items are coded by their
+    place in `item_keys`, which is sorted, so the item codes do not depend on the order of rows.
+    scale: the one that they were read on, or None where only their range tells.
+    """
+
+    person: NDArray[np.signedinteger]
+    item: NDArray[np.signedinteger]
+    rating: NDArray[np.float64]
+    n_people: int
+    item_keys: tuple[str, ...]
+    scale: RatingScale | None = None
+
+    def __len__(self) -> int:
+        """Return the number of ratings."""
+        return len(self.rating)
+
+    def only(self, people: NDArray[np.integer]) -> RatingTable:
+        """Return the ratings of these people, who are coded anew from 0 in the order of their old
+        codes. Items stay, also those that nobody of them rated.
+        """
+        wanted = np.zeros(self.n_people, dtype=np.bool_)
+        wanted[people] = True
+        table, code = self._at(wanted[self.person]), np.cumsum(wanted) - 1
+        return replace(table, person=code[table.person], n_people=int(wanted.sum()))
+
+    def without(self, rows: NDArray[np.intp]) -> RatingTable:
+        """Return all ratings but those of these rows; people and items stay, with their codes."""
+        kept = np.ones(len(self), np.bool_)
+        kept[rows] = False
+        return self._at(kept)
+
+    def likes_of_counts(self, least: float) -> RatingTable:
+        """Return counts as ratings on the scale from 0 to 1, one a person and item: 1, a like,
+        where a person's counts of a thing add up to `least` or more, else 0.
+        """
+        pairs = self.person.astype(np.int64) * len(self.item_keys) + self.item
+        _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+        totals = np.bincount(place, weights=self.rating)
+        by_row = np.argsort(first)
+        liked = (totals >= least)[by_row].astype(np.float64)
+        return replace(self._at(first[by_row]), rating=liked, scale=LIKED_OR_NOT)
+
+    def _at(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> RatingTable:
+        return replace(
+            self,
+            person=self.person[rows],
+            item=self.item[rows],
+            rating=self.rating[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """The public words of one item."""
+
+    title: str
+    year: int | None
+    genres: tuple[str, ...]
+
 
 KEY_LIMIT = 200
 TITLE_LIMIT = 500
@@ -49,7 +118,6 @@ def read_ratings(
     path: Path | Table,
     *,
     counts: float | None = None,
-    times: bool = False,
     progress: Progress = lambda _: None,
     most_bad: float = MOST_BAD,
 ) -> tuple[RatingTable, Omissions]:
@@ -57,7 +125,7 @@ def read_ratings(
     rated again further down. progress: is called with how much of the table, from 0 to 1, was read.
 
     counts: where the column of ratings holds counts, such as plays, the least that is a like.
-    times: whether to keep when each rating was made. most_bad: the share of rows that may be bad.
+    most_bad: the share of rows that may be bad.
 
     Raises DataError for a table without the columns, of which too many rows are bad, and for a
     rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest rows
@@ -65,8 +133,6 @@ def read_ratings(
     """
     table = path if isinstance(path, Table) else open_table(path)
     names = list(chosen_columns(table, RATING_COLUMNS, "ratings"))
-    if times and "timestamp" in table.columns:
-        names.append("timestamp")
     left_out, rows = table.omissions(), _Origins()
     chunks: list[list[pa.Array]] = [[] for _ in names]
     for batch in table.batches(names, left_out, coded=True):
@@ -76,7 +142,8 @@ def read_ratings(
         progress(batch.progress)
     columns = [_unified(chunk) for chunk in chunks]
     (person, people), (item, items) = (_keys(*column) for column in columns[:2])
-    rating = _looked_up(*columns[2], _rating)
+    codes, texts = columns[2]
+    rating = np.array([_rating(text) for text in texts], np.float64)[codes]
     good = np.ones(len(rating), np.bool_)
     for name, wrong in (("rating", np.isnan(rating)), ("user", person < 0), ("item", item < 0)):
         rows.leave_out(np.flatnonzero(good & wrong), _RULES[name], left_out)
@@ -86,11 +153,8 @@ def read_ratings(
     person, of_people = _ranked(person[good], np.arange(len(people)))
     by_key = sorted(range(len(items)), key=lambda code: key_order(items[code]))
     item, of_items = _ranked(item[good], np.array(by_key, np.int64))
-    time = None
-    if times:
-        time = _looked_up(*columns[3], _time)[good] if columns[3:] else np.full(len(person), np.nan)
     keys = tuple([items[code] for code in of_items.tolist()])
-    ratings = RatingTable(person, item, rating[good], len(of_people), keys, time=time)
+    ratings = RatingTable(person, item, rating[good], len(of_people), keys)
     if counts is not None:
         return ratings.likes_of_counts(counts), left_out
     again = _rated_again(person, item, len(keys))
@@ -169,7 +233,7 @@ def key_order(text: str) -> tuple[int, int, str]:
 
 
 class _Origins:
-    """From which row of which file each row of a table is."""
+    # From which row of which file each row of a table is.
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -208,7 +272,6 @@ class _Origins:
 
 
 def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
-    """Return the code of each row's text, and the texts by code: first those of the first rows."""
     if not chunks:
         return np.empty(0, np.int32), []
     column = pa.chunked_array(chunks, CODED).unify_dictionaries()
@@ -217,7 +280,7 @@ def _unified(chunks: list[pa.Array]) -> tuple[_Codes, list[str]]:
 
 
 def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
-    """Return the code of each row's key, -1 for a text that is no key, and the keys by code."""
+    # -1 for a text that is no key.
     codes_of: dict[str, int] = {}
     of_text = np.empty(len(texts), np.int32)
     for at, text in enumerate(texts):
@@ -228,23 +291,10 @@ def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
     return of_text[codes], list(codes_of)
 
 
-def _looked_up(
-    codes: _Codes, texts: list[str], value: Callable[[str], float]
-) -> NDArray[np.float64]:
-    return np.array([value(text) for text in texts], np.float64)[codes]
-
-
 def _rating(text: str) -> float:
     try:
         return number(text)
     except BadField:
-        return np.nan
-
-
-def _time(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:  # a rating is not lost with its time
         return np.nan
 
 
@@ -265,7 +315,7 @@ def _check_scale(
 
 
 def _ranked(codes: _Codes, order: NDArray[np.integer[Any]]) -> tuple[_Codes, NDArray[np.intp]]:
-    """Return each code's rank among the used codes of an order, and those codes in that order."""
+    # Each code's rank among the used codes of an order, and those codes in that order.
     used = np.zeros(len(order), np.bool_)
     used[codes] = True
     kept = order[used[order]]
@@ -275,7 +325,6 @@ def _ranked(codes: _Codes, order: NDArray[np.integer[Any]]) -> tuple[_Codes, NDA
 
 
 def _rated_again(person: _Codes, item: _Codes, n_items: int) -> NDArray[np.intp]:
-    """Return the rows that a later row of the same person and item replaces, ascending."""
     pair = person.astype(np.int64) * n_items + item
     ascending = np.sort(pair)  # far quicker than the order, which is rarely needed
     if not (ascending[:-1] == ascending[1:]).any():
@@ -304,7 +353,6 @@ def _item(row: dict[str, str]) -> tuple[str, ItemRow]:
 
 
 def _title_and_year(text: str) -> tuple[str, int | None]:
-    """Return a title, and the year when it ends in one: "Heat (1995)" is ("Heat", 1995)."""
     title = _plain_text("title", text, TITLE_LIMIT)
     match = _YEAR_AT_END.search(title)
     if match is None or match.start() == 0:

@@ -1,8 +1,7 @@
 """Vectors in a file: the rows of a table of numbers, with or without the keys of what they are of.
 
-    npz           arrays `vectors` (n, D) and optionally `keys` (n,), text or whole numbers
-    safetensors   tensors `vectors` (n, D) and optionally `keys` (n,), whole numbers
-    parquet       columns `vector`, lists of D numbers, and optionally `key`
+    npz      arrays `vectors` (n, D) and optionally `keys` (n,), text or whole numbers
+    parquet  columns `vector`, lists of D numbers, and optionally `key`
 
 Data only: nothing here is ever executed. A file that is no such thing, is too large, or holds
 anything but finite numbers is a DataError with one line of reason.
@@ -23,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute, parquet
-from safetensors import SafetensorError, safe_open
 
 from askew.errors import DataError
 from askew.limits import MAX_RANKING_DIMENSION
@@ -49,13 +47,13 @@ class Vectors:
 
 
 def read_vectors(path: Path) -> Vectors:
-    """Return the vectors of a file, .npz, .safetensors or .parquet, in its order. Raises DataError
+    """Return the vectors of a file, .npz or .parquet, in its order. Raises DataError
     for a file that cannot be read, or whose vectors or keys cannot be used.
     """
-    readers = {".npz": _npz, ".safetensors": _safetensors, ".parquet": _parquet}
+    readers = {".npz": _npz, ".parquet": _parquet}
     reader = readers.get(path.suffix)
     if reader is None:
-        raise DataError(f"{path}: its name must end in .npz, .safetensors or .parquet")
+        raise DataError(f"{path}: its name must end in .npz or .parquet")
     arrays = reader(path)
     if _VECTORS not in arrays:
         raise DataError(f"{path}: there are no {_VECTORS} in it, see `askew-server import --help`")
@@ -113,16 +111,6 @@ def _npz(path: Path) -> _Arrays:
         lzma.LZMAError,
     ) as error:
         raise DataError(f"{path}: cannot be read as npz: {error}") from None
-
-
-def _safetensors(path: Path) -> _Arrays:
-    try:
-        _check_size(path, path.stat().st_size)
-        with safe_open(path, framework="numpy") as tensors:
-            names = [name for name in (_VECTORS, _KEYS) if name in tensors.keys()]  # noqa: SIM118
-            return {name: tensors.get_tensor(name) for name in names}
-    except (OSError, SafetensorError, ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: cannot be read as safetensors: {error}") from None
 
 
 def _parquet(path: Path) -> _Arrays:

@@ -20,7 +20,7 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.retrieval.offset_rule import OffsetRule
-from askew_server.taste.model.mondays import today
+from askew_server.folders import today
 
 
 class Answers(Protocol):

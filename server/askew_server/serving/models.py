@@ -20,11 +20,11 @@ from pathlib import Path
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import ArtifactError, AskewError
 from askew_server.collections.artifact import LIVE
-from askew_server.retrieval.served import Serving
+from askew_server.folders import models_in, text_of_date
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.metrics import Observer
-from askew_server.taste.model.directory import MANIFEST
-from askew_server.taste.model.mondays import models_in, text_of_date
+from askew_server.taste.directory import MANIFEST
 
 Mark = tuple[tuple[str, int, int, int], ...]
 """What changes with the files of a model: of each its name, time, size and place on the disk."""

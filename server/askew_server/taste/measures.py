@@ -39,7 +39,7 @@ class Estimate:
     error: float
 
 
-def mean_of(values: Gains) -> Estimate:
+def mean_with_error(values: Gains) -> Estimate:
     """Return the mean of the values that are not nan, and the standard error of that mean, their
     standard deviation over sqrt(n); both nan where no value is left.
     """

@@ -16,8 +16,8 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.mechanisms.covariance import NoisyCovariance
 from askew_server.ledger import Ledger
-from askew_server.taste.model import artifact
-from askew_server.taste.training.paid_matrix import NOISY, read
+from askew_server.taste import artifact
+from askew_server.taste.paid_matrix import NOISY, read_matrix
 
 PEOPLE, ITEMS = 400, 30
 ITEMS_FILE = ("--items", "items.csv")
@@ -63,7 +63,7 @@ def test_a_model_is_paid_once_and_an_update_is_paid_again(
     assert "epsilon 8, delta 1e-06 for all that one person likes" in out
     assert "by the noisy matrix: with " in out
     assert spent() == 8
-    fields, _, _ = read(folder / "m" / NOISY)
+    fields, _, _ = read_matrix(folder / "m" / NOISY)
     assert (fields.items, fields.epsilon) == (ITEMS, "8")
     assert artifact.load(folder / "m").card.simulated
     assert not (folder / "m.noisy").exists()

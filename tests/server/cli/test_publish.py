@@ -15,8 +15,8 @@ from askew_client.catalog.cache import CatalogCache
 from askew_client.catalog.https import HttpsSource
 from askew_client.settings.settings import StaticHost
 from askew_client.transport.shaped import KeptLibrary
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste import artifact
+from askew_server.taste.model import ItemModel
 
 Run = Callable[..., int]
 MONDAY = datetime.date(2026, 11, 23)

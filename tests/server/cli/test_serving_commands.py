@@ -19,8 +19,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from askew_server.cli import serve
-from askew_server.taste.model import artifact
-from askew_server.taste.training import factors
+from askew_server.taste import artifact, people
 
 STARTED = re.compile(r"listening on 127\.0\.0\.1:(\d+), http://127\.0\.0\.1:\d+, 24 items, .*\n")
 USAGE = 2  # the exit code of a command that was typed wrongly
@@ -175,7 +174,7 @@ def test_what_does_not_fit_into_memory_is_one_line_and_leaves_no_model(
     tmp_path: Path, train: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: the error of numpy with its traceback."""
-    monkeypatch.setattr(factors, "csr_array", lambda *_, **__: np.empty(1 << 57))  # an exabyte
+    monkeypatch.setattr(people, "csr_array", lambda *_, **__: np.empty(1 << 57))  # an exabyte
     assert train() == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("askew-server: this takes more memory than there is")

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load as decode
 from safetensors.numpy import save as encode
-from small_collections import DAY, cafes, keys_of, posts, small_map
+from small_collections import DAY, cafes, posts, small_map
 
 from askew.errors import ArtifactError
 from askew.protocol.metric_card import MetricRuleKind
@@ -90,13 +90,6 @@ def test_the_version_is_of_what_is_not_live() -> None:
     live = old.with_live({"open": type(old.columns[3]).unknown(len(old))})
     live.check()
     assert live.card.version == cafes().card.version != cafes(seed=8).card.version
-
-
-def test_keys_come_back_where_there_are_any(directory: Path) -> None:
-    keys = artifact.read_keys(directory, 0)
-    assert keys is not None
-    np.testing.assert_array_equal(keys, keys_of(30))
-    assert artifact.read_keys(directory, 1) is None
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -22,13 +22,11 @@ from askew_server.collections import hours
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
-    Progress,
     ReadCollection,
     read_collection,
     read_towns,
 )
 from askew_server.collections.model import inside, space_of_axes, space_of_region
-from askew_server.tables import text as text_files
 
 HEADER = "id,name,latitude,longitude"
 BERLIN = "52.5,13.4"
@@ -66,18 +64,6 @@ def written(file: Path, *lines: str, header: str = HEADER) -> Path:
 # -- what is read ---------------------------------------------------------------------------------
 
 
-def test_a_csv_becomes_a_collection_in_the_order_of_its_rows(file: Path) -> None:
-    lines = [f'{i},"Café, der ""{i}.""",{47 + i / 200},{5 + i / 100}' for i in range(1000)]
-    reading = read(written(file, *lines))
-    assert reading.omissions.count == 0
-    collection = reading.collection
-    assert collection.titles[999] == 'Café, der "999."'
-    np.testing.assert_array_equal(
-        collection.coordinates[:, 0], np.round(47 + np.arange(1000) / 200, 5)
-    )
-    collection.check()
-
-
 def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None:
     """Planted bug: longitude, which stands first in GeoJSON, is taken for latitude."""
     rows = [
@@ -103,16 +89,6 @@ def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None
     first, *others = [reading.keys for reading in readings]
     assert first is not None
     assert all(keys is not None and keys.tolist() == first.tolist() for keys in others)
-
-
-def test_files_of_features_need_not_have_the_same_properties(tmp_path: Path) -> None:
-    """Nor need one file have none that differ in their case alone."""
-    point = {"type": "Point", "coordinates": [10, 50]}
-    for at, properties in enumerate([{"Name": "no", "name": "A"}, {"title": "B", "price": 2}]):
-        feature = {"type": "Feature", "geometry": point, "properties": properties}
-        (tmp_path / f"{at}.geojson").write_text(json.dumps([feature]))
-    rows = read(tmp_path, "price=number").collection.listings(range(2))
-    assert {item.title: item.values for item in rows} == {"A": (None,), "B": (2.0,)}
 
 
 def test_what_is_not_a_number_is_missing(tmp_path: Path) -> None:
@@ -210,27 +186,6 @@ def test_a_live_column_may_come_later(file: Path) -> None:
     [attribute] = reading.collection.card.attributes
     assert (attribute.name, attribute.live, attribute.unit) == ("free", True, "plugs")
     assert reading.collection.listings([0])[0].values == (None,)
-
-
-def test_who_waits_is_told_a_share_that_only_rises(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a folder, whose files are read in blocks; and that text was read as latin-1."""
-    monkeypatch.setattr(text_files, "BLOCK", 100)
-    for name in ("a.csv", "b.csv"):
-        lines = [HEADER, *[f"{at},Caf\u00e9,{BERLIN}" for at in range(20)], ""]
-        (tmp_path / name).write_text("\n".join(lines), encoding="latin-1")
-    said: list[str] = []
-    shares: list[float] = []
-    progress = Progress(said.append, shares.append, said.append)
-    reading = read_collection(
-        CollectionFile("cafes", tmp_path, SUNDAY, "made up"), GERMANY, (), progress
-    )
-    assert (len(reading.collection), reading.omissions.count) == (40, 0)
-    assert said[0] == f"reading {tmp_path.name}"
-    assert [text.endswith("it is read as latin-1") for text in said] == [False, True, True]
-    assert shares == sorted(shares)
-    assert (len(shares) > 4, shares[-1]) == (True, 1.0)
 
 
 # -- what is left out -----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
 from askew_server.collections.roles import KeyColumn
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.retrieval import RetrievalService
 
@@ -56,16 +56,6 @@ def live(directory: Path) -> Serving:
 def said() -> list[str]:
     """What the operator is told."""
     return []
-
-
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "live"
-    write_live(path, with_all(1, cafes()))
-    columns = read_live(path, cafes())
-    assert {name: column.take(np.array([7])) for name, column in columns.items()} == {
-        "open": [True],
-        "free": [1.0],
-    }
 
 
 def test_a_new_file_is_swapped_in_and_the_index_is_the_same(

@@ -10,9 +10,9 @@ from small_collections import GERMANY, cafes, posts
 
 from askew.catalog.catalog_file import FIRST, PERIOD
 from askew.errors import ArtifactError, DataError, ParameterError
+from askew_server.collections.artifact import NUMBERS_FILE, numbers_for
 from askew_server.collections.model import MetricModel, model_of
-from askew_server.collections.numbers import FILE, numbers_for
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 
 
@@ -22,16 +22,18 @@ def test_a_number_is_given_once_and_kept_for_ever(tmp_path: Path) -> None:
     assert numbers_for(models, ["cafes", "bars"]) == {"cafes": 0, "bars": 1}
     assert numbers_for(models, ["places to eat", "bars"])["places to eat"] == 2
     assert numbers_for(models, ["cafes"])["cafes"] == 0
-    assert (models / FILE).read_text(encoding="utf-8") == "0 cafes\n1 bars\n2 places to eat\n"
+    assert (models / NUMBERS_FILE).read_text(
+        encoding="utf-8"
+    ) == "0 cafes\n1 bars\n2 places to eat\n"
 
 
 def test_256_numbers_are_all_there_are(tmp_path: Path) -> None:
     numbers_for(tmp_path, [f"c{n}" for n in range(256)])
-    before = (tmp_path / FILE).read_bytes()
+    before = (tmp_path / NUMBERS_FILE).read_bytes()
     assert numbers_for(tmp_path, ["c255"])["c255"] == 255
     with pytest.raises(ParameterError, match="none is free, and none is reused"):
         numbers_for(tmp_path, ["one more"])
-    assert (tmp_path / FILE).read_bytes() == before
+    assert (tmp_path / NUMBERS_FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -39,10 +41,10 @@ def test_256_numbers_are_all_there_are(tmp_path: Path) -> None:
     ["0 cafes\n0 bars\n", "0 cafes\n1 cafes\n", "256 cafes\n", "cafes\n", "-1 cafes\n", "0 \n"],
 )
 def test_a_file_that_gives_a_number_twice_is_refused_and_stays(tmp_path: Path, text: str) -> None:
-    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    (tmp_path / NUMBERS_FILE).write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"line [12]"):
         numbers_for(tmp_path, ["bars"])
-    assert (tmp_path / FILE).read_text(encoding="utf-8") == text
+    assert (tmp_path / NUMBERS_FILE).read_text(encoding="utf-8") == text
 
 
 def test_a_number_of_two_names_is_not_served() -> None:

@@ -12,7 +12,7 @@ from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import demo_model, films, simulate
-from askew_server.taste.model.item_model import ItemModel
+from askew_server.taste.model import ItemModel
 
 PEOPLE, DRAWS, K = 400, 3, 8
 

@@ -15,7 +15,7 @@ from askew.spaces.map import MICRODEGREES, MapNoise
 from askew_server.collections.model import MetricModel
 from askew_server.demo.places import GERMANY, places_model
 from askew_server.demo.rehearsal import RehearsedRules
-from askew_server.retrieval.near.answers import MetricAnswers
+from askew_server.retrieval.answers import MetricAnswers
 
 NOISE = MapNoise.in_region(Fraction(277, 1000), GERMANY)
 HERE, THERE = (50.5, 9.7), (53.5, 10.1)

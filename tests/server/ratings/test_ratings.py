@@ -7,14 +7,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from server.ratings.rating_files import plain, write_parquet, written
 
 from askew.errors import DataError
-from askew_server.ratings import RatingTable, read_items, read_ratings
+from askew_server.ratings import read_items, read_ratings
 from askew_server.tables import text as text_files
 
 HEADER = "user,item,rating\n"
@@ -222,48 +221,6 @@ def test_a_missing_file_or_a_pipe_is_refused(
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError, match="there is no regular file of this name"):
         reader(tmp_path / "pipe")
-
-
-# -- times and progress ------------------------------------------------------------------------
-
-TIMED_ROWS = [("a", "x", 5, 30), ("b", "y", 4, 10), ("a", "y", 3, 20), ("a", "x", 2, 40)]
-TIMED = "user,timestamp,item,rating\n" + "".join(f"{u},{t},{i},{r}\n" for u, i, r, t in TIMED_ROWS)
-
-
-def times(table: RatingTable) -> dict[tuple[int, str], float]:
-    assert table.time is not None
-    keys = [table.item_keys[item] for item in table.item]
-    return dict(zip(zip(table.person.tolist(), keys, strict=True), table.time, strict=True))
-
-
-@pytest.mark.parametrize("name", ["r.csv", "ratings.dat", "r.parquet"])
-def test_a_rating_has_the_time_of_its_last_row(tmp_path: Path, name: str) -> None:
-    """Planted bug: times not left out with their row."""
-    if name == "ratings.dat":
-        written(tmp_path / name, "".join(f"{u}::{i}::{r}::{t}\n" for u, i, r, t in TIMED_ROWS))
-    else:
-        written(tmp_path / "r.csv", TIMED)
-        write_parquet(tmp_path / "r.parquet", f"FROM read_csv('{tmp_path}/r.csv')")
-    assert times(read_ratings(tmp_path / name, times=True)[0]) == {
-        (0, "x"): 40,
-        (0, "y"): 20,
-        (1, "y"): 10,
-    }
-    assert read_ratings(tmp_path / name)[0].time is None
-
-
-@pytest.mark.parametrize("text", ["user,item,rating\na,x,5\n", TIMED.replace("10", "yesterday")])
-def test_a_time_that_nobody_knows_costs_no_rating(tmp_path: Path, text: str) -> None:
-    table, _ = read_ratings(written(tmp_path / "r.csv", text), times=True)
-    assert table.time is not None
-    assert np.isnan(table.time).any()
-    assert table.rating.tolist() == read_ratings(tmp_path / "r.csv")[0].rating.tolist()
-
-
-def test_counts_add_up_and_keep_their_first_times(tmp_path: Path) -> None:
-    table, _ = read_ratings(written(tmp_path / "r.csv", TIMED), counts=6, times=True)
-    assert times(table) == {(0, "x"): 30, (0, "y"): 20, (1, "y"): 10}
-    assert table.rating.tolist() == [1.0, 0.0, 0.0]
 
 
 def test_progress_rises_over_all_files_to_one(

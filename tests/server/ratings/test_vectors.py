@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from pyarrow import parquet
-from safetensors.numpy import save_file
 from server.ratings.rating_files import write_parquet
 
 from askew.errors import DataError
@@ -23,13 +22,10 @@ NUMBERS = np.array([[0.5, -1.0, 2.0], [0.0, 0.25, 4.0], [1.0, 1.0, -8.0]], dtype
 KEYS = ("3", "20", "100")
 
 
-def written(folder: Path, content: str | dict[str, Any], *, tensors: bool = False) -> Path:
+def written(folder: Path, content: str | dict[str, Any]) -> Path:
     """A file of the rows of a query, or of arrays."""
     if isinstance(content, str):
         return write_parquet(folder / "v.parquet", content)
-    if tensors:
-        save_file(content, folder / "v.safetensors")
-        return folder / "v.safetensors"
     np.savez(folder / "v.npz", **content)
     return folder / "v.npz"
 
@@ -40,21 +36,20 @@ CODES = np.array([3, 20, 100])
 
 
 @pytest.mark.parametrize(
-    ("content", "tensors"),
+    "content",
     [
-        ({"vectors": NUMBERS, "keys": np.array(KEYS)}, False),
-        ({"vectors": NUMBERS.astype(np.float64), "keys": CODES}, False),
-        ({"vectors": NUMBERS, "keys": CODES}, True),
-        ({"vectors": NUMBERS.astype(np.float16), "keys": CODES.astype(np.uint16)}, True),
-        (TABLE, False),
-        (f"SELECT key, vector::FLOAT[3] AS vector FROM ({TABLE})", False),
-        (f"SELECT key::BIGINT AS key, vector FROM ({TABLE})", False),
+        {"vectors": NUMBERS, "keys": np.array(KEYS)},
+        {"vectors": NUMBERS.astype(np.float64), "keys": CODES},
+        {"vectors": NUMBERS.astype(np.float16), "keys": CODES.astype(np.uint16)},
+        TABLE,
+        f"SELECT key, vector::FLOAT[3] AS vector FROM ({TABLE})",
+        f"SELECT key::BIGINT AS key, vector FROM ({TABLE})",
     ],
 )
 def test_the_same_vectors_read_the_same_from_every_format(
-    tmp_path: Path, content: str | dict[str, Any], tensors: bool
+    tmp_path: Path, content: str | dict[str, Any]
 ) -> None:
-    vectors = read_vectors(written(tmp_path, content, tensors=tensors))
+    vectors = read_vectors(written(tmp_path, content))
     assert vectors.keys == KEYS
     assert vectors.numbers.dtype == np.float64
     np.testing.assert_array_equal(vectors.numbers, NUMBERS)
@@ -128,12 +123,12 @@ def test_a_column_that_is_there_twice_is_refused_by_its_name(tmp_path: Path, twi
         read_vectors(tmp_path / "v.parquet")
 
 
-def test_tensors_of_another_name_are_no_vectors(tmp_path: Path) -> None:
+def test_arrays_of_another_name_are_no_vectors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no vectors in it"):
-        read_vectors(written(tmp_path, {"weight": NUMBERS}, tensors=True))
+        read_vectors(written(tmp_path, {"weight": NUMBERS}))
 
 
-@pytest.mark.parametrize("name", ["v.npz", "v.safetensors", "v.parquet"])
+@pytest.mark.parametrize("name", ["v.npz", "v.parquet"])
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not really", b"PAR1" + bytes(60) + b"PAR1"])
 def test_damage_is_refused_in_one_line(name: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
@@ -142,7 +137,7 @@ def test_damage_is_refused_in_one_line(name: str, content: bytes, tmp_path: Path
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", ["v.npz", "v.safetensors", "v.parquet", "v.csv"])
+@pytest.mark.parametrize("name", ["v.npz", "v.parquet", "v.csv"])
 def test_a_missing_file_or_another_format_is_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=name):
         read_vectors(tmp_path / name)

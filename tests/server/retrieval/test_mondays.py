@@ -11,10 +11,10 @@ from small_collections import small_map
 
 from askew.catalog.catalog_file import FIRST, PERIOD, catalog_date_of, is_catalog_date
 from askew.errors import ParameterError, StaleSpace
-from askew_server.retrieval.served import Serving
+from askew_server.folders import models_in
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
-from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.model.mondays import models_in
+from askew_server.taste.model import ItemModel
 
 MONDAY = FIRST + 100 * PERIOD
 
@@ -92,7 +92,7 @@ def test_places_and_tastes_are_served_by_a_server_each(
 ) -> None:
     """Planted bug: from one Monday to the next, devices of tastes are answered with places."""
     from askew_server.collections import artifact as places
-    from askew_server.taste.model import artifact as tastes
+    from askew_server.taste import artifact as tastes
 
     places.save(small_map(), tmp_path / "2026-11-16")
     tastes.save(model, tmp_path / "2026-11-23")

@@ -48,17 +48,6 @@ def test_an_answer_is_exactly_k_distinct_items_with_their_local_model(k: int) ->
         np.testing.assert_array_equal(expected, slate.vectors)
 
 
-@pytest.mark.parametrize(
-    ("at", "item"), [((8, 4), 0), ((4, 8), 1), ((0, 4), 2), ((4, 0), 3)], ids=str
-)
-def test_a_signal_gets_the_item_of_the_taste_that_it_stands_for(
-    at: tuple[float, float], item: int
-) -> None:
-    """East of the middle is a taste for (1, 0), north of it one for (0, 1)."""
-    retriever = retriever_of(COMPASS)
-    assert (item,) == retriever.answer(query_at(retriever, at, 1)).item_ids
-
-
 def test_no_answer_names_what_every_device_has() -> None:
     """Planted bug: what is held is forgotten."""
     retriever = retriever_of(MANY, held=4)

@@ -29,8 +29,9 @@ from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli.saved_model import of_one_kind
 from askew_server.collections import artifact as collections
 from askew_server.collections.model import model_of
+from askew_server.folders import text_of_date
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.retrieval.served import Serving
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving import models
 from askew_server.serving.metrics import Observer
@@ -38,9 +39,8 @@ from askew_server.serving.models import Build, ModelFolder, ModelWatch
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, update
-from askew_server.taste.model.mondays import text_of_date
+from askew_server.taste import artifact
+from askew_server.taste.model import ItemModel, update
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 PATIENCE = 30  # seconds; only ever waited for by a server that does not do what it should

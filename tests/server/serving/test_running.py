@@ -16,10 +16,10 @@ from small_collections import GERMANY, cafes, keys_of, small_map
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew_server.collections.artifact import save
 from askew_server.collections.model import model_of
+from askew_server.folders import text_of_date, today
 from askew_server.serving import server
 from askew_server.serving.server import serve
 from askew_server.serving.settings import ServerConfig, Tls
-from askew_server.taste.model.mondays import text_of_date, today
 
 Run = Callable[..., int]
 MakeFiles = Callable[..., Tls]

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.spaces.vectors import RatingScale
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.private import PrivateParameters
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.private import PrivateParameters
 
 PEOPLE, ITEMS, TASTES = 2000, 120, 5
 TIMES = 10  # as if there were so many of each: SIMULATED scale

@@ -17,7 +17,7 @@ from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query
 from askew.spaces.map import MapNoise, MapSpace
 from askew_server.collections.model import MetricModel, Towns
-from askew_server.retrieval.near.answers import MetricAnswers
+from askew_server.retrieval.answers import MetricAnswers
 
 KIND = Attribute("kind", AttributeKind.CATEGORY)
 PRICE = Attribute("price", AttributeKind.NUMBER, live=True, unit="euro")

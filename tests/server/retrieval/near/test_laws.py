@@ -30,9 +30,9 @@ from askew.spaces.map import MapNoise, MapSpace
 from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import model_of
-from askew_server.retrieval.near.answers import MetricAnswers, served_rule_of
-from askew_server.retrieval.near.density import CACHED_LAWS, Laws
-from askew_server.retrieval.near.index import MetricIndex
+from askew_server.retrieval.answers import MetricAnswers, near_rule_of
+from askew_server.retrieval.density import CACHED_LAWS, Laws
+from askew_server.retrieval.index import MetricIndex
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService
@@ -45,16 +45,19 @@ def on_axes(space: AxisSpace, epsilon: Fraction = Fraction(1, 4)) -> Signal:
 @pytest.mark.parametrize("space", [LINE, BOTH])
 def test_where_offsets_are_at_hand_no_law_is_dear(space: AxisSpace) -> None:
     values = np.random.default_rng(1).random((90, space.dimension)) * 20
-    rule = served_rule_of(Kind.CODEBOOK, MetricIndex(space, values))
+    rule = near_rule_of(Kind.CODEBOOK, MetricIndex(space, values), served=True)
     assert [rule.slots(on_axes(space), k) for k in (1, 20, 31, 32, 64)] == [0, 0, 0, 1, 2]
 
 
 def test_who_looks_at_people_takes_a_place_and_more_for_many_results() -> None:
     index = MetricIndex(MapSpace(INLAND), places(INLAND, 90))
     signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
-    costs = [served_rule_of(kind, index).slots(signal, 20) for kind in (Kind.CODEBOOK, Kind.ITEMS)]
+    costs = [
+        near_rule_of(kind, index, served=True).slots(signal, 20)
+        for kind in (Kind.CODEBOOK, Kind.ITEMS)
+    ]
     assert costs == [0, 1]
-    assert served_rule_of(Kind.ITEMS, index).slots(signal, 64) == 3
+    assert near_rule_of(Kind.ITEMS, index, served=True).slots(signal, 64) == 3
 
 
 @pytest.mark.parametrize("kind", [Kind.CODEBOOK, Kind.ITEMS])
@@ -77,14 +80,16 @@ def test_nothing_that_is_kept_tells_in_which_region_somebody_asked(
     plain = Laws.__init__
     monkeypatch.setattr(Laws, "__init__", counted)
     index, epsilon = MetricIndex(MapSpace(EARTH), places(EARTH, 3_000)), Fraction(277, 10_000)
-    rule = served_rule_of(kind, index)
+    rule = near_rule_of(kind, index, served=True)
     asked = [
         signal_at(region.south + 1.0, region.west + 1.0, MapNoise.in_region(epsilon, region))
         for region in (NORTH, EQUATOR, ISLANDS)
     ]
     found = [rule.choose(signal, 20).tolist() for signal in asked]
     assert len(made) == (1 if kind is Kind.CODEBOOK else 2)
-    assert found == [served_rule_of(kind, index).choose(signal, 20).tolist() for signal in asked]
+    assert found == [
+        near_rule_of(kind, index, served=True).choose(signal, 20).tolist() for signal in asked
+    ]
     assert len(set(map(repr, made))) == 1
 
 

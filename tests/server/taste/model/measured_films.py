@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training.factors import split_ratings
-from askew_server.taste.training.item_vectors import people_by_key
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.item_vectors import histories_by_key
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import split_ratings
 
 OPTIONS = TrainingOptions(k=4, dimension=2, ranking_dimension=6, min_ratings=5)
 N_FILMS, N_PEOPLE = 150, 1000
@@ -74,7 +74,7 @@ def people_held_out(model: ItemModel) -> list[HeldOutPerson]:
     """The people whom figures tell of, as plain loops have them. model: `without_them`."""
     table, card, catalog = small_table(), model.card, model.catalog
     encoder, measured_people = card.space.encoder, []
-    people = people_by_key(table.only(held_out_rows()[0]), tuple(model.keys), card.space.scale)
+    people = histories_by_key(table.only(held_out_rows()[0]), tuple(model.keys), card.space.scale)
     shown, _ = split_ratings(people, OPTIONS.seed)
     for row in range(people.seen.shape[0]):
         likes, shown_likes, seen = (

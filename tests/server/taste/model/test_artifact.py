@@ -5,8 +5,7 @@ forged, with digests that fit, is served only if devices accept it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 from askew.errors import ArtifactError
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.ratings import RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.model import directory as folder
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import artifact
+from askew_server.taste import directory as folder
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
 
 NAN, INF = float("nan"), float("inf")
 SURROGATE = "\ud800"  # half a character, which JSON can spell and UTF-8 cannot
@@ -157,31 +156,16 @@ def test_a_file_of_another_size_than_the_manifest_says_is_not_read(
     assert name not in opened
 
 
-def variants(directory: Path, name: str, change: Callable[[bytes, int], bytes]) -> Iterator[int]:
-    """The places at which a change of one file goes unnoticed, or changes what is loaded."""
-    original = (directory / name).read_bytes()
-    model = artifact.load(directory)
-    for place in range(len(original)):
-        (directory / name).write_bytes(change(original, place))
-        try:
-            loaded = artifact.load(directory)
-        except ArtifactError:
-            continue
-        # The manifest may spell the same number or the same space between words in another way.
-        if name != "manifest.json" or not same(model, loaded):
-            yield place
-
-
-@pytest.mark.thin
-@pytest.mark.parametrize("name", FILES)
-def test_a_flipped_bit_anywhere_is_refused(directory: Path, name: str) -> None:
-    """One bit of each byte, now this and now that."""
-
-    def flip(data: bytes, place: int) -> bytes:
-        bit = 1 << 5 * place % 8
-        return data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
-
-    assert not list(variants(directory, name, flip))
+def test_a_flipped_bit_is_refused(directory: Path, refusal: Callable[[Path], str]) -> None:
+    """In a file of the same size, by its digest. Planted bug: a file whose size fits is taken."""
+    for name in FILES:
+        data = (directory / name).read_bytes()
+        middle = len(data) // 2
+        (directory / name).write_bytes(
+            data[:middle] + bytes([data[middle] ^ 4]) + data[middle + 1 :]
+        )
+        assert refusal(directory)
+        (directory / name).write_bytes(data)
 
 
 # -- the manifest ----------------------------------------------------------------------------------
@@ -203,16 +187,6 @@ def test_a_manifest_that_is_none_is_refused(
 ) -> None:
     (directory / "manifest.json").write_bytes(data)
     assert "manifest" in refusal(directory)
-
-
-def test_a_version_does_not_depend_on_how_many_items_are_read_at_once(
-    monkeypatch: pytest.MonkeyPatch, model: ItemModel
-) -> None:
-    versions = set()
-    for at_once in (1, 7, 4096):
-        monkeypatch.setattr("askew.catalog.catalog._AT_ONCE", at_once)
-        versions.add(replace(model.catalog).version)
-    assert versions == {model.catalog.version}
 
 
 # -- forgeries ------------------------------------------------------------------------------------
@@ -402,12 +376,4 @@ def test_a_forged_item_is_refused(
 ) -> None:
     """Every digest and version fits, so that only the item itself can be refused."""
     forge(directory, items=[item, *items_of(model)[1:]])
-    assert refusal(directory)
-
-
-@pytest.mark.parametrize("items", ["{}", [], [[]]])
-def test_forged_items_of_another_structure_are_refused(
-    directory: Path, items: object, forge: Callable[..., None], refusal: Callable[[Path], str]
-) -> None:
-    forge(directory, items=items)
     assert refusal(directory)

@@ -23,8 +23,8 @@ from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.retrieval.snapshot import Retriever
-from askew_server.taste.model.item_model import ItemModel, train, update
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.model import ItemModel, train, update
+from askew_server.taste.options import TrainingOptions
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]
@@ -72,14 +72,6 @@ def test_a_new_item_lies_where_its_fans_other_favorites_lie(
     scores = updated.catalog.scoring @ updated.catalog.vectors[favorite]
     scores[favorite] = -np.inf
     assert new in np.argsort(-scores)[:2]
-
-
-def test_an_update_with_the_same_ratings_changes_no_vector(
-    model: ItemModel, table: RatingTable, rows: Mapping[str, ItemRow]
-) -> None:
-    same = update(model, table, rows, source="ratings of 60 people")
-    assert same.catalog.version == model.catalog.version
-    assert same.card == model.card
 
 
 def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:

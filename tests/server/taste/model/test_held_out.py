@@ -20,23 +20,23 @@ from server.taste.model.measured_films import (
 
 from askew.catalog.item import Item
 from askew.dp.privacy import DEVICE_EPSILON
-from askew.limits import DEFAULT_BYTES, DEVICE_BYTES
+from askew.limits import DEFAULT_BYTES
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
 from askew_server.ratings import RatingTable
 from askew_server.retrieval.snapshot import Retriever
-from askew_server.taste.measures import Estimate
-from askew_server.taste.model import item_model
-from askew_server.taste.model.held_out import (
+from askew_server.taste import model as item_model
+from askew_server.taste.evaluation import (
     Evaluation,
     Figure,
     Figures,
     simulate_signals,
     split_people,
 )
-from askew_server.taste.model.item_model import FittedModel, train
-from askew_server.taste.model.shared_slate import default_order, default_size
-from askew_server.taste.training.factors import Histories, split_ratings
+from askew_server.taste.measures import Estimate
+from askew_server.taste.model import FittedModel, train
+from askew_server.taste.people import Histories, split_ratings
+from askew_server.taste.shared_slate import default_order, default_size
 
 # -- figures ---------------------------------------------------------------------------------------
 
@@ -141,34 +141,12 @@ def test_a_catalog_that_devices_hold_has_no_default_items() -> None:
     assert default_size(5000, films, 32) == 1000
 
 
-def test_the_default_number_fits_its_bytes() -> None:
-    """With words that pack badly, so that the whole is far beyond what a device takes."""
-    rng = np.random.default_rng(0)
-    words = rng.integers(97, 123, (300_000, 12), dtype=np.uint8)
-    many = [Item(bytes(row).decode()) for row in words]
-    size = default_size(None, many, 32)
-    assert 24_000 < size < 40_000
-    assert size * (16 + 1 + 7.5) < DEFAULT_BYTES < DEVICE_BYTES
-
-
 def test_a_default_items_is_measured_by_words_from_everywhere() -> None:
     """Planted bug: by the first items, whose words may be the shortest."""
     rng = np.random.default_rng(1)
     words = rng.integers(97, 123, (200_000, 60), dtype=np.uint8)
     many = [Item(bytes(row[: 2 if at < 20_000 else 60]).decode()) for at, row in enumerate(words)]
     assert 12_000 < default_size(None, many, 32) < DEFAULT_BYTES / (16 + 1 + 32)
-
-
-def test_the_first_items_are_what_anybody_would_be_shown() -> None:
-    """So holding them is worth more than holding as many others."""
-    model = without_them(12)
-    people = people_held_out(model)
-    best = [
-        sum(max(0.0, *person.worth[start : start + 12]) for person in people)
-        for start in (0, 12, 24, 36)
-    ]
-    assert best[0] == max(best)
-    assert sorted(model.keys) != list(model.keys)
 
 
 # -- simulated noise -------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ from askew.catalog.item import Item
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import Profile, RatingScale, fold_in
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew_server.ratings import ItemRow, RatingTable, read_items, titled
-from askew_server.taste.model import shared_slate as slates
-from askew_server.taste.model.held_out import split_people
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.model.shared_slate import items_of
-from askew_server.taste.training.factors import Tastes, fold_in_people, people_of, snapshot
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.ratings import RatingTable, read_items, titled
+from askew_server.taste import shared_slate as slates
+from askew_server.taste.evaluation import split_people
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import Tastes, fold_in_people, histories_of, sample_profiles
+from askew_server.taste.shared_slate import catalog_items
 
 NAN = float("nan")
 Matrix = NDArray[np.float64]
@@ -44,18 +44,6 @@ def profiles_of(model: ItemModel, matrix: Matrix) -> list[Profile]:
     """The people of a matrix as their own devices see them."""
     everybody = (ratings_of(matrix, person) for person in range(len(matrix)))
     return [fold_in(own, model.catalog.vectors, model.card.space) for own in everybody if own]
-
-
-def test_the_order_of_the_ratings_does_not_matter(
-    table: RatingTable, rows: Mapping[str, ItemRow], model: ItemModel
-) -> None:
-    order = np.random.default_rng(5).permutation(len(table))
-    shuffled = RatingTable(
-        table.person[order], table.item[order], table.rating[order], 60, table.item_keys
-    )
-    again = train(shuffled, rows, PLANE, source="ratings of 60 people")
-    assert model.catalog.items == again.catalog.items
-    np.testing.assert_allclose(model.catalog.vectors, again.catalog.vectors, atol=1e-6)
 
 
 def test_scores_are_those_of_ease(model: ItemModel, matrix: Matrix) -> None:
@@ -118,13 +106,10 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
     model: ItemModel, table: RatingTable, matrix: Matrix
 ) -> None:
     """From the person's own ratings and public figures: no second model lives on the device."""
-    people = people_of(table, np.arange(24), model.card.space.scale)
+    people = histories_of(table, np.arange(24), model.card.space.scale)
     tastes = fold_in_people(people, model.catalog.vectors, least_likes=4)
     expected = np.array([profile.taste for profile in profiles_of(model, matrix)])
     np.testing.assert_allclose(tastes.vectors, expected, rtol=1e-6, atol=1e-9)
-
-
-# -- the checkerboard -----------------------------------------------------------------------------
 
 
 # -- the shared slate -----------------------------------------------------------------------------
@@ -133,8 +118,8 @@ def test_a_profile_folded_in_on_the_device_is_the_servers_own_taste(
 @pytest.fixture(scope="module")
 def tastes(table: RatingTable, model: ItemModel) -> Tastes:
     """The people of the small matrix, with four fifths of their ratings."""
-    people = people_of(table, np.arange(24), model.card.space.scale)
-    shown = snapshot(people, 0)
+    people = histories_of(table, np.arange(24), model.card.space.scale)
+    shown = sample_profiles(people, 0)
     return fold_in_people(shown, model.catalog.vectors, least_likes=4)
 
 
@@ -192,7 +177,7 @@ def test_items_carry_what_the_items_file_says_or_else_their_keys(model: ItemMode
     assert model.catalog.items[5] == Item("Film 5", 1955, ("Drama", "Comedy"))
     assert model.catalog.items[23] == Item("item key 23")
     marks = "Ame\u0301lie" + "\u0301" * 9 + " (2001)"  # more than a device takes
-    assert items_of((marks,), {marks: titled(marks)}) == (Item("Amelie", 2001),)
+    assert catalog_items((marks,), {marks: titled(marks)}) == (Item("Amelie", 2001),)
 
 
 def test_the_model_says_what_it_was_trained_on_and_how_it_serves(

@@ -12,13 +12,13 @@ from server.taste.noisy_log import ITEMS, KEYS, PARAMETERS, exact, noisy
 from askew.errors import ParameterError
 from askew.mechanisms.covariance import UNIT
 from askew_server.ratings import titled
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, update
-from askew_server.taste.model.private_model import (
+from askew_server.taste import artifact
+from askew_server.taste.model import ItemModel, update
+from askew_server.taste.private import (
     PEOPLE,
     popularity_list,
     private_model,
-    simulated_table,
+    simulate_ratings,
 )
 
 ROWS = {key: titled(f"Film {key} (1990)") for key in KEYS}
@@ -67,14 +67,14 @@ def test_counts_are_of_simulated_people() -> None:
 
 def test_simulated_people_have_seen_what_they_like_and_nothing_else() -> None:
     """Planted bug: whom others have seen."""
-    table = simulated_table(noisy(), KEYS, PARAMETERS)
+    table = simulate_ratings(noisy(), KEYS, PARAMETERS)
     assert set(table.rating.tolist()) == {PARAMETERS.scale.highest}
     assert set(table.item_keys) == set(published().keys)
 
 
 def test_a_private_model_gets_another_catalog_by_another_matrix() -> None:
     """In its own space, so that no device pays again."""
-    table = simulated_table(noisy("two"), KEYS, PARAMETERS)
+    table = simulate_ratings(noisy("two"), KEYS, PARAMETERS)
     new = update(published(), table, ROWS, source="another matrix")
     assert new.card.space.version == published().card.space.version
     assert set(new.keys) == set(table.item_keys)

@@ -12,10 +12,10 @@ from small_world import made_space
 from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.training.item_vectors import FixedVectors
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import scale_of
+from askew_server.taste import artifact
+from askew_server.taste.item_vectors import FixedVectors
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.space_fit import rating_scale_of
 
 Run = Callable[..., int]
 SMALL = "--min-ratings 5"
@@ -93,9 +93,9 @@ def test_a_scale_on_which_hardly_anything_is_a_like_is_refused_by_default() -> N
     stars = [1.0 + place % 5 for place in range(999)]
     for ratings in (plays, [*stars, 99.0]):
         with pytest.raises(DataError, match=r"--counts.*--like-from"):
-            scale_of(table_of(ratings))
-        assert scale_of(table_of(ratings), 4.0).like_from == 4
-    assert scale_of(table_of(stars)).like_from == 4
+            rating_scale_of(table_of(ratings))
+        assert rating_scale_of(table_of(ratings), 4.0).like_from == 4
+    assert rating_scale_of(table_of(stars)).like_from == 4
 
 
 def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:

@@ -7,7 +7,6 @@ and without, and everything else that the two models publish.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,28 +18,26 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from askew.errors import ParameterError
-from askew.spaces.item_codes import rounded, scales_of
 from askew_server.cli.main import cli
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.model.shared_slate import order_items, shared_slate
-from askew_server.taste.training import ease
-from askew_server.taste.training.factors import fold_in_people, people_of, snapshot
-from askew_server.taste.training.item_vectors import (
+from askew_server.taste import artifact
+from askew_server.taste.item_vectors import (
     FittedItems,
     FixedVectors,
     LearnedVectors,
     often_rated,
 )
-from askew_server.taste.training.options import (
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import (
     TrainingOptions,
-    about,
-    in_words,
+    count_in_words,
     like_classes,
+    round_to_one_digit,
 )
-from askew_server.taste.training.space_fit import scale_of
+from askew_server.taste.people import fold_in_people, histories_of, sample_profiles
+from askew_server.taste.shared_slate import put_default_items_first, shared_slate
+from askew_server.taste.space_fit import rating_scale_of
 
 PEOPLE = 500
 OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8, min_ratings=5, like_from=4.0)
@@ -105,9 +102,9 @@ def test_a_class_of_likes_begins_at_each_power_of_four(exponent: int) -> None:
     ],
 )
 def test_how_many_there_are_is_told_by_one_digit(count: int, told: str) -> None:
-    assert in_words(count) == told
+    assert count_in_words(count) == told
     digits = "".join(c for c in told if c.isdigit())
-    assert about(count) == int(digits)
+    assert round_to_one_digit(count) == int(digits)
 
 
 def test_figures_are_told_in_thousandths() -> None:
@@ -167,7 +164,9 @@ def test_no_exact_number_of_people_ratings_or_likes_is_in_a_model(
         numbers = re.findall(r"(?<![\w.])[\d,]*\d(?![\w.])", said)
         assert not exact & {int(number.replace(",", "")) for number in numbers}
         # Items that few rated are left out, so what is counted is no number of the files.
-        assert model.counts == {what: about(count) for what, count in model.counts.items()}
+        assert model.counts == {
+            what: round_to_one_digit(count) for what, count in model.counts.items()
+        }
         assert model.counts["people"] == 500
 
 
@@ -208,34 +207,14 @@ def published(table: RatingTable) -> Published:
 def places_of(fitted: FittedItems) -> NDArray[np.float64]:
     """By training itself, for devices that hold ten items."""
     fewer = replace(fitted.options, default_items=10)
-    ordered, held = order_items(replace(fitted, options=fewer), {})
-    tastes = fold_in_people(snapshot(ordered.people, 0), ordered.vectors, fewer.least_likes)
+    ordered, held = put_default_items_first(replace(fitted, options=fewer), {})
+    tastes = fold_in_people(sample_profiles(ordered.people, 0), ordered.vectors, fewer.least_likes)
     slate = shared_slate(tastes, ordered.scoring, np.random.default_rng(0), held)
     places = np.full((2, len(fitted.keys)), float(len(fitted.keys)))
     index = [fitted.keys.index(key) for key in ordered.keys]
     places[0, index] = np.arange(len(index))
     places[1, [index[item] for item in slate]] = np.arange(len(slate))
     return places
-
-
-def old_model(table: RatingTable) -> Published:
-    """PureSVD at 4 bits, which this model is never to tell more than."""
-    matrix = likes_in(table).toarray()
-    _, _, rows = np.linalg.svd(matrix, full_matrices=False)
-    vectors = rows[: OPTIONS.ranking_dimension].T.astype(np.float32)
-    vectors = rounded(vectors, scales_of(vectors))
-    ones, n = np.ones(len(vectors), np.float32), len(vectors)
-    return Published(vectors, ones, np.zeros((n, n)), np.zeros((2, n)))
-
-
-def pruned_ease(table: RatingTable) -> Published:
-    """All of EASE in the 20 largest weights an item: as good, and it tells everything."""
-    inverse = ease.inverse_of(ease.gram_of(likes_in(table)), 100.0)
-    left = -inverse * 100
-    np.fill_diagonal(left, 0)
-    left[left < np.sort(left, axis=0)[-20]] = 0
-    n, nothing = len(left), np.zeros((2, len(left)))
-    return Published(np.zeros((n, 8), "f4"), np.ones(n, "f4"), left, nothing)
 
 
 def marks_of(before: Published, after: Published) -> dict[str, list[NDArray[np.float64]]]:
@@ -264,22 +243,14 @@ Parts = NDArray[np.float64]
 
 
 @cache
-def given_back(published_by: Callable[[RatingTable], Published]) -> dict[str, tuple[Parts, Parts]]:
-    """What each attack gives back of the likes of each newcomer, in its best version; and what it
-    finds of those of another newcomer, who was not there.
-    """
-    before = published_by(people(None))
-    results: dict[str, list[list[float]]] = {}
-    for newcomer, another in zip(NEWCOMERS, [*NEWCOMERS[1:], NEWCOMERS[0]], strict=True):
-        for name, marks in marks_of(before, published_by(people(newcomer))).items():
-            both = [max(overlap(parts, who) for parts in marks) for who in (newcomer, another)]
-            results.setdefault(name, []).append(both)
-    return {name: (np.array(parts)[:, 0], np.array(parts)[:, 1]) for name, parts in results.items()}
-
-
-def by_the_best(published_by: Callable[[RatingTable], Published]) -> float:
-    """Of the attacks, in mean over the newcomers."""
-    return max(float(parts.mean()) for parts, _ in given_back(published_by).values())
+def given_back() -> dict[str, Parts]:
+    """What each attack gives back of the likes of each newcomer, in its best version."""
+    before = published(people(None))
+    results: dict[str, list[float]] = {}
+    for newcomer in NEWCOMERS:
+        for name, marks in marks_of(before, published(people(newcomer))).items():
+            results.setdefault(name, []).append(max(overlap(parts, newcomer) for parts in marks))
+    return {name: np.array(parts) for name, parts in results.items()}
 
 
 def error_of(parts: Parts) -> float:
@@ -305,7 +276,7 @@ WRITTEN = {  # the mean of the parts of likes that come back, and its standard e
 def test_each_attack_on_two_trainings_gives_back_what_is_written_here() -> None:
     """Of the likes of 20 people."""
     for attack, (share, error) in WRITTEN.items():
-        parts, _ = given_back(published)[attack]
+        parts = given_back()[attack]
         assert parts.mean() == pytest.approx(share, abs=SAME), attack
         assert error_of(parts) == pytest.approx(error, abs=SAME), attack
 
@@ -318,19 +289,9 @@ def test_whoever_names_the_most_liked_items_knows_a_ninth_of_somebodys_likes() -
     assert error_of(parts) == pytest.approx(0.02, abs=SAME)
 
 
-@pytest.mark.slow
-def test_two_trainings_give_no_more_likes_back_than_those_of_the_old_model() -> None:
-    """Of 20 people, by every attack on all that is served together. Planted bugs: vectors that are
-    not rounded; neighbors where one person moves them by more than a step; a pruned EASE.
-    """
-    ours, old, pruned = (by_the_best(one) for one in (published, old_model, pruned_ease))
-    assert ours <= old + 0.02  # half a standard error of either: .23 and .225
-    assert pruned > 2 * ours
-
-
 def likes_in(table: RatingTable) -> csr_array:
     kept = often_rated(table, OPTIONS.min_ratings)
-    return people_of(table, kept, scale_of(table, None)).likes
+    return histories_of(table, kept, rating_scale_of(table, None)).likes
 
 
 def test_vectors_that_were_there_before_tell_nothing_of_a_newcomer() -> None:

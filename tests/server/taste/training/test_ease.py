@@ -14,11 +14,11 @@ from askew.protocol.ranking import rank_all
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable
-from askew_server.taste.model.held_out import Evaluation
-from askew_server.taste.model.item_model import train
-from askew_server.taste.training import ease, tuning
-from askew_server.taste.training.factors import Histories, split_ratings
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import ease, item_vectors
+from askew_server.taste.evaluation import Evaluation
+from askew_server.taste.model import train
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import Histories, split_ratings
 
 N_PEOPLE, N_ITEMS, PENALTY = 1200, 300, 40.0
 
@@ -121,8 +121,8 @@ def test_pairs_that_one_person_moves_are_not_told() -> None:
     for times, is_listed in ((1, False), (100, True)):
         factors = ease.fit(GRAM * times, PENALTY * times, 8)
         assert factors.inverse is not None
-        pairs = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
-        assert bool(len(pairs.value)) == is_listed
+        pairs = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, 3)
+        assert bool(pairs.nnz) == is_listed
 
 
 @pytest.mark.usefixtures("of_few")
@@ -132,14 +132,14 @@ def test_neighbors_are_the_largest_that_vectors_leave() -> None:
     assert factors.inverse is not None
     left = -factors.scale * factors.inverse - factors.vectors @ factors.vectors.T
     np.fill_diagonal(left, 0)
-    every = ease.residual(factors.inverse, factors.scale, factors.vectors, N_ITEMS)
-    assert every.matrix(N_ITEMS).toarray() == pytest.approx(np.maximum(left, 0))
-    few = ease.residual(factors.inverse, factors.scale, factors.vectors, 3)
-    assert np.bincount(few.item).max() == 3
-    assert few.value.max() == left.max()
-    pairs = {frozenset(pair) for pair in zip(few.item.tolist(), few.neighbor.tolist(), strict=True)}
-    assert len(pairs) == len(few.item)
-    assert few.value.sum() > 0.9 * np.sort(left[np.triu_indices(N_ITEMS)])[-len(pairs) :].sum()
+    every = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, N_ITEMS)
+    assert (every + every.T).toarray() == pytest.approx(np.maximum(left, 0))
+    few = ease.neighbor_pairs(factors.inverse, factors.scale, factors.vectors, 3)
+    assert np.bincount(few.row).max() == 3
+    assert few.data.max() == left.max()
+    pairs = {frozenset(pair) for pair in zip(few.row.tolist(), few.col.tolist(), strict=True)}
+    assert len(pairs) == few.nnz
+    assert few.data.sum() > 0.9 * np.sort(left[np.triu_indices(N_ITEMS)])[-len(pairs) :].sum()
 
 
 @pytest.mark.usefixtures("of_few")
@@ -147,22 +147,22 @@ def test_neighbors_are_taken_where_people_held_out_gain() -> None:
     """A hundred pairs of twins, more than eight dimensions can say; and none."""
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY)
     twins, plain = (likes_of(N_PEOPLE, N_ITEMS, twins=count) for count in (100, 0))
-    assert tuning.tune(Histories(twins, twins), options).neighbors == 13
-    fixed = tuning.tune(Histories(plain, plain), replace(options, neighbors=5))
+    assert item_vectors.tune_options(Histories(twins, twins), options).neighbors == 13
+    fixed = item_vectors.tune_options(Histories(plain, plain), replace(options, neighbors=5))
     assert fixed == replace(options, neighbors=5)
 
 
 def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "_folds", None)
+    monkeypatch.setattr(item_vectors, "_folds", None)
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY, neighbors=0)
-    assert tuning.tune(Histories(LIKES, LIKES), options) == options
+    assert item_vectors.tune_options(Histories(LIKES, LIKES), options) == options
 
 
-@pytest.mark.parametrize("rank", [8, tuning.RANK, 128, 256])
+@pytest.mark.parametrize("rank", [8, item_vectors.RANK, 128, 256])
 def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
-    count = tuning.neighbors_beside(rank)
+    count = item_vectors.neighbors_beside(rank)
     size = (rank + 1) // 2 + 1 + 2.5 * count
-    assert size <= tuning.ITEM_BYTES or not count
+    assert size <= item_vectors.ITEM_BYTES or not count
 
 
 @pytest.mark.usefixtures("of_few")

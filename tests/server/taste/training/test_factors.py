@@ -8,15 +8,15 @@ from scipy.sparse import csr_array
 
 from askew.spaces.item_codes import encode, rounded, scales_of
 from askew_server.demo.simulation import simulated_table
-from askew_server.taste.training import ease, factors
-from askew_server.taste.training.factors import (
+from askew_server.taste import ease, people
+from askew_server.taste.item_vectors import LearnedVectors
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import (
     Histories,
     fold_in_people,
-    snapshot,
+    sample_profiles,
 )
-from askew_server.taste.training.item_vectors import LearnedVectors
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import round_vectors
+from askew_server.taste.space_fit import round_vectors
 
 SEED, WORD = 5, 2**64
 SEEN = (np.random.default_rng(2).random((60, 40)) < 0.3).astype(np.float64)
@@ -46,8 +46,8 @@ def test_a_profile_is_what_the_rule_leaves_of_each_person(
     """Planted bugs: the last person of each part is left out; the words of the part before; people
     who like nothing that is shown are kept.
     """
-    monkeypatch.setattr(factors, "_RATINGS", at_once)
-    profiles = snapshot(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
+    monkeypatch.setattr(people, "_AT_ONCE", at_once)
+    profiles = sample_profiles(Histories(csr_array(LIKES), csr_array(SEEN)), SEED)
     mask = np.zeros(SEEN.shape)
     for person, row in enumerate(SEEN):
         mask[person, shown(np.flatnonzero(row).tolist())] = 1
@@ -90,7 +90,7 @@ def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:
     options = TrainingOptions(ranking_dimension=32, penalty=100)
     fitted = LearnedVectors().fit(simulated_table(), options)
     exact = ease.fit(ease.gram_of(fitted.people.likes), 100, 32).vectors.astype(np.float32)
-    people = snapshot(fitted.people, options.seed)
+    people = sample_profiles(fitted.people, options.seed)
     tastes = fold_in_people(people, exact, options.least_likes).vectors
     nearest = rounded(exact, scales_of(exact))
     ours, plain = (np.mean((tastes @ (v - exact).T) ** 2) for v in (fitted.vectors, nearest))

@@ -16,18 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
 from askew.spaces.vectors import RatingScale
-from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.demo.simulation import simulated_table
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.model import artifact
-from askew_server.taste.model.item_model import ItemModel, import_model
-from askew_server.taste.training import imported_vectors
-from askew_server.taste.training.factors import people_of
-from askew_server.taste.training.imported_vectors import for_devices, match_items
-from askew_server.taste.training.item_vectors import often_rated
-from askew_server.taste.training.options import TrainingOptions
-from askew_server.taste.training.space_fit import scale_of
+from askew_server.taste import artifact, imported_vectors
+from askew_server.taste.imported_vectors import match_items
+from askew_server.taste.item_vectors import often_rated
+from askew_server.taste.model import ItemModel, import_model
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import histories_of
+from askew_server.taste.space_fit import rating_scale_of
 
 Run = Callable[..., int]
 DIMENSION = 16
@@ -44,7 +42,7 @@ def people() -> tuple[tuple[str, ...], csr_array, csr_array]:
     """Keys, and the likes of four of five people, who are learned from, and of the others."""
     table = simulated_table()
     kept = often_rated(table, 20)
-    likes = people_of(table, kept, scale_of(table, None)).likes
+    likes = histories_of(table, kept, rating_scale_of(table, None)).likes
     aside = np.arange(table.n_people) % 5 == 0
     keys = tuple(table.item_keys[item] for item in kept)
     return keys, csr_array(likes[~aside]), csr_array(likes[aside])
@@ -57,50 +55,6 @@ def learned() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         users, weights, items = np.linalg.svd(people()[1].toarray(), full_matrices=False)
     roots = np.sqrt(weights[:DIMENSION])
     return items[:DIMENSION].T * roots, users[:, :DIMENSION] * roots
-
-
-def write(folder: Path) -> tuple[Path, Path]:
-    """Vectors and items as files."""
-    keys, _, _ = people()
-    np.savez(folder / "v.npz", vectors=learned()[0], keys=np.array(keys))
-    lines = [f'"{key}","{key}"' for key in keys]
-    (folder / "items.csv").write_text("\n".join(["item,title", *lines]), encoding="utf-8")
-    return folder / "v.npz", folder / "items.csv"
-
-
-def kept_by_codes(model: ItemModel, vectors: NDArray[np.float64]) -> float:
-    """Exact score of what the model's vectors pick for people whom nothing has seen, over that of
-    the best, the vectors exact and folded in as devices do.
-    """
-    keys, _, likes = people()
-    place = {key: at for at, key in enumerate(keys)}
-    order = [place[key] for key in model.keys]
-    likes = csr_array(likes[:, order])
-    tables = for_devices(vectors)[order], model.catalog.vectors
-    exact, codes = (np.where(likes.toarray(), -1, (likes @ v) @ v.T) for v in tables)
-    got = exact[np.arange(len(exact)), codes.argmax(axis=1)]
-    return float(np.maximum(got, 0).sum() / np.maximum(exact.max(axis=1), 0).sum())
-
-
-@pytest.mark.slow
-def test_vectors_of_other_models_become_a_model_that_devices_rank_by(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    vectors, items = write(tmp_path)
-    files = [vectors, "--items", items]
-    assert run("import", *files, "--out", tmp_path / "m") == 0
-    model = artifact.load(tmp_path / "m")
-    assert kept_by_codes(model, learned()[0]) >= 0.99
-    assert model.card.space.ranking_dimension == DIMENSION
-    assert model.card.simulated
-    assert "SIMULATED likes of 400 people" in model.card.source
-    said = capsys.readouterr().out
-    assert "numbers each" in said
-    assert "SIMULATED from the vectors" in said
-    assert "utility    NDCG@10 of SIMULATED people held out" in said
-    assert "advice     hold them: " in said
-    assert f"{len(catalog_to_bytes(model.card, model.catalog)):,} bytes" in said
-    assert f"{list(model.figures.values())[-1]['alone'].ndcg.mean:.3f} ±".replace("0.", ".") in said
 
 
 def imported(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:

@@ -14,8 +14,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from askew_server.ratings import RatingTable, titled
-from askew_server.taste.model.item_model import train, update
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.model import train, update
+from askew_server.taste.options import TrainingOptions
 
 PEOPLE, ITEMS, EACH = 100_000, 8000, 8  # 3.2 GB in single precision, 800 MB of one byte each
 MEBIBYTES = 700  # beyond what the imports take

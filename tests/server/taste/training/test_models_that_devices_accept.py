@@ -15,9 +15,9 @@ from askew.dp.privacy import DEVICE_DIAMETER
 from askew_client.device.model import noise_for
 from askew_client.settings.settings import ClientSettings
 from askew_server.ratings import RatingTable
-from askew_server.taste.model.item_model import ItemModel, train
-from askew_server.taste.training import space_fit
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste import space_fit
+from askew_server.taste.model import ItemModel, train
+from askew_server.taste.options import TrainingOptions
 
 KINDS = 6
 PRINCIPAL = TrainingOptions(min_ratings=5)

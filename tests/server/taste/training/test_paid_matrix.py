@@ -18,13 +18,13 @@ from askew.noise.randomness import SystemBits
 from askew_server.counting.contract import LikesTask
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
-from askew_server.taste.training.expected_share import (
+from askew_server.taste.paid_matrix import MatrixPlan, budget_left, make_matrix, read_matrix
+from askew_server.taste.private import (
     WORTH_HAVING,
     epsilon_for,
     expected_share,
     people_for,
 )
-from askew_server.taste.training.paid_matrix import MatrixPlan, lifetime, make_matrix, read
 
 NOISE = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 TASK = LikesTask(events="r.csv", keys=("a", "b", "c"), rating_column="rating", least=4, most=5)
@@ -79,7 +79,7 @@ def test_the_same_request_gives_the_same_matrix_and_is_paid_once(
     assert np.array_equal(first, again)
     assert not np.array_equal(first, EXACT)
     assert ledger.dataset("films").spent.epsilon == 1
-    fields, stored, _ = read(tmp_path / "m")
+    fields, stored, _ = read_matrix(tmp_path / "m")
     assert np.array_equal(stored, first)
     assert (fields.items, fields.epsilon, fields.dataset) == (3, "1", "films")
 
@@ -88,10 +88,10 @@ def test_other_ratings_are_paid_again_and_beyond_the_budget_nothing_is_counted(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     """An update is a charge like the first."""
-    assert lifetime(ledger, "films", NOISE)[1] == 2
+    assert budget_left(ledger, "films", NOISE)[1] == 2
     for day in ("1", "2"):
         make(ledger, tmp_path / day, as_of=day)
-    assert lifetime(ledger, "films", NOISE)[1] == 0
+    assert budget_left(ledger, "films", NOISE)[1] == 0
     with pytest.raises(BudgetExceeded):
         make(ledger, tmp_path / "3", nobody_counts, "3")
 
@@ -128,7 +128,7 @@ def test_a_file_of_another_size_or_kind_is_no_matrix(
     make(ledger, file)
     file.write_bytes(damage(file.read_bytes()))  # type: ignore[operator]
     with pytest.raises(ArtifactError):
-        read(file)
+        read_matrix(file)
 
 
 def test_what_decides_the_matrix_decides_the_request() -> None:

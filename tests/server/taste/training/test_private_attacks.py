@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from server.taste.noisy_log import ITEMS, PARAMETERS, exact, likes
 
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
-from askew_server.taste.training.private import factors_of, kept_items
+from askew_server.taste.private import fit_shrunk_factors, items_above_noise
 
 LAW = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 NEWCOMERS = range(40)
@@ -53,8 +53,8 @@ def liked(newcomer: int) -> list[int]:
 
 def factors(matrix: Matrix) -> tuple[Scores, Scores]:
     """Vectors and boosts of all items, 0 and 1 where they are not kept."""
-    kept = kept_items(matrix, PARAMETERS)
-    places, fitted = kept.places, factors_of(kept, PARAMETERS)
+    kept = items_above_noise(matrix, PARAMETERS)
+    places, fitted = kept.places, fit_shrunk_factors(kept, PARAMETERS)
     vectors, boosts = np.zeros((ITEMS, fitted.vectors.shape[1])), np.ones(ITEMS)
     vectors[places], boosts[places] = fitted.vectors, fitted.boosts
     return vectors, boosts

@@ -2,16 +2,16 @@
 
 `train` makes a model of ratings, in five steps:
 
-    ratings   likes and what is seen, of the items that are rated often enough (`training.factors`)
-    factors   symmetric EASE, tuned by likes held out (`training.item_vectors`, `.ease`,
-              `.tuning`), at 4 bits a number, in the order in which devices hold items
-    space     directions, ranks and the unit of one rating (`training.space_fit`)
-    catalog   words, vectors, boosts, neighbors, and the slate of no signal (`model.shared_slate`)
+    ratings   likes and what is seen, of the items that are rated often enough (`people`)
+    factors   symmetric EASE, tuned by likes held out (`item_vectors`, `ease`,
+              `item_vectors`), at 4 bits a number, in the order in which devices hold items
+    space     directions, ranks and the unit of one rating (`space_fit`)
+    catalog   words, vectors, boosts, neighbors, and the slate of no signal (`shared_slate`)
     card      what devices know of it
-    figures   what a signal was worth to people held out (`model.held_out`)
+    figures   what a signal was worth to people held out (`evaluation`)
 
 The guarantee of the exchange covers the person who asks. It does not cover the people trained on:
-what a model tells about them is in `training.options`.
+what a model tells about them is in `options`.
 
 `import_model` makes one of vectors that another model has: it is fitted and measured as any other,
 by simulated people. No figure of such a model is of people who rated anything; its card says so.
@@ -37,33 +37,33 @@ from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.vectors import Vectors
-from askew_server.taste.model.held_out import Evaluation, Figures, evaluate, split_people
-from askew_server.taste.model.shared_slate import (
-    device_order,
-    items_of,
-    order_items,
-    shared_slate,
-)
-from askew_server.taste.training import imported_vectors
-from askew_server.taste.training.factors import (
-    ItemFolder,
-    Tastes,
-    fold_in_people,
-    people_of,
-    snapshot,
-    split_ratings,
-)
-from askew_server.taste.training.item_vectors import (
+from askew_server.taste import imported_vectors
+from askew_server.taste.evaluation import Evaluation, Figures, evaluate, split_people
+from askew_server.taste.item_vectors import (
     FittedItems,
     ImportedVectors,
     LearnedVectors,
     VectorSource,
+    histories_by_key,
     match_keys,
     often_rated,
-    people_by_key,
 )
-from askew_server.taste.training.options import TrainingOptions, in_words
-from askew_server.taste.training.space_fit import fit_space
+from askew_server.taste.options import TrainingOptions, count_in_words
+from askew_server.taste.people import (
+    Tastes,
+    fold_in_items,
+    fold_in_people,
+    histories_of,
+    sample_profiles,
+    split_ratings,
+)
+from askew_server.taste.shared_slate import (
+    catalog_items,
+    device_order,
+    put_default_items_first,
+    shared_slate,
+)
+from askew_server.taste.space_fit import fit_space
 
 LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
@@ -75,7 +75,7 @@ class ItemModel:
     """A trained model: all of it public.
 
     keys: the name of each item in the ratings. training: the options it was made with. counts:
-    about how many people, ratings and likes. figures: of people held out (`held_out.evaluate`).
+    about how many people, ratings and likes. figures: of people held out (`evaluation.evaluate`).
     """
 
     card: ModelCard
@@ -106,7 +106,7 @@ def train(  # noqa: PLR0913 - what a model is made of
     """Return a model trained on a table of ratings. Deterministic for a seed. step: is called with
     the name of each part of the work as it begins.
 
-    Every figure is of people who were in nothing of what is measured (`model.held_out`): where they
+    Every figure is of people who were in nothing of what is measured (`evaluation`): where they
     are more than a twentieth of all, of a model without them, and then one is made of everybody.
 
     Raises DataError when too few people, items or ratings are left to make d dimensions, or when
@@ -167,11 +167,11 @@ class FittedModel:
         order in which devices hold them, tastes, space and catalog. step: is called with the name
         of each part of the work as it begins. Raises DataError as `train`.
         """
-        items, n_default = order_items(vectors.fit(table, options), rows)
+        items, n_default = put_default_items_first(vectors.fit(table, options), rows)
         options = items.options
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         # People are what most of their ratings make of them.
-        profiles = snapshot(items.people, options.seed)
+        profiles = sample_profiles(items.people, options.seed)
         tastes = fold_in_people(profiles, items.vectors, options.least_likes)
         step("signal directions and the space")
         d = options.dimension
@@ -194,14 +194,14 @@ class FittedModel:
         """
         items = self.items
         try:
-            histories = people_by_key(people, items.keys, items.scale)
+            histories = histories_by_key(people, items.keys, items.scale)
         except DataError as error:
             raise DataError(f"these people are held out, to measure by them: {error}") from None
         shown, liked = split_ratings(histories, items.options.seed)
         return Evaluation.of(shown, liked, self.space.encoder, items)
 
     def evaluate(self, people: RatingTable) -> Figures:
-        """Return figures of people held out, as `held_out.evaluate`. Raises DataError as
+        """Return figures of people held out, as `evaluation.evaluate`. Raises DataError as
         `held_out`.
         """
         # Where devices hold all in any order: what would be the first of them?
@@ -234,7 +234,7 @@ def _catalog(
 ) -> Catalog:
     n_held = n_default if n_default < len(items.keys) else 0
     slate = shared_slate(tastes, items.scoring, rng, n_held)
-    words = items_of(items.keys, rows)
+    words = catalog_items(items.keys, rows)
     return Catalog(words, items.vectors, items.boosts, slate, items.neighbors)
 
 
@@ -248,7 +248,7 @@ def _as_data_errors(what: str) -> Iterator[None]:
 
 
 def import_model(  # noqa: PLR0913 - what a model is made of
-    items: imported_vectors.MatchedItems,
+    items: Vectors,
     people: Vectors | None,
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
@@ -259,19 +259,21 @@ def import_model(  # noqa: PLR0913 - what a model is made of
     """Return a model of item vectors, fitted to simulated people, and their simulated ratings.
     Deterministic for a seed.
 
-    people: user vectors, if there are any. scale: what people rate on, on their devices. Raises
-    DataError for user vectors of another length than the items', and as `train`.
+    items: as `match_items` returns. people: user vectors, if there are any. scale: what people rate
+    on, on their devices. Raises DataError for user vectors of another length than the items', and
+    as `train`.
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
-    vectors = imported_vectors.for_devices(items.vectors)
+    vectors = imported_vectors.whiten_vectors(items.numbers)
     if people is None:
         likes = imported_vectors.simulate_likes(vectors, rng)
         source = f"with SIMULATED likes of {imported_vectors.MADE_UP:,} people"
     else:
-        likes = imported_vectors.simulate_likes_of_users(people.numbers, items.vectors, rng)
-        source = f"with likes SIMULATED from those of {in_words(len(people))} users"
-    table = imported_vectors.as_ratings(likes, items.keys, scale)
+        likes = imported_vectors.simulate_likes_of_users(people.numbers, items.numbers, rng)
+        source = f"with likes SIMULATED from those of {count_in_words(len(people))} users"
+    keys = items.keys or ()
+    table = imported_vectors.ratings_of_likes(likes, keys, scale)
     size = vectors.shape[1]  # no signal has more numbers
     model = train(
         table,
@@ -279,7 +281,7 @@ def import_model(  # noqa: PLR0913 - what a model is made of
         replace(options, ranking_dimension=size, dimension=min(options.dimension, size)),
         source=f"vectors of another model, {source}",
         simulated=True,
-        vectors=ImportedVectors(items.keys, vectors, scale),
+        vectors=ImportedVectors(keys, vectors, scale),
         step=step,
     )
     return model, table
@@ -300,8 +302,8 @@ def update(
     """
     with _as_data_errors("these ratings make no usable catalog"):
         space, seed = model.card.space, model.training.seed
-        items, n_default = order_items(_fold_in_new_items(model, table), rows)
-        profiles = snapshot(items.people, seed)
+        items, n_default = put_default_items_first(_fold_in_new_items(model, table), rows)
+        profiles = sample_profiles(items.people, seed)
         tastes = fold_in_people(profiles, items.vectors, space.encoder.least_likes)
         catalog = _catalog(items, n_default, tastes, rows, np.random.default_rng(seed))
         card = replace(
@@ -320,7 +322,7 @@ def _fold_in_new_items(model: ItemModel, table: RatingTable) -> FittedItems:
     space, options = model.card.space, model.training
     kept = often_rated(table, options.min_ratings)
     keys = tuple(table.item_keys[i] for i in kept)
-    people = people_of(table, kept, space.scale)
+    people = histories_of(table, kept, space.scale)
     vectors = np.zeros((len(keys), space.ranking_dimension), dtype=np.float32)
     boosts = np.ones(len(keys), dtype=np.float32)
     stay, old = match_keys(keys, model.keys)
@@ -328,8 +330,9 @@ def _fold_in_new_items(model: ItemModel, table: RatingTable) -> FittedItems:
     new = np.setdiff1d(np.arange(len(keys)), stay)
     if new.size:
         likes, penalty = people.likes, options.penalty or 1.0
-        folder = ItemFolder(likes[:, stay], vectors[stay].astype("f8"), boosts[stay], penalty)
-        new_vectors, new_boosts = folder.fold_in(likes[:, new])
+        new_vectors, new_boosts = fold_in_items(
+            likes[:, stay], vectors[stay].astype("f8"), boosts[stay], penalty, likes[:, new]
+        )
         vectors[new] = rounded(new_vectors.astype(np.float32), space.scales)
         boosts[new] = rounded_boosts(new_boosts.astype(np.float32))
     neighbors = model.catalog.neighbors

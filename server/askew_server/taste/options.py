@@ -11,8 +11,8 @@ This is no differential privacy, and nothing is promised to anybody trained on. 
 number only if it lay at the edge of its class; then whoever has both models sees it move. Of
 MovieLens 1M's people, four of five change no class of likes, and one like in 400 shows.
 
-All else is made of the ratings as they are: see `what_it_tells`. Above all item vectors, boosts and
-neighbors: their difference between two trainings marks what one person likes. What attacks give
+All else is made of the ratings as they are: see `disclosure_lines`. Above all item vectors, boosts
+and neighbors: their difference between two trainings marks what one person likes. What attacks give
 back of it stands in tests/server/taste/training/test_disclosure.py, for simulated people, and in
 docs/guarantees.md. Weighing heavy users less made it more, of 600 people of MovieLens 1M. Of
 vectors that are not rounded to 4 bits it is most of them. Vectors that were fixed in advance
@@ -47,9 +47,9 @@ class TrainingOptions:
     """Public parameters of the training; the model card repeats them.
 
     k: results of a question. dimension: of the signal space. ranking_dimension: of the
-    item vectors, fewer where the ratings do not fill them; penalty: lambda (`training.ease`);
+    item vectors, fewer where the ratings do not fill them; penalty: lambda (`ease`);
     neighbors: of each item, beside its vector. None of these three for what does best for people
-    held out (`training.tuning`).
+    held out (`item_vectors`).
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
     counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. default_items:
@@ -109,17 +109,19 @@ def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
     return classes
 
 
-def about(count: int) -> int:
+def round_to_one_digit(count: int) -> int:
     """Return a count rounded to one digit, such as 6,000 for 6,040, and at least 100."""
     return max(round(count, 1 - len(str(count))), _SMALLEST)
 
 
-def in_words(count: int) -> str:
+def count_in_words(count: int) -> str:
     """Return a count in words, for a card: "about 6,000" or "fewer than 100"."""
-    return f"about {about(count):,}" if count >= _SMALLEST else f"fewer than {_SMALLEST}"
+    return (
+        f"about {round_to_one_digit(count):,}" if count >= _SMALLEST else f"fewer than {_SMALLEST}"
+    )
 
 
-def what_it_tells(made_of_people: str) -> tuple[str, ...]:
+def disclosure_lines(made_of_people: str) -> tuple[str, ...]:
     """Return four lines that say what a model tells of people, for the operator, who decides who
     gets it. made_of_people: LEARNED, FIXED, IMPORTED or UPDATED.
     """

@@ -1,5 +1,7 @@
-"""Rules that weigh the people who may have sent a signal: `items`, `posterior`, and `codebook` as
-served.
+"""Rules that choose k items near a place, or near a point on axes, for a noisy signal.
+
+`nearest` and `codebook` look at the signal alone, clamped into the space. `items` and `posterior`
+weigh the people who may have sent it:
 
     objective of a set S    sum over rows r of  weight of r * min_{i in S} cost(i, r)
 
@@ -7,7 +9,7 @@ A row is some of the people: at one of m positions, with a want or without (`wan
 `posterior` make a set of their own. The candidates are the item nearest to each position, those
 beside whoever has a want, and those of `codebook` and `nearest`; the choice is greedy, then swaps.
 The server answers by the best of the own set, `codebook` and `nearest` by the objective, ties in
-this order.
+this order. A set is a function of the signal and of public things alone: post-processing.
 
 *The choice.* Costs times weights are whole numbers, held as float32, whose largest of each row come
 to less than 2**24 together. So every sum is below 2**24 and float32 adds exactly: no order of
@@ -18,61 +20,114 @@ The greedy choice keeps what each item would save, and looks again only at rows 
 item, about r / i of them at the i-th. Shapes: costs (r, c), rows by items. Complexity: O(r c log k)
 for the greedy choice, O(r c) a swap over all pairs of an item and a slot. Source: k-median by local
 search, Arya et al. 2004; greedy start, Cornuejols, Fisher and Nemhauser 1977.
-
-*`codebook` as served* is that rule's set, or `nearest`'s if it costs people less. The people are
-those of the noise alone, m positions around the signal s. Most questions need no item beside each
-person. Let a be the probe nearest to a person p, delta_a the distance from it to its item, which is
-in the set, and R a distance within which s has k items. Then
-
-    least distance to codebook's set  <=  |p a| + delta_a
-    least distance to nearest's set   >=  |p s| - R
-
-by the triangle inequality. Where the first sum is below the second by more
-than costs are rounded, `codebook` costs less, and the rule looks at nothing else. It finds R
-quickly first, and the least R where the quick one does not decide. Guarantee: the set of least
-objective for this very signal, ties to `codebook`, whichever way it was found; a function of the
-signal alone, so post-processing. Complexity: O(k log n + m) where the bounds decide, O(k m) more
-where not.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askew.catalog.attributes import Column
+from askew.errors import ParameterError
+from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.near.density import ByNoise, ExpectedPeople, Laws
-from askew_server.retrieval.near.index import MetricIndex, Points, Rows
-from askew_server.retrieval.near.rules import RESULTS_PER_SLOT, CodebookRule, NearRule, checked
-from askew_server.retrieval.near.wants import LOST, Costs, Wants
+from askew_server.retrieval.density import ByDensity, ByNoise, Laws
+from askew_server.retrieval.index import MetricIndex, Points, Rows
+from askew_server.retrieval.wants import LOST, Costs, Wants
 
-Items = NDArray[np.int64]
+RESULTS_PER_SLOT = 32
 MOST = 2**24 - 2**12  # that costs come to; rounding adds at most half a unit a row
 _SWAPS = 2  # more of them fit the sample, and nobody else
 
 
-def whole(costs: Costs, weights: Points | float = 1.0) -> Costs:
+class NearRule(ABC):
+    """A way to choose items for a signal that fits the space."""
+
+    @abstractmethod
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Return exactly k distinct item ids, ascending.
+
+        Raises ParameterError unless 1 <= k <= the number of items.
+        """
+
+    def slots(self, signal: Signal, k: int) -> int:  # noqa: ARG002
+        """Return what `choose` takes, in slots of a queue, 2 to 3 ms each: k // 32. It is 0 below
+        32 results, which need no queue and no thread.
+        """
+        return k // RESULTS_PER_SLOT
+
+
+class Nearest(NearRule):
+    """The k items nearest to the signal, clamped into the space. O(k log n)."""
+
+    def __init__(self, index: MetricIndex) -> None:
+        self._index = index
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Return their ids, ascending."""
+        _require_items(self._index, k)
+        frame = self._index.frame
+        center = frame.inside(frame.aim(signal))[None]
+        return np.sort(self._index.nearest(center, k)[0])
+
+
+class CodebookRule(NearRule):
+    """The item nearest to each probe; then a probe whose item was another's takes the nearest that
+    is free, the probe nearest to the signal first. Fewer probes than k, where no placement of k is
+    at hand, take turns. O(k log n), or O(k**2) where probes compete for items.
+    """
+
+    def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
+        self._index = index
+        measure = disutility or Identity()
+        self._offsets = Laws(lambda law, k: index.frame.offsets(law, measure, k))
+
+    def choose(self, signal: Signal, k: int) -> Rows:
+        """Return the k ids of the probes' items, ascending."""
+        _require_items(self._index, k)
+        frame = self._index.frame
+        center = frame.inside(frame.aim(signal))
+        offsets = frame.spread(signal, self._offsets.get(signal, k))
+        probes = frame.tree(frame.inside(center + offsets))
+        nearest = self._index.nearest_to_tree(probes)[:, 0]
+        taken = dict.fromkeys(nearest.tolist())
+        _, firsts = np.unique(nearest, return_index=True)
+        waiting, count = np.delete(np.arange(k), firsts) % len(probes), min(4, k)
+        while waiting.size:
+            served = 0
+            for items in self._index.nearest_to_tree(probes[waiting], count).tolist():
+                item = next((item for item in items if item not in taken), None)
+                if item is None:  # of `count`; whoever comes after it waits with it
+                    break
+                taken[item], served = None, served + 1
+            waiting, count = waiting[served:], min(4 * count, k)
+        return np.sort(np.fromiter(taken, np.int64, k))
+
+
+def _require_items(index: MetricIndex, k: int) -> None:
+    if not 1 <= k <= len(index):
+        raise ParameterError("k", k, f"from 1 to the number of items, {len(index)}")
+
+
+def whole(costs: Costs, weights: Points) -> Costs:
     """Return costs (r, c) times their rows' weights, (r,), scaled and rounded to whole numbers,
     whose largest of each row come to about MOST together; all 0 where every cost is 0. Overwrites
     costs.
     """
-    weighted = np.broadcast_to(weights, len(costs))
-    top = float(weighted @ costs.max(axis=1))
-    costs *= (weighted * (MOST / top if top > 0 else 0.0)).astype(np.float32)[:, None]
+    top = float(weights @ costs.max(axis=1))
+    costs *= (weights * (MOST / top if top > 0 else 0.0)).astype(np.float32)[:, None]
     return np.rint(costs, out=costs)
 
 
-def total(costs: Costs, items: Items) -> float:
+def total(costs: Costs, items: Rows) -> float:
     """Return the sum over rows of costs (r, c) of the least cost among these items."""
     return float(costs[:, items].min(axis=1).sum())
 
 
-def k_median(costs: Costs, k: int) -> Items:
+def k_median(costs: Costs, k: int) -> Rows:
     """Return k distinct columns of costs (r, c), (k,), 1 <= k <= c, whose `total` is small:
     greedily, then by swaps, in no order.
     """
@@ -83,7 +138,7 @@ def k_median(costs: Costs, k: int) -> Items:
     return items
 
 
-def _greedy(costs: Costs, k: int) -> Items:
+def _greedy(costs: Costs, k: int) -> Rows:
     # One item after the other, the best beside those before it.
     items = np.empty(k, np.int64)
     items[0] = costs.sum(axis=0).argmin()
@@ -101,7 +156,7 @@ def _greedy(costs: Costs, k: int) -> Items:
     return items
 
 
-def _swap(costs: Costs, items: Items) -> bool:
+def _swap(costs: Costs, items: Rows) -> bool:
     """Make the best swap of one chosen item for another, in `items`; return True if it saved
     anything.
     """
@@ -128,7 +183,7 @@ def _swap(costs: Costs, items: Items) -> bool:
     return True
 
 
-class Sampled:
+class Sampled(NearRule):
     """The rules `items` and `posterior`. people: who may have sent a signal, as many as `wants`
     knows positions. others: whose items may be chosen, at least k of them, and if `served` whose
     sets compete with the own one.
@@ -137,7 +192,7 @@ class Sampled:
     def __init__(
         self,
         index: MetricIndex,
-        people: ExpectedPeople,
+        people: ByNoise | ByDensity,
         wants: Wants,
         others: Sequence[NearRule],
         *,
@@ -153,10 +208,10 @@ class Sampled:
         sets = [rule.choose(signal, k) for rule in self._others]
         places, shares = self._people.sample(signal)
         points = self._index.frame.tree(places)
-        nearest = self._index.reach(points)[1][:, 0]
+        nearest = self._index.nearest_to_tree(points)[:, 0]
         # The others' items stand first: a slot that serves nobody of the sample goes to them.
-        found = np.concatenate([*sets, nearest, self._wants.candidates(points)])
-        row_of = {item: row for row, item in enumerate(dict.fromkeys(found.tolist()))}
+        candidates = np.concatenate([*sets, nearest, self._wants.candidates(points)])
+        row_of = {item: row for row, item in enumerate(dict.fromkeys(candidates.tolist()))}
         items = np.fromiter(row_of, np.int64)
         distances = self._index.distances(points, items)
         most = LOST / self._index.frame.epsilon(signal)
@@ -164,7 +219,7 @@ class Sampled:
         costs = whole(costs, self._wants.weights(shares))
         rows = [k_median(costs, k)]
         if self._served:
-            rows += [np.array([row_of[item] for item in each.tolist()]) for each in sets]
+            rows += [np.array([row_of[item] for item in ids.tolist()]) for ids in sets]
         return np.sort(items[min(rows, key=lambda row: total(costs, row))])
 
     def with_columns(self, columns: Mapping[str, Column]) -> Sampled:
@@ -178,76 +233,3 @@ class Sampled:
         """Return the slots that an answer takes: 1 + the most that one of the others takes."""
         # Not their sum: `codebook` takes the time, and `nearest` beside it hardly any.
         return 1 + max(rule.slots(signal, k) for rule in self._others)
-
-
-COMPARED = 128  # people: enough to tell two sets apart, too few to make one
-# `whole` scales the largest of each row to add to MOST, so the largest is at least this many units.
-LEAST_LEVELS = MOST // COMPARED
-
-
-class Around(NamedTuple):
-    """What belongs to a law and k, made once: moves from a signal to itself, to the k' probes, and
-    to the people, (1 + k' + m, d) noise offsets; and beside each person two of these moves,
-    (2, m): the nearest probe's, and the signal's.
-    """
-
-    moves: Points
-    beside: NDArray[np.int64]
-
-
-class ServedCodebook:
-    """The rule `codebook` as a server answers by it."""
-
-    def __init__(self, index: MetricIndex) -> None:
-        self._index, self._codebook = index, CodebookRule(index)
-        self._people = ByNoise(index.frame, COMPARED)
-        self._around = Laws(self._around_of)
-
-    def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the k ids, ascending, of `codebook`'s set or of `nearest`'s, whichever has the
-        lower objective; ties to `codebook`.
-        """
-        index, frame = self._index, self._index.frame
-        around = self._around.get(signal, checked(k, index))
-        center = frame.inside(frame.aim(signal))
-        points = frame.tree(frame.inside(center + frame.spread(signal, around.moves)))
-        probes, people = points[1:-COMPARED], points[-COMPARED:]
-        away, found, radius = index.nearest_and_radius(points[:-COMPARED], k)
-        placed = self._codebook.distinct(probes, found[1:], k)
-        placed.sort()
-        by_probe, from_signal = index.apart(people, points[around.beside])
-        by_probe += away[around.beside[0], 0]
-        if self._is_better(by_probe, from_signal, radius):
-            return placed
-        reached, near = index.reach(points[:1], k)
-        if self._is_better(by_probe, from_signal, reached[0, -1]):
-            return placed
-        return self._cheaper(placed, np.sort(near[0]), people)
-
-    def slots(self, _: Signal, k: int) -> int:
-        """Return k // 32: none below 32."""
-        return k // RESULTS_PER_SLOT
-
-    def _is_better(self, by_probe: Points, from_signal: Points, radius: float) -> bool:
-        # By bounds alone, whatever rounding does.
-        least = np.maximum(from_signal - radius, 0.0)
-        top = max(by_probe.max(), from_signal.max() + radius)
-        # Half a level for each cost of both sets, and as much again for what float32 rounds.
-        return bool(by_probe.sum() + 2 * COMPARED * top / LEAST_LEVELS < least.sum())
-
-    def _cheaper(self, placed: Rows, near: Rows, people: Points) -> Rows:
-        # By each person's own item.
-        index = self._index
-        every = index.squares_or_distances(np.concatenate((placed, near)), people)
-        least = index.to_distances(every.reshape(2, len(placed), COMPARED).min(axis=1))
-        costs = whole(least.T)
-        by_codebook, by_nearest = costs.sum(axis=0).tolist()
-        return placed if by_codebook <= by_nearest else near
-
-    def _around_of(self, law: Signal, k: int) -> Around:
-        offsets, people = self._codebook.offsets(law, k), self._people.moves(law)
-        # By l1, on a map too: the bound holds for any probe, this one is only likely to decide.
-        away = np.abs(people[:, None] - offsets).sum(axis=2)
-        moves = np.concatenate((np.zeros((1, people.shape[1])), offsets, people))
-        probe = away.argmin(axis=1)
-        return Around(moves, np.stack((1 + probe, np.zeros_like(probe))))

@@ -37,7 +37,6 @@ Training gets the vectors by the keys of their items, and the histories as ratin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ from askew_server.ratings.reader import key_order
 from askew_server.ratings.vectors import Vectors
 
 
-def for_devices(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
+def whiten_vectors(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return vectors (n, D) scaled by their largest coordinate, then whitened, with the mean
     eigenvalue as a ridge; devices fold likes in with them.
     """
@@ -66,12 +65,12 @@ _SHORTEST, _LONGEST = 20, 150
 _SHOWN = 60  # characters of a key
 _SOFTNESS = 0.3  # in standard deviations of a person's scores
 _AT_ONCE = 1 << 23  # scores in memory
-Pairs = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 
 def simulate_likes_of_users(
     users: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
-) -> Pairs:
+) -> Rows:
     """Draw likes, rows (n, 2) of person and item by number, of users (m, D): of all, or of
     MOST_PEOPLE drawn from them; 20 to 150 likes each, at most half of the items.
 
@@ -86,7 +85,7 @@ def simulate_likes_of_users(
     return _draw_likes(users / (np.abs(users).max() or 1.0), vectors / np.abs(vectors).max(), rng)
 
 
-def simulate_likes(vectors: NDArray[np.float32], rng: np.random.Generator) -> Pairs:
+def simulate_likes(vectors: NDArray[np.float32], rng: np.random.Generator) -> Rows:
     """Draw likes, rows (n, 2) of person and item by number, of MADE_UP people: each has the vector
     of one item for a taste, and 20 to 150 likes, at most half of the items. vectors: as devices
     have.
@@ -99,7 +98,7 @@ def simulate_likes(vectors: NDArray[np.float32], rng: np.random.Generator) -> Pa
 
 def _draw_likes(
     people: NDArray[np.float64], items: NDArray[np.float64], rng: np.random.Generator
-) -> Pairs:
+) -> Rows:
     longest = max(min(_LONGEST, len(items) // 2), 1)
     shortest = min(_SHORTEST, longest)
     logs = rng.uniform(np.log(shortest), np.log(longest + 1), len(people))
@@ -118,21 +117,9 @@ def _draw_likes(
     return np.column_stack([np.nonzero(kept)[0], liked[kept]])
 
 
-@dataclass(frozen=True, eq=False)
-class MatchedItems:
-    """Items by key, in the order that catalogs have, with their vectors (n, D) as they came.
-
-    without: how many rows of the items have no vector, and are left out.
-    """
-
-    keys: tuple[str, ...]
-    vectors: NDArray[np.float64] = field(repr=False)
-    without: int = 0
-
-
-def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int = 0) -> MatchedItems:
-    """Return the items that have a vector, matched by key, or where vectors have no keys, row by
-    row; in the order of keys that catalogs have.
+def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int = 0) -> Vectors:
+    """Return the vectors with the keys of their items, matched by key, or where vectors have no
+    keys, row by row; in the order of keys that catalogs have.
 
     n_rejected: rows of the file of items that could not be used. Raises DataError where a vector
     has no row, or where rows without keys cannot be matched for certain.
@@ -153,10 +140,12 @@ def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int =
         )
     order = sorted(range(len(keys)), key=lambda at: key_order(keys[at]))
     in_order = tuple(keys[at] for at in order)
-    return MatchedItems(in_order, vectors.numbers[order], len(rows) - len(keys))
+    return Vectors(vectors.numbers[order], in_order)
 
 
-def as_ratings(likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale) -> RatingTable:
+def ratings_of_likes(
+    likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale
+) -> RatingTable:
     """Return likes, rows (n, 2) of person and item by number, as ratings, each the highest of the
     scale. Item i is keys[i]; n is at least 1.
     """

@@ -26,23 +26,22 @@ from askew.catalog.item import Item
 from askew.errors import ArtifactError, WireError
 from askew.spaces.item_codes import encode, encode_boosts
 from askew.wire.tastes import card_from_bytes, card_to_bytes
-from askew_server.taste.model import directory as folder
-from askew_server.taste.model.directory import (
+from askew_server.taste import directory as folder
+from askew_server.taste.directory import (
     CARD,
     MANIFEST,
     ArrayKind,
     Arrays,
     Count,
     SignedManifest,
-    check_shapes,
     decode_arrays,
     decode_manifest,
-    describe,
     encode_arrays,
+    file_fields,
 )
-from askew_server.taste.model.held_out import Figures
-from askew_server.taste.model.item_model import ItemModel
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.evaluation import Figures
+from askew_server.taste.model import ItemModel
+from askew_server.taste.options import TrainingOptions
 
 
 class TasteManifest(SignedManifest, frozen=True, kw_only=True):
@@ -133,14 +132,18 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
     files[MANIFEST] = TasteManifest(
         kind="tastes",
         schema_version=7,
-        shapes=folder.shapes_of(arrays),
+        shapes=_shapes_of(arrays),
         training=model.training,
         counts=dict(model.counts),
         figures=model.figures,
-        files={name: describe(data) for name, data in files.items()}
-        | {name: folder.describe_file(file) for name, file in copies.items()},
+        files={name: file_fields(data) for name, data in files.items()}
+        | {name: folder.fields_of_file(file) for name, file in copies.items()},
     ).encoded()
     folder.save(directory, files, copies)
+
+
+def _shapes_of(arrays: Arrays) -> dict[str, list[int]]:
+    return {name: list(array.shape) for name, array in arrays.items()}
 
 
 def load(directory: Path) -> ItemModel:
@@ -150,13 +153,16 @@ def load(directory: Path) -> ItemModel:
     fields = decode_manifest(folder.read(directory / MANIFEST, _LIMITS[MANIFEST]), TasteManifest)
     files = fields.files
     try:
-        data = folder.read_named(directory, CARD, files, _LIMITS[CARD])
-        card = folder.card_of(data, card_from_bytes, card_to_bytes)
-        data = folder.read_named(directory, _ARRAYS, files, _LIMITS[_ARRAYS])
+        data = folder.read_checked(directory, CARD, files, _LIMITS[CARD])
+        card = card_from_bytes(data)
+        if card_to_bytes(card) != data:
+            raise ArtifactError("the card says more, or less, than one of its kind")
+        data = folder.read_checked(directory, _ARRAYS, files, _LIMITS[_ARRAYS])
         arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
         del data  # as large as the arrays
-        check_shapes(_ARRAYS, arrays, fields.shapes)
-        keys, items = decode_items(folder.read_named(directory, _ITEMS, files, _LIMITS[_ITEMS]))
+        if _shapes_of(arrays) != fields.shapes:
+            raise ArtifactError(f"{_ARRAYS} does not have the shapes that its manifest names")
+        keys, items = decode_items(folder.read_checked(directory, _ITEMS, files, _LIMITS[_ITEMS]))
         slate = tuple(arrays["shared_slate"].tolist())
         neighbors, parts = None, [arrays[name] for name in _NEIGHBOR_KINDS if name in arrays]
         if parts:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 from math import log1p
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,51 +47,13 @@ _CORNERS = np.array([(i - j / 2, float(RISE) * j) for i, j in NEIGHBORS])  # of 
 _LATITUDE, _LONGITUDE = float(KM_OF_LATITUDE), float(KM_OF_LONGITUDE)
 
 
-class SpaceFrame(Protocol):
-    """What a rule must know of a space."""
-
-    norm: int  # of tree points
-    extent: Points  # (d,), the box of grid coordinates
-    units: Points  # (d,), about how much distance one of each grid coordinate is
-    goes_around: bool  # whether the ends of the last coordinate are one
-
-    def grid(self, coordinates: Points) -> Points:
-        """Return the grid coordinates (m, d) of coordinates of a collection (m, d)."""
-
-    def tree(self, grid: Points) -> Points:
-        """Return the tree points (m, e) of grid coordinates (m, d)."""
-
-    def inside(self, grid: Points) -> Points:
-        """Return grid coordinates clamped into the box; wrapped where the last one goes around."""
-
-    def epsilon(self, signal: Signal) -> float:
-        """Return the epsilon of the signal's noise per unit of distance: per kilometer on a map."""
-
-    def aim(self, signal: Signal) -> Points:
-        """Return where a signal points to, (d,) grid coordinates, perhaps outside the box."""
-
-    def spread(self, signal: Signal, offsets: Points, /) -> Points:
-        """Return noise offsets (m, d) as differences of grid coordinates (m, d)."""
-
-    def log_likelihood(self, signal: Signal, axes: list[Points]) -> Points:
-        """Return log P(signal | point), up to a constant, for all points of d axes of grid
-        coordinates: one array dimension an axis.
-        """
-
-    def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Return noise offsets (m, d) at quantiles (m, d) in (0, 1) of the signal's law."""
-
-    def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """Return the placed noise offsets (k', d), 1 <= k' <= k, the nearest to zero first."""
-
-
-def frame_of(space: MetricSpace) -> SpaceFrame:
-    """Return the frame of a space: a MapFrame for a map, else an AxisFrame."""
-    return MapFrame(space.area) if isinstance(space, MapSpace) else AxisFrame(space)
-
-
 class MapFrame:
-    """An area of the Earth."""
+    """An area of the Earth.
+
+    norm: of tree points. extent: (d,), the box of grid coordinates. units: (d,), about how much
+    distance one of each grid coordinate is. goes_around: whether the ends of the last grid
+    coordinate are one.
+    """
 
     norm = 2
 
@@ -188,7 +149,7 @@ class MapFrame:
 
 
 class AxisFrame:
-    """Lines; distances add."""
+    """Lines; distances add. Attributes as those of MapFrame."""
 
     norm = 1
 
@@ -248,6 +209,14 @@ class AxisFrame:
         return _placed(self.epsilon(signal), len(self.units), k, disutility)
 
 
+SpaceFrame = MapFrame | AxisFrame
+
+
+def frame_of(space: MetricSpace) -> SpaceFrame:
+    """Return the frame of a space: a MapFrame for a map, else an AxisFrame."""
+    return MapFrame(space.area) if isinstance(space, MapSpace) else AxisFrame(space)
+
+
 @lru_cache(maxsize=256)
 def _placed(epsilon: float, dimension: int, k: int, disutility: Disutility) -> Points:
     # Of the Laplace law, (k', d), the nearest to zero first.
@@ -257,20 +226,20 @@ def _placed(epsilon: float, dimension: int, k: int, disutility: Disutility) -> P
 
 
 Rows = NDArray[np.int64]
-_BESIDE = 2  # times as many items as are looked for, on both sides
 
 
-class _Tree:
-    """Tree points under a k-d tree: unbalanced and of large leaves, which builds fastest. It is
-    made twice, the second time of points in the order of the first: where those of a leaf stand
-    together in memory, a query takes three quarters of the time.
+class IndexPart:
+    """Some items of an index, by their tree points (n, e) and their ids (n,), under a k-d tree:
+    unbalanced and of large leaves, which builds fastest.
     """
 
-    def __init__(self, frame: SpaceFrame, points: Points) -> None:
+    def __init__(self, frame: SpaceFrame, points: Points, ids: Rows) -> None:
         self.frame = frame
         build = partial(cKDTree, leafsize=32, balanced_tree=False)
-        self._order: Rows = build(points, compact_nodes=False).indices
-        self._tree = build(points[self._order])
+        # Twice, the second time of points in the order of the first: where those of a leaf stand
+        # together in memory, a query takes three quarters of the time.
+        order = build(points, compact_nodes=False).indices
+        self._tree, self._ids = build(points[order]), ids[order]
 
     def __len__(self) -> int:
         """Return the number n of items."""
@@ -278,42 +247,19 @@ class _Tree:
 
     def nearest(self, grid: Points, count: int = 1) -> Rows:
         """Return the ids of the `count` items nearest to points of grid coordinates (m, d), nearest
-        first, (m, count).
-
-        count: at most n.
+        first, (m, count); count is at most n.
         """
-        return self.reach(self.frame.tree(grid), count)[1]
+        return self.nearest_to_tree(self.frame.tree(grid), count)
 
-    def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
-        """Return distances and ids of the `count` items nearest to tree points (m, e), nearest
-        first: (m, count) each. On a map distances are chords, in kilometers. count: at most n.
+    def nearest_to_tree(self, points: Points, count: int = 1) -> Rows:
+        """Return the ids of the `count` items nearest to tree points (m, e), nearest first, (m,
+        count); count is at most n.
         """
-        away, places = self._found(points, count)
-        return away, self._order[places]
-
-    def _found(self, points: Points, count: int) -> tuple[Points, Rows]:
-        away, places = self._tree.query(points, count, p=self.frame.norm)
-        shape = len(points), count
-        return np.asarray(away).reshape(shape), np.asarray(places).reshape(shape)
+        _, places = self._tree.query(points, count, p=self.frame.norm)
+        return self._ids[np.asarray(places).reshape(len(points), count)]
 
 
-class IndexPart(_Tree):
-    """Some items of an index, to be asked by themselves; they keep their ids."""
-
-    def __init__(self, frame: SpaceFrame, points: Points, rows: Rows) -> None:
-        super().__init__(frame, points)
-        self._rows = rows
-
-    def reach(self, points: Points, count: int = 1) -> tuple[Points, Rows]:
-        """Return distances from tree points (m, e) to the `count` nearest of these items, nearest
-        first, and their ids in the whole index: (m, count) each. count: at most the number of these
-        items.
-        """
-        away, found = super().reach(points, count)
-        return away, self._rows[found]
-
-
-class MetricIndex(_Tree):
+class MetricIndex(IndexPart):
     """The items of a collection; an item's id is its row in the coordinates.
 
     coordinates: (n, d) float64, degrees of latitude and longitude on a map, else one value an axis.
@@ -328,52 +274,17 @@ class MetricIndex(_Tree):
         frame = frame_of(space)
         self.points: Points = frame.tree(frame.grid(coordinates))
         """The items as tree points, (n, e)."""
-        super().__init__(frame, self.points)
+        super().__init__(frame, self.points, np.arange(len(coordinates)))
 
     def distances(self, points: Points, rows: Rows) -> NDArray[np.float32]:
         """Return the distances from tree points (m, e) to the items of these ids (c,): (m, c), on a
         map chords in kilometers.
         """
-        return self.to_distances(self._between(points, self.points[rows], points[0]))
-
-    def nearest_and_radius(self, points: Points, count: int) -> tuple[Points, Rows, float]:
-        """Return the distance and the id of the item nearest to each tree point (m, e), (m, 1)
-        each, and an upper bound of the distance within which the first point has `count` items.
-
-        The bound is not the least, but hardly more, for a third of the time: it is taken among the
-        items that stand beside the point's nearest in the tree's order.
-        """
-        away, places = self._found(points, 1)
-        first = max(0, min(int(places[0, 0]), len(self) - _BESIDE * count) - _BESIDE * count)
-        beside = self._tree.data[first:][: 2 * _BESIDE * count]
-        around = self.apart(points[:1], beside)
-        around.partition(count - 1)
-        return away, self._order[places], float(around[count - 1])
-
-    def apart(self, points: Points, others: Points) -> Points:
-        """Return the distance of each tree point, (m, e), from the one at its place in others,
-        (..., m, e): (..., m); on a map chords in kilometers.
-        """
-        away = points - others
-        if self.frame.norm == 2:
-            return np.asarray(np.sqrt(np.vecdot(away, away)))
-        return np.asarray(np.abs(away).sum(axis=-1))
-
-    def squares_or_distances(self, rows: Rows, points: Points) -> NDArray[np.float32]:
-        """Return numbers that order the items of these ids (c,) by distance to tree points (m, e):
-        (c, m); on a map squares of chords, on axes distances.
-
-        An item's entries stand together in memory: there are more people than items, and long rows
-        are fast. Every entry is computed by the same operations in the same order, whatever the
-        number of threads.
-        """
-        return self._between(self.points[rows], points, points[0])
-
-    def _between(self, some: Points, others: Points, middle: Points) -> NDArray[np.float32]:
         # Differences from a point in their middle are small numbers, which float32 holds well.
-        firsts = (some - middle).astype(np.float32)
-        seconds = (others - middle).T.astype(np.float32, order="C")
-        total = np.zeros((len(some), len(others)), np.float32)
+        middle = points[0]
+        firsts = (points - middle).astype(np.float32)
+        seconds = (self.points[rows] - middle).T.astype(np.float32, order="C")
+        total = np.zeros((len(points), len(rows)), np.float32)
         away = np.empty_like(total)
         for axis, second in enumerate(seconds):
             np.subtract(second, firsts[:, axis : axis + 1], out=away)
@@ -382,10 +293,4 @@ class MetricIndex(_Tree):
             else:
                 np.abs(away, out=away)
             total += away
-        return total
-
-    def to_distances(self, found: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the distances of the numbers that `squares_or_distances` returned, of the same
-        shape; may overwrite them.
-        """
-        return np.sqrt(found, out=found) if self.frame.norm == 2 else found
+        return np.sqrt(total, out=total) if self.frame.norm == 2 else total

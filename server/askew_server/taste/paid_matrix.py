@@ -130,13 +130,13 @@ def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
                 plan.dataset,
                 answer.id,
             )
-            named = {"kind": KIND, "sha256": write(file, fields, noisy)}
+            named = {"kind": KIND, "sha256": write_matrix(file, fields, noisy)}
             ledger.fulfill(answer.id, json.dumps(named).encode())
             return noisy
-    return made_before(answer, file)
+    return load_paid_matrix(answer, file)
 
 
-def made_before(stored: StoredRelease, file: Path) -> Matrix:
+def load_paid_matrix(stored: StoredRelease, file: Path) -> Matrix:
     """Return the noisy matrix of the file, which this stored charge paid for. Raises DataError
     where the file is another, or none, and ArtifactError where it is no such matrix.
     """
@@ -146,7 +146,7 @@ def made_before(stored: StoredRelease, file: Path) -> Matrix:
             f" {NOISY} of the model that has it to {file}, and ask again; --as-of or --again"
             " makes another, which is paid"
         )
-    _, noisy, digest = read(file)
+    _, noisy, digest = read_matrix(file)
     if digest != str(json.loads(stored.payload)["sha256"]):
         raise DataError(f"{file}: it is not the noisy matrix that charge {stored.id} paid for")
     return noisy
@@ -157,7 +157,7 @@ def digest_of_keys(keys: tuple[str, ...]) -> str:
     return sha256(json.dumps(keys).encode()).hexdigest()
 
 
-def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
+def write_matrix(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
     """Write the file, all of it or nothing, through to the disk. Returns the SHA-256 of its bytes,
     as 64 hexadecimal digits.
 
@@ -185,7 +185,7 @@ def write(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
     return digest.hexdigest()
 
 
-def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
+def read_matrix(file: Path) -> tuple[MatrixFields, Matrix, str]:
     """Return the first line of a file of a noisy matrix, the whole symmetric matrix, and the
     SHA-256 of the file's bytes, in hexadecimal digits.
 
@@ -212,7 +212,7 @@ def read(file: Path) -> tuple[MatrixFields, Matrix, str]:
     return fields, noisy, digest.hexdigest()
 
 
-def lifetime(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
+def budget_left(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
     """Return the epsilon of a data set's cap that is not spent, and how many matrices of this noise
     its epsilon and delta still pay for, rounded down.
     """

@@ -6,7 +6,7 @@ Where everybody has some items already, that is the best of those and of what is
 
 The default items are what a device holds that does not hold all, the same for everybody: first the
 items that one would show to anybody, in greedy order, then the most liked: by classes of likes,
-since a model does not tell exact counts (`training.options`), and within a class by the size of the
+since a model does not tell exact counts (`options`), and within a class by the size of the
 scoring vector, which the model tells anyway and which grows with likes.
 """
 
@@ -22,12 +22,12 @@ from askew.catalog.item import MAX_GENRES, Item
 from askew.limits import DEFAULT_BYTES, DEVICE_BYTES, JOINERS, has_few_marks, is_mark, is_visible
 from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
-from askew_server.taste.training.factors import Tastes, fold_in_people, snapshot
-from askew_server.taste.training.item_vectors import FittedItems
-from askew_server.taste.training.options import like_classes
+from askew_server.taste.item_vectors import FittedItems
+from askew_server.taste.options import like_classes
+from askew_server.taste.people import Tastes, fold_in_people, sample_profiles
 
 
-def items_of(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
+def catalog_items(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
     """Return public items in the order of keys: title, year and genres of their rows, without what
     devices refuse; an item without a row is named "item " and its key, with no year or genre.
     """
@@ -104,11 +104,13 @@ _HEAD = 1 << 16  # bytes left for the card and the shared slate
 _SAMPLE = 10_000  # items whose words are measured
 
 
-def order_items(fitted: FittedItems, rows: Mapping[str, ItemRow]) -> tuple[FittedItems, int]:
+def put_default_items_first(
+    fitted: FittedItems, rows: Mapping[str, ItemRow]
+) -> tuple[FittedItems, int]:
     """Return the items in the order in which devices hold them, and how many of the first are
     default items; where devices hold all, the items in the order they have, and their number.
     """
-    items = items_of(fitted.keys, rows)
+    items = catalog_items(fitted.keys, rows)
     beside = 0 if fitted.neighbors is None else fitted.neighbors.items.shape[1]
     size = default_size(fitted.options.default_items, items, fitted.vectors.shape[1], beside)
     return fitted if size == len(items) else fitted.in_order(device_order(fitted)), size
@@ -119,7 +121,7 @@ def device_order(fitted: FittedItems) -> NDArray[np.int64]:
     most 256 by the greedy choice, then as `default_order`.
     """
     options, scoring = fitted.options, fitted.scoring
-    profiles = snapshot(fitted.people, options.seed)
+    profiles = sample_profiles(fitted.people, options.seed)
     tastes = fold_in_people(profiles, fitted.vectors, options.least_likes)
     rng = np.random.default_rng([options.seed, 13])
     first = shared_slate(tastes, scoring, rng, most=_FIRST)

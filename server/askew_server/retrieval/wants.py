@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 from askew.catalog.attributes import Column, Flags, Numbers, Words
 from askew.errors import OutOfRange
 from askew.protocol.metric_card import Want
-from askew_server.retrieval.near.density import SAMPLES
-from askew_server.retrieval.near.index import IndexPart, MetricIndex, Points, Rows
+from askew_server.retrieval.density import SAMPLES
+from askew_server.retrieval.index import IndexPart, MetricIndex, Points, Rows
 
 Columns = Mapping[str, Column]
 Costs = NDArray[np.float32]
@@ -78,7 +78,7 @@ class Wants:
         of_rate, of_word = _rows_of(_OF_RATES, rates), _rows_of(_OF_WORDS, words)
         counts = [size, *[of_rate] * len(rates), *[of_word] * len(words)]
         shares = [1 - sum(want.weight for want in wants)]
-        shares += [each.weight for each in (*rates, *words)]
+        shares += [want.weight for want in (*rates, *words)]
         self._shares, self._counts = np.array(shares), counts
         parts = [_spread_evenly(count, size, shift) for shift, count in enumerate(counts)]
         self._position_of_row = np.concatenate(parts)
@@ -111,7 +111,7 @@ class Wants:
         if self._pairs is None:
             return np.empty(0, np.int64)
         asked = np.column_stack((points[self._position_of_question], self._group))
-        return self._pairs.reach(asked)[1][:, 0]
+        return self._pairs.nearest_to_tree(asked)[:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
         """Return regrets (r, c) of items (c,): 0 for the best item of a row, unless none has its
@@ -146,7 +146,7 @@ def _has_word(column: Column, word: str) -> NDArray[np.bool_]:
         case Flags():
             return np.asarray(column.values == (word == "yes"))
         case Words():
-            codes = [code for code, each in enumerate(column.vocabulary) if each == word]
+            codes = [code for code, other in enumerate(column.vocabulary) if other == word]
             return np.isin(column.codes, codes)
         case Numbers():
             raise OutOfRange("a want of a number", "a rate")
@@ -185,8 +185,8 @@ def _looked_up(
     kept = [(rows, at) for rows, at in zip(groups, beside, strict=True) if len(rows)]
     if not kept:
         return np.empty(0, np.int64), np.empty(0), None
-    rows, at = (np.concatenate(each) for each in zip(*kept, strict=True))
-    sizes, asked = ([len(each) for each in part] for part in zip(*kept, strict=True))
+    rows, at = (np.concatenate(part) for part in zip(*kept, strict=True))
+    sizes, asked = ([len(group) for group in part] for part in zip(*kept, strict=True))
     # More than any two places of a space are apart: a map's points are those of a sphere.
     far = 4 * float(np.abs(index.frame.tree(index.frame.extent[None])).sum())
     group = far * np.arange(len(kept))

@@ -44,10 +44,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil, floor, log2, prod, sqrt
 from threading import Lock
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew_server.collections.model import Towns
-from askew_server.retrieval.near.index import Points, SpaceFrame
+from askew_server.retrieval.index import Points, SpaceFrame
 
 CACHED_LAWS = 256
 _Value = TypeVar("_Value")
@@ -109,15 +109,6 @@ WIDE = 32.0  # cells; a normal law beyond it is approximated
 _FINEST = -24
 
 
-@dataclass(frozen=True, eq=False)
-class DensityWindow:
-    """Some cells: their centers on each axis, their size (d,), and the people of each."""
-
-    centers: list[Points]
-    cell: Points
-    people: NDArray[np.float32] = field(repr=False)
-
-
 class Density:
     """People per cell, on a grid over the box of a frame and on coarser ones."""
 
@@ -147,21 +138,33 @@ class Density:
         people += ITEMS * _shares(_spread(frame, frame.grid(items), np.ones(len(items)), widths))
         return cls(frame, people + np.float32((1 - people.sum(dtype=np.float64)) / people.size))
 
-    def window(self, center: Points, half: Points) -> DensityWindow:
+    def window(
+        self, center: Points, half: Points
+    ) -> tuple[list[Points], Points, NDArray[np.float32]]:
         """Return the cells within `half` (d,) of a center (d,), both grid coordinates, at the
-        finest level with at most 2,304 cells.
+        finest level with at most 2,304 cells: the cells' centers on each axis, their size (d,), and
+        the people of each, one array dimension an axis.
         """
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()
         sides = [min(b - a, 1.0) * n for a, b, n in zip(low, high, self._shape(0), strict=True)]
         level = max(_FINEST, floor(log2(prod(sides) / _WINDOW) / len(sides)))
         while True:
-            ranges = [_cells(*ends) for ends in zip(low, high, self._shape(level), strict=True)]
-            if self._goes_around:
-                ranges[-1] = _around(low[-1], high[-1], self._shape(level)[-1])
+            shape = self._shape(level)
+            ranges = [_cells(*ends) for ends in zip(low, high, shape, strict=True)]
+            if self._goes_around:  # the ends of the last axis are one: at most once around
+                first = floor(low[-1] * shape[-1])
+                last = min(ceil(high[-1] * shape[-1]), first + shape[-1])
+                ranges[-1] = range(first, max(first + 1, last))
             if prod(map(len, ranges)) <= _WINDOW:
-                return self._window(level, ranges)
+                break
             level += 1
+        cell = self._extent / np.array(shape)
+        numbers = [np.arange(part.start, part.stop) for part in ranges]
+        places = [(n % size) >> max(0, -level) for n, size in zip(numbers, shape, strict=True)]
+        centers = [(n + 0.5) * side for n, side in zip(numbers, cell, strict=True)]
+        people = self._levels[min(max(0, level), len(self._levels) - 1)]
+        return centers, cell, people[np.ix_(*places)]
 
     def _shape(self, level: int) -> tuple[int, ...]:
         # A level below 0 cuts the cells of the grid.
@@ -169,26 +172,11 @@ class Density:
             return tuple([n << -level for n in self._levels[0].shape])
         return self._levels[min(level, len(self._levels) - 1)].shape
 
-    def _window(self, level: int, ranges: list[range]) -> DensityWindow:
-        shape = np.array(self._shape(level))
-        cell = self._extent / shape
-        numbers = [np.arange(part.start, part.stop) for part in ranges]
-        places = [(n % size) >> max(0, -level) for n, size in zip(numbers, shape, strict=True)]
-        centers = [(n + 0.5) * side for n, side in zip(numbers, cell, strict=True)]
-        held = self._levels[min(max(0, level), len(self._levels) - 1)]
-        return DensityWindow(centers, cell, held[np.ix_(*places)])
-
 
 def _cells(low: float, high: float, size: int) -> range:
     # Which of `size` cells reach from low to high, in parts of the axis.
     first = min(max(floor(low * size), 0), size - 1)
     return range(first, max(first + 1, min(ceil(high * size), size)))
-
-
-def _around(low: float, high: float, size: int) -> range:
-    # As `_cells`, where the ends of the axis are one: at most once around.
-    first = floor(low * size)
-    return range(first, max(first + 1, min(ceil(high * size), first + size)))
 
 
 def _shares(people: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -199,7 +187,12 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
     # On the finest grid, every town by a normal law of its width: one blur for all points of about
     # one width.
     reach = frame.extent * frame.units
-    shape = _shape_of(reach)
+    # Powers of two that make cells about as long as wide, and at most 2**20 of them.
+    side = (_LOG2_CELLS - np.log2(reach).sum()) / len(reach)
+    exponents = np.clip(np.floor(np.log2(reach) + side + 0.5), 0, _LOG2_AXIS).astype(int)
+    while exponents.sum() > _LOG2_CELLS:
+        exponents[exponents.argmax()] -= 1
+    shape = tuple((1 << exponents).tolist())
     rows = np.minimum((grid / frame.extent * shape).astype(np.int64), np.array(shape) - 1)
     flat = np.ravel_multi_index(tuple(rows.T), shape)
     classes = np.rint(np.log2(widths)).astype(np.int64)
@@ -209,9 +202,9 @@ def _spread(frame: SpaceFrame, grid: Points, people: Points, widths: Points) -> 
     total = np.zeros(shape, np.float32)
     for kind in np.unique(classes):
         of_class = classes == kind
-        held = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
+        of_cells = np.bincount(flat[of_class], people[of_class], total.size).astype(np.float32)
         sigma = (2.0**kind / (reach / shape)).tolist()
-        total += blurred(held.reshape(shape), sigma, modes)
+        total += blurred(of_cells.reshape(shape), sigma, modes)
     return total
 
 
@@ -233,30 +226,14 @@ def blurred(
     return people
 
 
-def _shape_of(reach: Points) -> tuple[int, ...]:
-    # Powers of two that make cells about as long as wide, and at most 2**20 of them.
-    side = (_LOG2_CELLS - np.log2(reach).sum()) / len(reach)
-    exponents = np.clip(np.floor(np.log2(reach) + side + 0.5), 0, _LOG2_AXIS).astype(int)
-    while exponents.sum() > _LOG2_CELLS:
-        exponents[exponents.argmax()] -= 1
-    return tuple((1 << exponents).tolist())
-
-
 SAMPLES = 256
 _REACH = 6.0  # of a window, in 1 / epsilon
 
 
-class ExpectedPeople(Protocol):
-    """Whom a server expects where, once it has a signal."""
-
-    def sample(self, signal: Signal) -> tuple[Points, Points]:
-        """Return m positions, grid coordinates (m, d), and the shares of the people at them, (m,),
-        which add to 1.
-        """
-
-
 class ByNoise:
-    """ExpectedPeople by the noise alone: anywhere alike. count: positions in a sample."""
+    """Whom a server expects where once it has a signal, by the noise alone: anywhere alike. count:
+    positions in a sample.
+    """
 
     def __init__(self, frame: SpaceFrame, count: int = SAMPLES) -> None:
         self._frame, self._count = frame, count
@@ -281,7 +258,9 @@ class ByNoise:
 
 
 class ByDensity:
-    """ExpectedPeople by a density. count: positions in a sample."""
+    """Whom a server expects where once it has a signal, by a density of people. count: positions in
+    a sample.
+    """
 
     def __init__(self, frame: SpaceFrame, density: Density, count: int = SAMPLES) -> None:
         self._frame, self._density = frame, density
@@ -296,16 +275,16 @@ class ByDensity:
         frame = self._frame
         center = frame.inside(frame.aim(signal))
         reach = np.full((1, len(center)), _REACH / frame.epsilon(signal))
-        window = self._density.window(center, frame.spread(signal, reach)[0])
-        logs = frame.log_likelihood(signal, window.centers)
-        people = (window.people * np.exp(logs - logs.max())).ravel()
+        centers, cell, people = self._density.window(center, frame.spread(signal, reach)[0])
+        logs = frame.log_likelihood(signal, centers)
+        people = (people * np.exp(logs - logs.max())).ravel()
         reached = np.cumsum(people**self._power, dtype=np.float64)
         cells = np.searchsorted(reached, self._fractions * reached[-1])
         cells = np.minimum(cells, len(reached) - 1)
         places = np.unravel_index(cells, logs.shape)
-        middle = np.stack([c[at] for c, at in zip(window.centers, places, strict=True)], axis=1)
+        middle = np.stack([c[at] for c, at in zip(centers, places, strict=True)], axis=1)
         shares = people[cells] ** (1 - self._power)
-        return frame.inside(middle + self._jitter * window.cell), shares / shares.sum()
+        return frame.inside(middle + self._jitter * cell), shares / shares.sum()
 
 
 def low_discrepancy(count: int, dimension: int) -> Points:

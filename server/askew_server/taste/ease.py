@@ -17,8 +17,8 @@ Without a matrix of items by items, d comes from G ~ U diag(g) U^T + diag(r), th
 what the leading eigenvectors leave of G_ii, by Woodbury's identity. On MovieLens 1M, 64 of them
 give d within 1.5 %, and models as good.
 
-What is left. -P_ij - <v_i, v_j> is symmetric too: `residual` keeps the largest of it, which add
-boost_j times that to the score of j for each like of i. Low ranks miss what few items have in
+What is left. -P_ij - <v_i, v_j> is symmetric too: `neighbor_pairs` keeps the largest of it, which
+add boost_j times that to the score of j for each like of i. Low ranks miss what few items have in
 common, such as the parts of a series.
 
 Vectors are scaled so that the sum over n likes is never longer than sqrt(n), boosts so that their
@@ -40,7 +40,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from askew.errors import DataError
@@ -143,9 +143,7 @@ def factors_of(
 def _leading(
     multiply: Callable[[Matrix], Matrix], n: int, rank: int
 ) -> tuple[NDArray[np.float64], Matrix]:
-    """Return the `rank` largest eigenvalues of a symmetric matrix (n, n), the largest first, and
-    their eigenvectors (n, rank), the largest number of each positive. Deterministic.
-    """
+    # The largest eigenvalue first; the largest number of each eigenvector is positive.
     if n <= _FEW or 4 * rank > n:
         whole = multiply(np.eye(n))
         values, axes = eigh((whole + whole.T) / 2, subset_by_index=(n - rank, n - 1))
@@ -157,27 +155,12 @@ def _leading(
     return values[::-1], (axes * np.sign(largest))[:, ::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Pairs of items that have something in common which vectors do not say: whose neighbor it is,
-    the neighbor, and how much, (pairs,) each; each pair once.
-    """
-
-    item: NDArray[np.int64] = field(repr=False)
-    neighbor: NDArray[np.int64] = field(repr=False)
-    value: Matrix = field(repr=False)
-
-    def matrix(self, n: int) -> csr_array:
-        """Return the symmetric matrix (n, n) of the values: each pair's at both its places, 0
-        elsewhere.
-        """
-        listed = csr_array((self.value, (self.item, self.neighbor)), shape=(n, n))
-        return csr_array(listed + listed.T)
-
-
-def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int) -> Pairs:
-    """Return the pairs of items of which vectors (n_items, D) leave most of P: the value is -scale
-    P_ij - <v_i, v_j>, above 0. The largest first, at most `most` of them under one item.
+def neighbor_pairs(
+    inverse: Matrix, scale: float, vectors: NDArray[np.floating], most: int
+) -> coo_array:
+    """Return the pairs of items of which vectors (n_items, D) leave most of P, sparse (n_items,
+    n_items): -scale P_ij - <v_i, v_j>, above 0, at one of the two places of a pair. The largest
+    first, at most `most` of them in one row.
 
     Pairs are taken from the largest on, by whichever of the two has room: O(n_items**2). None where
     one person may move a pair by more than a fifteenth of the largest: one person's likes x move P
@@ -203,4 +186,4 @@ def residual(inverse: Matrix, scale: float, vectors: NDArray[np.floating], most:
     if pairs and moved > pairs[0][2] / _STEPS:
         pairs = []
     table = np.array(pairs, dtype=np.float64).reshape(-1, 3)
-    return Pairs(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
+    return coo_array((table[:, 2], table[:, :2].astype(np.int64).T), shape=(n, n))

@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -88,8 +88,6 @@ _Manifest = TypeVar("_Manifest", bound=SignedManifest)
 
 
 class _ManifestKind(msgspec.Struct, frozen=True):
-    """The one field of a manifest that says what it is a manifest of."""
-
     kind: str
 
 
@@ -123,21 +121,6 @@ def _decoded(data: bytes, fields: type[_Fields]) -> _Fields:
         raise ArtifactError(f"the manifest cannot be read: {error}") from None
 
 
-_Card = TypeVar("_Card")
-
-
-def card_of(
-    data: bytes, read: Callable[[bytes], _Card], written: Callable[[_Card], bytes]
-) -> _Card:
-    """Return the card that `read` makes of data. Raises what `read` raises, and ArtifactError where
-    `written` makes other bytes of the card than data, as of a card of another version.
-    """
-    card = read(data)
-    if written(card) != data:
-        raise ArtifactError("the card says more, or less, than one of its kind")
-    return card
-
-
 Arrays = dict[str, NDArray[Any]]
 ArrayKind = tuple[np.dtype[Any], int]  # the type, and the number of dimensions
 LIMIT = 1 << 32  # bytes of a file of arrays
@@ -147,11 +130,6 @@ def encode_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return the bytes of a safetensors file of these arrays, by their names."""
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     return safetensors.numpy.save(whole)
-
-
-def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[int]]:
-    """Return the shape of each array, by its name, as a list, which is what JSON has."""
-    return {name: list(array.shape) for name, array in arrays.items()}
 
 
 def decode_arrays(
@@ -173,14 +151,6 @@ def decode_arrays(
     if actual != {**kinds, **{key: k for key, k in (optional or {}).items() if key in actual}}:
         raise ArtifactError(f"{name} does not hold the arrays of a model")
     return arrays
-
-
-def check_shapes(name: str, arrays: Arrays, shapes: Mapping[str, list[int]]) -> None:
-    """Raise ArtifactError, which begins with the file's `name`, unless the arrays have exactly the
-    names and the shapes that a manifest names.
-    """
-    if shapes_of(arrays) != dict(shapes):
-        raise ArtifactError(f"{name} does not have the shapes that its manifest names")
 
 
 MANIFEST_LIMIT, CARD_LIMIT = 1 << 20, 1 << 24  # bytes
@@ -212,12 +182,12 @@ def save(
         raise ArtifactError(f"{directory} cannot be written: {error.strerror}") from None
 
 
-def describe(data: bytes) -> FileFields:
+def file_fields(data: bytes) -> FileFields:
     """Return the length in bytes and the SHA-256 of this content, as a manifest names them."""
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
-def describe_file(file: Path) -> FileFields:
+def fields_of_file(file: Path) -> FileFields:
     """Return the length in bytes and the SHA-256 of a file, read in parts. Raises ArtifactError
     where it cannot be read.
     """
@@ -229,7 +199,7 @@ def describe_file(file: Path) -> FileFields:
         raise ArtifactError(f"{file} cannot be read: {error.strerror}") from None
 
 
-def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
+def read_checked(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
     """Return the content of the file `name` in a directory. Raises ArtifactError unless the file
     has at most `limit` bytes, and the length and digest that `files` of a manifest names for it;
     where the length differs, before anything is read.
@@ -237,7 +207,7 @@ def read_named(directory: Path, name: str, files: Mapping[str, FileFields], limi
     path, named = directory / name, files.get(name)
     if named is not None and named.bytes == size_of(path, limit):
         data = read(path, limit)
-        if describe(data) == named:
+        if file_fields(data) == named:
             return data
     raise ArtifactError(f"{path} is not the file that its manifest names")
 

@@ -2,7 +2,7 @@
 
 `split_people` draws the people held out before anything is fitted. What is measured is fitted to
 the others: items and their vectors, the space, the shared slate. Only then the model itself is
-fitted, to everybody (`item_model.train`). People held out choose nothing: what is chosen by
+fitted, to everybody (`model.train`). People held out choose nothing: what is chosen by
 somebody looks better on them than it is. Their devices know most of their ratings; what they liked
 of the rest is what rankings are judged by (`measures`). Who has nothing to be judged by is left
 out.
@@ -30,17 +30,17 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.encoder import Encoder
+from askew_server.taste.item_vectors import FittedItems
 from askew_server.taste.measures import (
     Accuracy,
     Estimate,
     HeldOutPeople,
     Items,
     Scorer,
-    mean_of,
+    mean_with_error,
 )
-from askew_server.taste.training.factors import Histories, divisors, fold_in_people
-from askew_server.taste.training.item_vectors import FittedItems
-from askew_server.taste.training.options import TrainingOptions
+from askew_server.taste.options import TrainingOptions
+from askew_server.taste.people import Histories, divisors, fold_in_people
 
 HELD = (64, 200)
 """Numbers of items that figures suppose a device to hold, beside the default items."""
@@ -64,7 +64,7 @@ class Figure:
         """Return the mean NDCG@10 of people, and the mean of what it is above a baseline's for the
         same people, each with its standard error; all rounded to thousandths, 0 for nobody.
         """
-        estimates = mean_of(accuracy.ndcg), mean_of(accuracy.ndcg - baseline.ndcg)
+        estimates = mean_with_error(accuracy.ndcg), mean_with_error(accuracy.ndcg - baseline.ndcg)
         return cls(*(Estimate(in_thousandths(e.mean), in_thousandths(e.error)) for e in estimates))
 
 
@@ -98,7 +98,7 @@ def simulate_signals(
     return rounded + rng.geometric(stop, points.shape) - rng.geometric(stop, points.shape)
 
 
-def make_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
+def device_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
     """Return the scorer that ranks as devices do: by the product of an item's scoring vector and
     the taste that likes fold in to. whole: of a device that holds every item, where the neighbors
     of liked items, if there are any, add to the score.
@@ -147,7 +147,7 @@ class Evaluation:
         people = HeldOutPeople(likes, csr_array(shown.seen[rows]), csr_array(held_out[rows]))
         sums = (likes @ encoder.contributions(items.vectors)) / divisors(likes, encoder.least_likes)
         points = encoder.unit * encoder.ranks(sums)
-        scorers = (make_scorer(items, encoder.least_likes, whole=w) for w in (False, True))
+        scorers = (device_scorer(items, encoder.least_likes, whole=w) for w in (False, True))
         return cls(people, points, encoder, items.scoring, *scorers)
 
     def rank_first(self, n_held: int) -> Items:

@@ -40,7 +40,7 @@ from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
-from askew_server.taste.training.factors import Tastes, divisors
+from askew_server.taste.people import Tastes, divisors
 
 _REACH = 0.85  # of the largest number in each dimension
 _RIDGE = 0.1  # of the mean of C's diagonal: tastes of others than these people
@@ -69,7 +69,7 @@ def round_vectors(tastes: NDArray[np.float64], vectors: Vectors) -> tuple[Vector
 _FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half are likes
 
 
-def scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
+def rating_scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
     """Return the rating scale of a table: the one that it was read on, or from its lowest to its
     highest rating, where likes begin at `like_from`, by default at the upper quarter.
 

@@ -1,1 +1,0 @@
-"""What is learned from ratings: factors and a space."""
