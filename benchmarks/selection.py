@@ -28,12 +28,10 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
 from askew.mechanisms import (
     Canonical,
     Joint,
-    LaplaceCounts,
     LimitedDomain,
     Lipschitz,
     OneShot,
     PermuteAndFlip,
-    PNFJoint,
 )
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, SystemBits
@@ -109,7 +107,7 @@ def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
     yield to_argsort(f"one-shot Gumbel, k={k}", counts, shot, 6 if k == 1000 else None, peers=peers)
     if others:
         yield of_a_domain(counts, k)
-        yield from without_goals(counts, k)
+        yield of_flips(counts, k)
 
 
 def of_a_domain(counts: Counts, k: int) -> Row:
@@ -123,7 +121,7 @@ def of_a_domain(counts: Counts, k: int) -> Row:
     return to_argsort(f"LimitedDomain of 1,000, k={k}", counts, limited, most, peers=peers)
 
 
-def without_goals(counts: Counts, k: int) -> Iterator[Row]:
+def of_flips(counts: Counts, k: int) -> Row:
     flip = PermuteAndFlip(k=k, epsilon=1, neighbors=ONE)
     rng = np.random.default_rng(1)
     peers: dict[str, Work] = {"paper": lambda: plain.permute_and_flip(counts, k, 1.0, rng)}
@@ -131,16 +129,7 @@ def without_goals(counts: Counts, k: int) -> Iterator[Row]:
         peers["OpenDP"] = peer.top_k(counts, k, 1.0)
     floor = ("argsort", lambda: np.argsort(counts))
     name, goal = f"permute-and-flip, k={k}", Goal(times=1, floor="paper")
-    yield Row(name, lambda: beside(floor, flip, counts, peers), goal)
-    mechanisms: dict[str, Selects] = {
-        "PNFJoint": PNFJoint(k=k, epsilon=1, neighbors=ONE),
-        "Canonical 1": Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1),
-        "Canonical 1/2, exponential": Canonical(k=k, epsilon=1, neighbors=ONE, noise="exponential"),
-        "OneShot, exponential": OneShot(k=k, epsilon=1, neighbors=ONE),
-        "LaplaceCounts": LaplaceCounts(k=k, epsilon=1, neighbors=ONE, max_items_per_unit=10),
-    }
-    for name, mechanism in mechanisms.items():
-        yield to_argsort(f"{name}, k={k}", counts, mechanism)
+    return Row(name, lambda: beside(floor, flip, counts, peers), goal)
 
 
 def of_flat_counts(most: int) -> Iterator[Row]:
