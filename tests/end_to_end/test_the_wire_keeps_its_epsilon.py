@@ -48,13 +48,7 @@ Values = Sequence[float]
 Label = tuple[int, ...]
 Draw = Callable[[int], list[Label]]
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No configuration, profile or ledger of a real person."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 class Wire:

@@ -59,6 +59,8 @@ from askew_client.taste.exchange import Exchange
 TASTES = ClientSettings(mode="ask", k=4)
 PLACES = ClientSettings(region="DE")
 SERVERS, MAPS = hostile_servers(), hostile_maps()
+
+pytestmark = pytest.mark.usefixtures("home")
 HONEST = "an honest one"
 PAIRS = {"tastes": 300, "places": 180}  # of a night, at each of 25 and of 14 servers
 FEW_PAIRS, A_PART = 40, 8  # and of an audit, an eighth
@@ -110,14 +112,6 @@ class Watch:
 def watched(server: Eavesdropper) -> Iterator[Watch]:
     with serving(server) as address, recorded(address) as recording, frozen(), logged() as log:
         yield Watch(recording, log)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No configuration, profile or ledger of a real person."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
 
 
 def become(client: AskewClient, person: Ratings) -> None:
