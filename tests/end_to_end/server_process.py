@@ -7,8 +7,6 @@ import os
 import re
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 BESIDE = os.environ | {"ASKEW_WITH_PARENT": "1"}  # it says where it listens
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
@@ -47,12 +45,3 @@ class Server:
             self.process.terminate()
         await asyncio.wait_for(self.process.communicate(), PATIENCE)
         return int(self.process.returncode or 0)
-
-
-@asynccontextmanager
-async def running(*words: object) -> AsyncIterator[Server]:
-    server = await Server.started(*words)
-    try:
-        yield server
-    finally:
-        await server.stop()
