@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -24,12 +23,6 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = SETTINGS["project"]
-LOCKED = {
-    canonicalize_name(name)
-    for name in re.findall(r"(?m)^([\w.-]+)==", (ROOT / "requirements.lock").read_text("utf-8"))
-}
-TREES = ("shared", "client", "server", "tests", "benchmarks", "deploy")
-GUARDS = ("require_driver", "importorskip")
 WITHOUT = """
 import runpy, sys
 class Absent:

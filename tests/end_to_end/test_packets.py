@@ -44,7 +44,6 @@ from askew_client.near.pick import judged
 from askew_server.cli.main import cli
 
 HERE = Path(__file__).parent
-PYTHON_PATH = str(HERE.parent)
 
 
 @dataclass(frozen=True)
@@ -104,37 +103,13 @@ def visit(
     interval: float,
     work: float = 0.0,
     rounds: int = 1,
-    begin: Callable[[], None] | None = None,
-) -> tuple[list[Connection], float]:
-    """The connections of a person's device, and when its process ended."""
-    lines, ended = recorded(
-        server,
-        person,
-        directory,
-        questions=questions,
-        interval=interval,
-        work=work,
-        rounds=rounds,
-        begin=begin,
-    )
-    return connections_of(lines), ended
-
-
-def recorded(
-    server: HostileMap,
-    person: str,
-    directory: Path,
-    *,
-    questions: int,
-    interval: float,
-    work: float = 0.0,
-    rounds: int = 1,
     certificates: Path | None = None,
     begin: Callable[[], None] | None = None,
 ) -> tuple[list[str], float]:
-    """What passed, line by line, and when the process of the device ended. certificates: a folder
-    of `askew-server certs` for localhost: TLS, by a name, since gRPC keeps sessions by names.
-    begin: is called in the new process first.
+    """Return what passed of a person's device, line by line, and when its process ended.
+
+    certificates: a folder of `askew-server certs` for localhost: TLS, by a name, since gRPC keeps
+    sessions by names. begin: is called in the new process first.
     """
     credentials, authority, host = None, "", "127.0.0.1"
     if certificates is not None:
@@ -142,16 +117,13 @@ def recorded(
         credentials = grpc.ssl_server_credentials([(key, chain)])
         authority, host = str(certificates / "authority.pem"), "localhost"
     with serving(server, credentials) as address, recorder(address) as (port, lines):
-        there = f"{host}:{port}"
-        program = [sys.executable, str(HERE / "recorded_device.py"), there, str(directory), person]
-        program.append(authority)
-        settings = [str(questions), str(interval), str(work), str(rounds)]
+        words = (f"{host}:{port}", directory, person, authority, questions, interval, work, rounds)
         done = subprocess.run(
-            [*program, *settings],
+            [sys.executable, str(HERE / "recorded_device.py"), *map(str, words)],
             capture_output=True,
             text=True,
             check=True,
-            cwd=PYTHON_PATH,
+            cwd=HERE.parent,
             preexec_fn=begin,
         )
         time.sleep(0.05)  # the recorder is another process
@@ -175,7 +147,10 @@ def test_five_questions_and_an_exit_sound_the_same_whatever_the_pick_takes(tmp_p
 
     def heard(person: str, work: float) -> tuple[list[Connection], float]:
         folder = tmp_path / person
-        return visit(honest(), person, folder, questions=QUESTIONS, interval=INTERVAL, work=work)
+        lines, end = visit(
+            honest(), person, folder, questions=QUESTIONS, interval=INTERVAL, work=work
+        )
+        return connections_of(lines), end
 
     with ThreadPoolExecutor() as both:  # devices and servers of their own, which mostly wait
         (plain, _), (picky, end) = both.map(heard, ("plain", "picky"), (0.0, WORK))
@@ -214,7 +189,7 @@ def test_over_tls_no_connection_resumes_another_and_each_ends_before_the_pick(
     Planted bugs: a cache of sessions among the channel's options; a reply ranked too soon.
     """
     cli.main(["certs", str(tmp_path / "dev"), "--host", "localhost"], standalone_mode=False)
-    lines, _ = recorded(
+    lines, _ = visit(
         honest(),
         "picky",
         tmp_path / "picky",
@@ -356,7 +331,8 @@ def test_fifty_questions_at_a_server_that_searched_tell_nobody_apart(tmp_path: P
     for round_ in range(5):
         for person, connections in heard.items():
             folder = tmp_path / f"{person} {round_}"
-            found, _ = visit(costly(200), person, folder, questions=11, interval=0.3)
+            lines, _ = visit(costly(200), person, folder, questions=11, interval=0.3)
+            found = connections_of(lines)
             assert len(found) == 12
             connections.extend(found[1:])
     closing = [[c.ended - c.replied for c in each] for each in heard.values()]
@@ -383,7 +359,7 @@ def heard_in(processes: int, root: Path) -> dict[str, dict[str, list[float]]]:
     heard: dict[str, dict[str, list[float]]] = {}
     for number in range(processes):
         for person in ("plain", "picky"):
-            found, _ = visit(
+            lines, _ = visit(
                 server,
                 person,
                 root / f"{person} {number}",
@@ -392,6 +368,7 @@ def heard_in(processes: int, root: Path) -> dict[str, dict[str, list[float]]]:
                 rounds=ROUNDS,
                 begin=slow,
             )
+            found = connections_of(lines)
             assert len(found) == 1 + ROUNDS * SEQUENCE  # the card's, and one for each question
             mine = heard.setdefault(person, {"connect": [], "send": [], "close": []})
             for first in range(1, len(found), SEQUENCE):
