@@ -80,7 +80,6 @@ def share_of_openers(nodes: list[ast.AST]) -> float:
 
 
 def options(command: click.Command, context: click.Context) -> Iterator[str]:
-    """Every long option of a program, those of all its commands."""
     for each in command.params:
         if isinstance(each, click.Option):
             yield max(each.opts, key=len)
@@ -118,7 +117,6 @@ finally:
 
 
 def entered(words: list[str], stdin: str = "") -> int:
-    """How many files of ours a command of the device enters. Raises where it fails."""
     done = subprocess.run(
         [sys.executable, "-c", ENTERED, *words],
         input=stdin, text=True, capture_output=True, check=True,
@@ -129,7 +127,6 @@ def entered(words: list[str], stdin: str = "") -> int:
 
 @contextmanager
 def demo_server(kind: str) -> Iterator[str]:
-    """The address of a server of a demo."""
     command = [sys.executable, "-m", "askew_server", "serve", "--demo", kind, "--port", "0"]
     with subprocess.Popen(
         command,
@@ -146,7 +143,6 @@ def demo_server(kind: str) -> Iterator[str]:
 
 
 def entered_by_questions() -> tuple[int, int]:
-    """By `askew near` and by `askew ask`, each after one that fetched what is kept."""
     with tempfile.TemporaryDirectory() as folder:
         ratings = Path(folder, "ratings.csv")
         ratings.write_text("title,rating\nAlien (1979),5\n", encoding="utf-8")

@@ -38,7 +38,6 @@ def opened(folder: Path) -> Ledger:
 
 
 def bare(folder: Path) -> sqlite3.Connection:
-    """One table, in a file whose every commit is synced."""
     database = sqlite3.connect(folder / "bare.sqlite", isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -68,7 +67,6 @@ def one(folder: Path, loss: Loss) -> Mapping[str, Work]:
 
 
 def many(folder: Path) -> Mapping[str, Work]:
-    """A ledger of many charges, opened."""
     with opened(folder) as book:
         for _ in range(CHARGES):
             book.charge(request())

@@ -48,7 +48,6 @@ class Selects(Protocol):
 
 
 def films() -> Counts:
-    """17,770 made-up counts that fall as those of rated films do: by a stretched exponential."""
     counts = (97_000 * np.exp(-0.115 * np.arange(1, 17_771) ** 0.45)).astype(np.int64)
     return np.random.default_rng(1).permutation(counts)
 
@@ -63,7 +62,6 @@ def distinct(items: int) -> Counts:
 
 
 def gumbel_max(counts: Counts) -> int:
-    """numpy's plain noisy argmax, the usual exponential mechanism."""
     rng = np.random.default_rng()
     return int(np.argmax(counts + rng.gumbel(size=len(counts))))
 
@@ -71,7 +69,6 @@ def gumbel_max(counts: Counts) -> int:
 def beside(
     floor: tuple[str, Work], mechanism: Selects, counts: Counts, peers: Mapping[str, Work]
 ) -> Mapping[str, Work]:
-    """The contenders of a row."""
     ours = {OURS: lambda: mechanism.select(counts, bits=BITS)}
     return {floor[0]: floor[1], **peers, **ours}
 
@@ -83,14 +80,12 @@ def to_argsort(
     times: float | None = None,
     peers: Mapping[str, Work] | None = None,
 ) -> Row:
-    """A mechanism beside a sort of the items by count."""
     floor = ("argsort", lambda: np.argsort(counts))
     goal = Goal(times=times, floor="argsort")
     return Row(name, lambda: beside(floor, mechanism, counts, peers or {}), goal)
 
 
 def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
-    """Joint and Canonical beside the papers' algorithms, and the others."""
     rng, dk = np.random.default_rng(1), len(counts) * k
     most = (1.5, 1.5) if k <= 200 else (8.0, 4.0)
     peers: dict[str, Work] = {}
@@ -111,7 +106,6 @@ def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
 
 
 def of_a_domain(counts: Counts, k: int) -> Row:
-    """The top 1,000 of an unknown domain."""
     limited = LimitedDomain(k=k, kbar=KBAR, epsilon=1, delta=DELTA, neighbors=ONE)
     rng = np.random.default_rng(1)
     peers: dict[str, Work] = {
@@ -149,7 +143,6 @@ def of_many_of_many() -> Iterator[Row]:
 
 
 def of_a_million(most: int) -> Iterator[Row]:
-    """One-shot Gumbel beside a partition of ready noisy scores, one item beside a sort."""
     k = 1000
     shot = OneShot(k=k, epsilon=1, neighbors=ONE, noise="gumbel")
     for kind, counts in (("Zipf", zipf(1_000_000, 1e7)), ("distinct", distinct(1_000_000))):
@@ -198,7 +191,6 @@ def of_an_engine() -> Iterator[Row]:
 
 
 def noise() -> Iterator[Row]:
-    """What a device adds to 32 coordinates, beside the bytes that it must read at least."""
     law = LatticeLaplace.for_epsilon(Fraction(1)).noise
     coins = 2 * 32 * (law.levels + 1)
 

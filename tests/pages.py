@@ -57,7 +57,6 @@ class Fence:
 
     @property
     def runs(self) -> bool:
-        """Whether it is typed, here or where a program is installed."""
         return self.language in TYPED and "not run" not in self.notes
 
     @property
@@ -93,7 +92,6 @@ def _goes_on(command: str, line: str) -> bool:
 
 
 def fences(text: str) -> list[Fence]:
-    """Those of a page, in order."""
     return [
         Fence(
             found["language"],
@@ -204,7 +202,6 @@ def played(text: str, folder: Path, programs: Path = Path(sys.executable).parent
 
 
 def _typed(fence: Fence, number: int, folder: Path) -> Iterator[str]:
-    """Lines of a shell that type a fence, and keep what it prints."""
     output = folder / f"{number}.out"
     for given in fence.notes.get("given", "").replace("\\\n", "").splitlines():
         yield _kept(given, folder / "given.out")
@@ -263,7 +260,6 @@ def _run(folder: Path, shift: int, home: Path, work: Path, programs: Path) -> in
 
 
 def _end(group: int) -> None:
-    """What a session left running."""
     for each in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(group, each)
@@ -272,7 +268,6 @@ def _end(group: int) -> None:
 
 
 def _unheard(folder: Path, number: int, fence: Fence) -> Iterator[str]:
-    """What a fence says of what was sent, where its servers heard something else."""
     for at, typed in enumerate([fence.body] if fence.language == "python" else fence.commands):
         looks = folder / f"{number}-{at}.heard"
         lines = looks.read_text().splitlines() if looks.exists() else []
@@ -299,7 +294,6 @@ def _free_ports() -> int:
 
 
 def _moved(text: str, shift: int, first: int = 7570) -> str:
-    """A text with the ports from `first` on moved."""
     tens = str(first // 10)
     return re.sub(rf"\b{tens}(\d)\b", lambda found: str(first + int(found[1]) + shift), text)
 

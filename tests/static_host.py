@@ -40,7 +40,6 @@ class StaticHost:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return int(self.base.rpartition(":")[2])
 
 
@@ -67,7 +66,6 @@ class Held(Mapping[str, bytes]):
 
 
 def head(status: str, length: int | None, *more: str) -> bytes:
-    """The beginning of an answer."""
     lines = [f"HTTP/1.1 {status}", *more]
     if length is not None:
         lines.append(f"Content-Length: {length}")
@@ -101,7 +99,6 @@ def unranged(path: str, first: int, last: int | None, file: bytes) -> bytes:
 
 class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
-        """One request, and one answer."""
         host: StaticHost = self.server.host  # type: ignore[attr-defined]
         request = b""
         while b"\r\n\r\n" not in request:
@@ -199,13 +196,11 @@ def beside(
 
 
 def trust() -> ssl.SSLContext:
-    """A device's belief in the host's certificate, and in no other."""
     return _certified()[1]
 
 
 @cache
 def _certified() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """The host's side and the device's."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "static host")])
     now = datetime.datetime.now(datetime.UTC)

@@ -37,7 +37,6 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def installed_by(requirements: list[str], extras: frozenset[str] = frozenset()) -> set[str]:
-    """The distributions that these requirements bring, with all that they need in turn."""
     found: set[str] = set()
     for requirement in map(Requirement, requirements):
         contexts = [{"extra": extra} for extra in extras or {""}]

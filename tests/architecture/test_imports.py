@@ -38,7 +38,6 @@ def lint_imports(directory: Path, *options: str | Path) -> subprocess.CompletedP
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The three source trees side by side, with the contracts."""
     for tree in TREES:
         shutil.copytree(tree, tmp_path / tree.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -92,6 +91,7 @@ def loaded_with(*modules: str) -> set[str]:
 
 def test_importing_a_rule_loads_no_heavy_library() -> None:
     light = (
+        "askew.mechanisms",
         "askew.placement",
         "askew.protocol.signal",
         "askew.protocol.ranking",

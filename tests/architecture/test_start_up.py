@@ -34,7 +34,6 @@ SHOW = {
 
 
 def run(command: str, stdin: str = "") -> tuple[str, set[str]]:
-    """What a command printed, and the modules that it loaded."""
     program, *arguments = command.split()
     module = {"askew": "askew_client", "askew-server": "askew_server"}[program]
     code = f"import sys\nfrom {module}.cli.start import main\ntry:\n    main()\n"
@@ -50,7 +49,6 @@ def run(command: str, stdin: str = "") -> tuple[str, set[str]]:
 
 
 def heavy(modules: set[str]) -> set[str]:
-    """The libraries among them that compute, call or draw."""
     return {name.partition(".")[0] for name in modules} & HEAVY
 
 
@@ -72,7 +70,6 @@ print(json.dumps(loaded))
 
 
 def loaded_for_help(package: str) -> dict[str, set[str]]:
-    """By the words of each command."""
     done = subprocess.run(
         [sys.executable, "-c", HELP.format(package=package)],
         capture_output=True,
@@ -85,7 +82,6 @@ def loaded_for_help(package: str) -> dict[str, set[str]]:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A rated title and a place on a device, a release in a ledger."""
     folder = tmp_path_factory.mktemp("stored")
     ratings, data = folder / "ratings.csv", folder / "data"
     ratings.write_text("title,rating\nAlien (1979),5\n")

@@ -143,7 +143,6 @@ def people(count: int) -> list[Ratings]:
 
 
 def hostile_servers() -> dict[str, Callable[[], HostileServer]]:
-    """Cards and catalogs that would each learn something of a device that adapts to its person."""
     return dict(_MAKERS)
 
 

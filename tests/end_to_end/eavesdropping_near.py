@@ -131,7 +131,6 @@ def neighbors(count: int) -> list[Neighbor]:
 
 
 def made_up_spaces() -> list[MetricSpace]:
-    """Regions of a hostile server's choosing: around the home, beside it, everywhere, nowhere."""
     chance = np.random.default_rng(1)
     fixed: list[Area] = [
         GERMANY,

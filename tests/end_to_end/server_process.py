@@ -31,7 +31,6 @@ class Server:
         return cls(process, int(found[1]), int(found[2]) if found[2] else None)
 
     async def says(self, wanted: str) -> None:
-        """Waits for a line with these words."""
         assert self.process.stderr is not None
         while wanted not in (line := (await self._line()).decode()):
             assert line, f"it ended and never said {wanted}"

@@ -85,7 +85,6 @@ def hostile_map(request: pytest.FixtureRequest) -> HostileMap:
 
 @pytest.fixture
 def rows() -> HonestRows:
-    """A server of a static collection and a live one, whose rows devices hold."""
     return HonestRows(rows_model())
 
 

@@ -100,7 +100,6 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
 @pytest.fixture(scope="module")
 def played(start: Start) -> str:
-    """Play the demo to its end; return what it printed."""
     demo = start()
     code, out, err = demo.end()
     assert (code, err) == (0, "")
@@ -157,14 +156,14 @@ def figures(text: str, way: str) -> tuple[float, float, int]:
 
 
 def test_the_readme_has_the_figures_that_the_demo_says_today(played: str) -> None:
-    """Each is a mean of 300 draws, whose deviation is 6 % at most, so a quarter is wrong in less
-    than one run of 10**4.
+    """Each is a mean of 300 draws, whose deviation is 6 % at most, so two fifths are wrong in less
+    than one run of 10**9.
     """
     readme = " ".join(README.read_text(encoding="utf-8").split())
     said = re.search(r"of 40 results .* ([\d.]+) km farther .*; one result, ([\d.]+) km", readme)
     assert said
     for way, figure in zip(("askew", "one"), said.groups(), strict=True):
-        assert figures(played, way)[0] == pytest.approx(float(figure), rel=0.25)
+        assert figures(played, way)[0] == pytest.approx(float(figure), rel=0.4)
 
 
 def test_what_left_is_not_the_home(played: str) -> None:

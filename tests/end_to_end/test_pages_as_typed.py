@@ -51,7 +51,6 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
 
 
 def complaints(session: Session) -> list[str]:
-    """What differs from the page, with the line of its fence."""
     found = []
     for fence, expected, shown in session.printed:
         # Of a command a page may leave out what it prints; of Python it may not.

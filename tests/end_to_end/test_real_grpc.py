@@ -94,7 +94,6 @@ async def serving(holder: SnapshotHolder | MetricModel) -> AsyncIterator[Served]
 
 
 def retriever_of(n_items: int) -> Retriever:
-    """Items on a spiral in the plane."""
     turn = np.arange(n_items) / 5
     vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
     items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))

@@ -41,7 +41,6 @@ def model() -> ItemModel:
 
 @pytest.fixture
 def folder(tmp_path: Path, model: ItemModel) -> Path:
-    """A folder with a version that was in force long ago."""
     artifact.save(model, tmp_path / "models" / "2026-01-05")
     return tmp_path / "models"
 

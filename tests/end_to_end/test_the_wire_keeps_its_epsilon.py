@@ -69,7 +69,6 @@ class Wire:
         return AskewClient(settings, server=self._recording.address, directory=directory)
 
     def of_tastes(self, ratings: Ratings) -> Draw:
-        """Each draw is another device's first question, by a card and a catalog that it holds."""
         held = self._directory()
 
         async def ask(draws: int) -> None:
@@ -89,7 +88,6 @@ class Wire:
         return draw
 
     def of_places(self, position: Position) -> Draw:
-        """Each draw is a question from a position without a name, which is charged anew."""
 
         async def ask(draws: int) -> None:
             for begun in range(0, draws, 30):  # a charge takes longer the more there were
@@ -154,7 +152,6 @@ LIKES: tuple[Ratings, Ratings] = (
 
 
 def two_tastes() -> Neighbors:
-    """Two people who like other films."""
     server = hostile_servers()["an honest one"]()
     places = {item.label: n for n, item in enumerate(server.catalog.items)}
     made = [
@@ -207,7 +204,6 @@ def learned(two: Neighbors, leak: Fraction) -> tuple[Rule, float, float]:
 
 
 def audited(root: Path, kind: str, two: Neighbors, rule: Rule, draws: int) -> Verdict:
-    """What so many questions of two people show."""
     servers = hostile_servers() if kind == "tastes" else hostile_maps()
     with serving(servers["an honest one"]()) as address, recorded(address) as recording:
         wire = Wire(recording, root, two.label)

@@ -77,7 +77,6 @@ class Seen:
 
     @property
     def n_questions(self) -> int:
-        """Connections by gRPC."""
         return sum(each[0] == "grpc" for each in self.wire)
 
 
@@ -99,11 +98,9 @@ class Watch:
 
     @property
     def address(self) -> str:
-        """Where a device is to connect."""
         return self.recording.address
 
     def seen(self, ends: str, directory: Path) -> Seen:
-        """What came of a play, since the last one."""
         wire = tuple(each.said() for each in self.recording.take())
         return Seen(ends, wire, self.log.take(), files_outside_the_private_store(directory))
 
@@ -115,7 +112,6 @@ def watched(server: Eavesdropper) -> Iterator[Watch]:
 
 
 def become(client: AskewClient, person: Ratings) -> None:
-    """The profile has this person's ratings, and no others."""
     edits: dict[str, tuple[()] | tuple[float | None]] = {
         each.label: () for each in client.ratings()
     }
@@ -148,7 +144,6 @@ async def first_contacts(
 
 
 async def changing_tastes(server: HostileServer, count: int, root: Path) -> set[Seen]:
-    """One device whose person changes between questions."""
     found = set()
     with watched(server) as watch:
         async with AskewClient(TASTES, server=watch.address, directory=root) as client:
@@ -223,7 +218,6 @@ async def first_neighbors(server: HostileMap, count: int, root: Path) -> set[See
 
 
 async def changing_neighbors(server: HostileMap, count: int, root: Path) -> set[Seen]:
-    """One device whose person changes, and moves to another home, between questions."""
     many = Fraction(10**6)
     settings = replace(PLACES, place_monthly_cap=many, place_lifetime_cap=many)
     found = set()

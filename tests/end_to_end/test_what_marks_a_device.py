@@ -86,7 +86,6 @@ def world(
 
 
 def with_card(**fields: Any) -> World:
-    """The plain model, described in other words."""
     plain = world()
     return World(replace(plain.card, **fields), plain.catalog)
 
@@ -121,7 +120,6 @@ class PersonalServer(Eavesdropper):
 
 
 async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard:
-    """What the server of a device hears of its first contact and its question."""
     server = PersonalServer(device)
     settings = ClientSettings(
         epsilon_per_rating=Fraction(1),
@@ -146,7 +144,6 @@ async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard
 
 
 def differences(one: Heard, other: Heard) -> set[str]:
-    """Which parts of what was heard are not the same."""
     if [each["method"] for each in one] != [each["method"] for each in other]:
         return {"calls"}
     pairs = zip(one, other, strict=True)
@@ -155,7 +152,6 @@ def differences(one: Heard, other: Heard) -> set[str]:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Heard:
-    """What is heard of a device that gets what everybody gets."""
     return asyncio.run(heard_of(world(), tmp_path_factory.mktemp("plain")))
 
 
