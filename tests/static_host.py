@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import re
 import socketserver
 import ssl
@@ -16,10 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from issuer import Issuer
 
 from askew_server.serving.settings import second_ports
 
@@ -201,28 +197,10 @@ def trust() -> ssl.SSLContext:
 
 @cache
 def _certified() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "static host")])
-    now = datetime.datetime.now(datetime.UTC)
-    day = datetime.timedelta(days=1)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    public = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
+    issuer = Issuer(datetime.datetime.now(datetime.UTC), 1)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as directory:
         path = Path(directory) / "both.pem"
-        path.write_bytes(public + private)
+        path.write_bytes(b"".join(issuer.server(["127.0.0.1"])))
         server.load_cert_chain(path)
-    return server, ssl.create_default_context(cadata=public.decode())
+    return server, ssl.create_default_context(cadata=issuer.certificate.decode())

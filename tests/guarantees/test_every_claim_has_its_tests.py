@@ -244,6 +244,6 @@ def test_a_report_shows_what_failed_and_what_a_mechanism_lost(tmp_path: Path) ->
     assert [each["power"] > 0.999 for each in report["auditors"]] == [True] * 4
     shown = page(report)
     assert "test_one" in shown
-    for text in ("LatticeLaplace", "a wager that stops early", "loss / claim", report["commit"]):
+    for text in ("LatticeLaplace", "a wager that stops early", report["commit"]):
         assert text in shown
     assert 'fill="#b00"' in shown
