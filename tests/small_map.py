@@ -63,7 +63,6 @@ def made_card(space: MetricSpace, n_items: int = 120, most: int = 50) -> MetricC
 
 
 def nearest(items: Sequence[Listing], signal: Signal, k: int) -> PlaceSlate:
-
     def far(item: Listing) -> float:
         if signal.space_version == "":
             here, (latitude, longitude) = signal.position(), item.coordinates

@@ -49,7 +49,6 @@ def ratings_of(path: Path) -> dict[str, Counts]:
 
 
 def _commit() -> str:
-
     def git(*words: str) -> str:
         asked = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
         return asked.stdout.strip()

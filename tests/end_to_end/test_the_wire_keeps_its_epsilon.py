@@ -88,7 +88,6 @@ class Wire:
         return draw
 
     def of_places(self, position: Position) -> Draw:
-
         async def ask(draws: int) -> None:
             for begun in range(0, draws, 30):  # a charge takes longer the more there were
                 async with self._client(PLACES, self._directory()) as client:

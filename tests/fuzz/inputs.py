@@ -242,7 +242,6 @@ def signed(fields: dict[str, Any]) -> bytes:
 def model_file(
     directory: Callable[[World], Path], name: str, load: Callable[[Path], object]
 ) -> Input:
-
     def read(world: World, data: bytes) -> object:
         place = directory(world)
         manifest = place / "manifest.json"
