@@ -317,7 +317,7 @@ def _wants(report: Report) -> Rows:
 
 
 def _private(report: Report) -> Rows:
-    names = ("NDCG@10", "share of no noise", "a quarter, four times", "a list")
+    names = ("NDCG@10", "of that without noise", "NDCG@10, a quarter oftener", "popularity")
     yield ["people", "ε", *names]
     for cell in report["private"]["cells"]:
         simulated = " SIMULATED" if cell["copies"] > 1 else ""
