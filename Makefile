@@ -185,8 +185,7 @@ LOCKS = requirements.lock requirements-server.lock requirements-build.lock requi
 # The tests that touch what dependencies give, in an environment of its own: some ten minutes.
 ESSENTIAL = tests/wire tests/client/test_client.py tests/client/cli tests/client/transport \
   tests/client/tui tests/server/cli tests/server/taste \
-  tests/server/counting tests/server/serving tests/end_to_end/test_real_grpc.py \
-  tests/end_to_end/test_near_a_real_server.py
+  tests/server/counting tests/server/serving tests/end_to_end/test_real_grpc.py
 
 define with_resolution
 @mkdir -p build

@@ -49,9 +49,8 @@ PARTS = {
     "counting": Part("counting", "engines beside their bare query; events", True, ("1e8",)),
     "search": Part("device_search", "a key press in a search; titles", usual=True),
     "recall": Part("recall", "top 20 beside peers, a picture, 1 min; a file of counts"),
-    "serving": Part("server_speed", "answers beside an echo; scenes", True, ("every",)),
+    "serving": Part("server_speed", "answers beside an echo; scenes", usual=True),
     "overload": Part("overload", "ten times what a server can answer", usual=True),
-    "tastes": Part("tastes", "what a signal of tastes is worth, 3 min; ratings"),
 }
 
 

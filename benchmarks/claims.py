@@ -28,7 +28,6 @@ class Claim(NamedTuple):
 
 
 def claims() -> list[Claim]:
-    """All of them, as they are numbered."""
     found = tomllib.loads((ROOT / "docs/claims.toml").read_text("utf-8"))["claim"]
     return [
         Claim(**{**each, "tests": tuple(each["tests"]), "proofs": tuple(each.get("proofs", ()))})
@@ -37,7 +36,6 @@ def claims() -> list[Claim]:
 
 
 def claims_as_rows() -> list[list[str]]:
-    """Each claim, the head first."""
     head = ["", "Claim", "Unit; neighbors", "Trusted", "Not claimed", "Backed by"]
     rows = [
         [
@@ -115,7 +113,6 @@ def deployments() -> dict[str, dict[str, str]]:
 
 
 def deployments_as_rows() -> list[list[str]]:
-    """A column a model of trust, the head first."""
     found = deployments()
     head = ["", *(name.capitalize() for name in found)]
     asked = next(iter(found.values()))

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +24,7 @@ TREES = ("shared/askew", "client/askew_client", "server/askew_server")
 
 
 def modules(folder: str) -> list[Path]:
-    """Hand-written modules of a folder."""
+    """Return the hand-written modules of a folder."""
     found = (ROOT / folder).rglob("*.py")
     return sorted(path for path in found if "wire/v1" not in path.as_posix())
 
@@ -33,13 +33,16 @@ def lines(paths: list[Path]) -> int:
     return sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
 
 
-def statements(paths: list[Path]) -> int:
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
-    return sum(isinstance(node, ast.stmt) for tree in trees for node in ast.walk(tree))
+def nodes_of(paths: list[Path]) -> list[ast.AST]:
+    return [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+
+
+def statements(nodes: list[ast.AST]) -> int:
+    return sum(isinstance(node, ast.stmt) for node in nodes)
 
 
 def rooms(tree: str) -> int:
-    """Folders and modules at the first level of a package."""
+    """Count the folders and modules at the first level of a package."""
     return sum(
         path.is_dir() or path.suffix == ".py"
         for path in (ROOT / tree).iterdir()
@@ -47,63 +50,36 @@ def rooms(tree: str) -> int:
     )
 
 
-def repeated_classes() -> int:
-    """Names that several public classes have."""
-    where: dict[str, int] = defaultdict(int)
-    for tree in TREES:
-        for path in modules(tree):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef):
-                    where[node.name.lstrip("_")] += 1
-    return sum(count > 1 for count in where.values())
+def repeated_classes(nodes: list[ast.AST]) -> int:
+    """Count the names that several classes have."""
+    names = Counter(node.name.lstrip("_") for node in nodes if isinstance(node, ast.ClassDef))
+    return sum(count > 1 for count in names.values())
 
 
-def classes(kinds: set[str]) -> int:
-    """Count the classes of the three packages that have one of these bases or decorators."""
-    nodes = [node for tree in TREES for path in modules(tree) for node in _nodes(path)]
-    heads = (
-        [*node.bases, *node.decorator_list] for node in nodes if isinstance(node, ast.ClassDef)
-    )
+def classes(nodes: list[ast.AST], kinds: set[str]) -> int:
+    """Count the classes that have one of these bases or decorators."""
+    heads = [(*n.bases, *n.decorator_list) for n in nodes if isinstance(n, ast.ClassDef)]
     return sum(
         any(kinds & set(re.findall(r"\w+", ast.unparse(part))) for part in head) for head in heads
     )
 
 
-def imports_in_functions() -> int:
-    """Count the imports inside functions, outside the two cli/."""
-    paths = [path for tree in TREES for path in modules(tree) if path.parent.name != "cli"]
-    functions = [
-        node
-        for path in paths
-        for node in _nodes(path)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    return sum(
-        isinstance(node, ast.Import | ast.ImportFrom)
-        for function in functions
-        for node in ast.walk(function)
-    )
+def functions(nodes: list[ast.AST]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
-def share_of_openers() -> float:
+def imports_in_functions(nodes: list[ast.AST]) -> int:
+    within = [inner for function in functions(nodes) for inner in ast.walk(function)]
+    return sum(isinstance(node, ast.Import | ast.ImportFrom) for node in within)
+
+
+def share_of_openers(nodes: list[ast.AST]) -> float:
     """Return which per cent of docstrings opens with a word that is no verb."""
-    texts = [
-        text
-        for tree in TREES
-        for path in modules(tree)
-        for node in _nodes(path)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (text := ast.get_docstring(node))
-    ]
+    texts = [text for function in functions(nodes) if (text := ast.get_docstring(function))]
     return 100 * sum(text.split()[0].lower() in OPENERS for text in texts) / len(texts)
 
 
-def _nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
 def options(command: click.Command, context: click.Context) -> Iterator[str]:
-    """Every long option of a program, those of all its commands."""
     for each in command.params:
         if isinstance(each, click.Option):
             yield max(each.opts, key=len)
@@ -141,7 +117,6 @@ finally:
 
 
 def entered(words: list[str], stdin: str = "") -> int:
-    """How many files of ours a command of the device enters. Raises where it fails."""
     done = subprocess.run(
         [sys.executable, "-c", ENTERED, *words],
         input=stdin, text=True, capture_output=True, check=True,
@@ -152,7 +127,6 @@ def entered(words: list[str], stdin: str = "") -> int:
 
 @contextmanager
 def demo_server(kind: str) -> Iterator[str]:
-    """The address of a server of a demo."""
     command = [sys.executable, "-m", "askew_server", "serve", "--demo", kind, "--port", "0"]
     with subprocess.Popen(
         command,
@@ -169,7 +143,6 @@ def demo_server(kind: str) -> Iterator[str]:
 
 
 def entered_by_questions() -> tuple[int, int]:
-    """By `askew near` and by `askew ask`, each after one that fetched what is kept."""
     with tempfile.TemporaryDirectory() as folder:
         ratings = Path(folder, "ratings.csv")
         ratings.write_text("title,rating\nAlien (1979),5\n", encoding="utf-8")
@@ -193,6 +166,8 @@ def main() -> int:
 
     by_near, by_ask = entered_by_questions()
     source = [path for tree in TREES for path in modules(tree)]
+    nodes = nodes_of(source)
+    outside = nodes_of([path for path in source if path.parent.name != "cli"])
     of_device, of_server = (
         len(set(options(each, click.Context(each)))) for each in (device, server)
     )
@@ -202,18 +177,18 @@ def main() -> int:
     documents = [*pages, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     rows = (
         ("lines of shared, client and server", lines(source), 43_000),
-        ("statements of them", statements(source), 26_000),
+        ("statements of them", statements(nodes), 26_000),
         ("modules of them", len(source), 240),
         ("lines of benchmarks", lines(modules("benchmarks")), 6_500),
-        ("record classes", classes(RECORDS), 200),
-        ("protocols", classes({"Protocol"}), 12),
-        ("imports in functions, outside cli/", imports_in_functions(), 40),
-        ("per cent of docstrings without a verb first", share_of_openers(), 15),
+        ("record classes", classes(nodes, RECORDS), 200),
+        ("protocols", classes(nodes, {"Protocol"}), 12),
+        ("imports in functions, outside cli/", imports_in_functions(outside), 40),
+        ("per cent of docstrings without a verb first", share_of_openers(nodes), 15),
         *(
             (f"first level of {tree}", rooms(tree), most)
             for tree, most in zip(TREES, (13, 15, 14), strict=True)
         ),
-        ("class names that mean several things", repeated_classes(), 5),
+        ("class names that mean several things", repeated_classes(nodes), 5),
         ("files entered by one askew near", by_near, 45),
         ("files entered by one askew ask", by_ask, 45),
         ("options of askew", of_device, 22),
@@ -222,7 +197,7 @@ def main() -> int:
         ("settings of a server", len(KEYS), 35),
         ("make targets", len({*re.findall(r"^[a-z-]+:", makefile, re.MULTILINE)}), 16),
         ("lines of tests", lines(modules("tests")), 46_000),
-        ("statements of tests", statements(modules("tests")), 28_000),
+        ("statements of tests", statements(nodes_of(modules("tests"))), 28_000),
         ("hand-written words of README", words([ROOT / "README.md"]), 600),
         ("hand-written words of all documents", words(documents), 14_000),
     )

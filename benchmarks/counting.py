@@ -1,6 +1,6 @@
 """Bounded counting on every engine that is installed, beside the engine's bare query.
 
-    python -m benchmarks.counting        10^5 to 10^7 events
+    python -m benchmarks.counting        10^7 events
     python -m benchmarks.counting 1e8    so many, on the two engines that count files on disk
 
 bare   SELECT item, COUNT(DISTINCT unit) ... ORDER BY ... LIMIT: no bound on contributions
@@ -126,19 +126,17 @@ def started_spark(folder: Path) -> Engine:
     return SparkEngine("local[2]", settings=settings)
 
 
-SIZES = (10**5, 10**6, 10**7)
-SMALL, IN_MEMORY = 10**4, 10**7
+SMALL, USUAL = 10**4, 10**7  # events
 HAS_SPARK = bool(find_spec("pyspark") and shutil.which("java"))
 MEGABYTES = 4295  # 4 GiB
 BY_HAND = Goal(times=1.2, floor="hand", megabytes=MEGABYTES)
 WITHIN = Goal(floor="bare", megabytes=MEGABYTES)
-BESIDE = Goal(floor="bare")
 Made = Callable[[Path], Mapping[str, Work]]
 
 
 def rows_of(folder: Path, events: int) -> Iterator[Row]:
     """Every engine that is installed, on the same log; DuckDB on other shapes too."""
-    large, most = events > IN_MEMORY, max(120, events // 40_000)
+    large, most = events > USUAL, max(120, events // 40_000)
 
     def row(name: str, made: Made, goal: Goal, rounds: int, shape: str = TEXTS) -> Row:
         return Row(name, lambda: made(made_log(folder, shape, events)), goal, rounds, most)
@@ -146,8 +144,7 @@ def rows_of(folder: Path, events: int) -> Iterator[Row]:
     if large:
         yield row("DuckDB, text ids", on_duckdb, WITHIN, 1)
     for shape in () if large else SHAPES:
-        goal = BY_HAND if events == IN_MEMORY else BESIDE
-        yield row(f"DuckDB, {shape}", on_duckdb_by_hand, goal, 3, shape)
+        yield row(f"DuckDB, {shape}", on_duckdb_by_hand, BY_HAND, 3, shape)
     if HAS_SPARK:  # a JVM that counted a little log before
         yield row("Spark", lambda log: on_spark(log, made_log(folder, TEXTS, SMALL)), WITHIN, 1)
 
@@ -163,7 +160,7 @@ def measured(folder: Path, events: int) -> bool:
 
 def main(sizes: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="askew-counting-") as name:
-        events = [int(float(size)) for size in sizes] or SIZES
+        events = [int(float(size)) for size in sizes] or [USUAL]
         kept = [measured(Path(name), number) for number in events]
     finish(kept)
 

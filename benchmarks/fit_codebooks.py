@@ -1,6 +1,6 @@
 """Computes the codebooks that ship with askew.placement. About half an hour on one core.
 
-    python -m benchmarks.fit_codebooks [--resume]
+    python -m benchmarks.fit_codebooks
     python -m benchmarks.fit_codebooks --map           # those for maps alone, a few minutes
 
 For every law (product Laplace noise with l1 and with l2 disutility, l2-Laplace noise with l2
@@ -217,18 +217,6 @@ def save(parts: dict[tuple[int, int], list[tuple[int, Points, float, float]]]) -
     )
 
 
-def load() -> dict[tuple[int, int], list[tuple[int, Points, float, float]]]:
-    """What an interrupted run has saved."""
-    parts: dict[tuple[int, int], list[tuple[int, Points, float, float]]] = {}
-    with np.load(OUTPUT, allow_pickle=False) as saved:
-        rows = zip(saved["table"], saved["cost"], saved["standard_error"], strict=True)
-        points = saved["points"]
-        for (law, d, k, first), cost, error in rows:
-            book = points[first : first + k * d].reshape(k, d)
-            parts.setdefault((law, d), []).append((int(k), book, float(cost), float(error)))
-    return parts
-
-
 MAP_SEED = 20261122
 MAP_SAMPLES = 50_000
 MAP_TEST = 1_000_000
@@ -272,20 +260,16 @@ def fit_maps() -> None:
 
 
 def main() -> None:
-    """Fits what is missing and saves after every (law, dimension)."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--resume", action="store_true", help="keep what is already in the file")
     parser.add_argument("--map", action="store_true", help="those for maps alone")
     arguments = parser.parse_args()
     if arguments.map:
         fit_maps()
         return
-    parts = load() if arguments.resume and OUTPUT.exists() else {}
+    parts: dict[tuple[int, int], list[tuple[int, Points, float, float]]] = {}
     started = time.monotonic()
     for d in DIMENSIONS:
         for law in range(len(LAWS)):
-            if (law, d) in parts:
-                continue
             parts[law, d] = codebooks(law, d)
             save(parts)
             seconds = time.monotonic() - started

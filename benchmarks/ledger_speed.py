@@ -12,16 +12,13 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
-from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import Loss, PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, BoundedRange, PureDP
 from askew_server.ledger import ChargeRequest, Ledger
@@ -41,7 +38,6 @@ def opened(folder: Path) -> Ledger:
 
 
 def bare(folder: Path) -> sqlite3.Connection:
-    """One table, in a file whose every commit is synced."""
     database = sqlite3.connect(folder / "bare.sqlite", isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -70,21 +66,7 @@ def one(folder: Path, loss: Loss) -> Mapping[str, Work]:
     }
 
 
-def asked(folder: Path) -> Mapping[str, Work]:
-    """An analyst's questions, whose answers so far are counted for each."""
-    database, book = bare(folder), opened(folder)
-    tiny, terms = Fraction(1, 10**9), dict[str, Any](k_star=10**6, l_star=10**5)
-    granted = PayWhatYouGet(**terms, epsilon=Fraction(1, 100), delta=tiny / 10**5, slack=tiny)
-    book.grant("films", "ada", granted)
-
-    def question() -> object:
-        return book.charge(replace(request(granted.answer(1)), principal="ada"))
-
-    return {"floor": lambda: commits(database, 1), OURS: question}
-
-
 def many(folder: Path) -> Mapping[str, Work]:
-    """A ledger of many charges, opened."""
     with opened(folder) as book:
         for _ in range(CHARGES):
             book.charge(request())
@@ -99,7 +81,6 @@ def cpu(folder: Path) -> bool:
         Row(f"a charge, {name}", partial(one, fresh(folder), loss), goal)
         for name, loss in kinds.items()
     ]
-    rows.append(Row("an analyst's question", partial(asked, fresh(folder)), Goal()))
     rows.append(
         Row("opening, 20,000 charges", partial(many, fresh(folder)), Goal(milliseconds=OPENING))
     )

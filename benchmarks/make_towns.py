@@ -52,7 +52,6 @@ Town = dict[str, Any]
 
 
 def town_rows(cities: Iterable[Town]) -> list[Row]:
-    """The most populous places of the country, most first, to four decimals: about ten meters."""
     found = [city for city in cities if city["countrycode"] == COUNTRY and city["population"] > 0]
     found.sort(key=lambda city: (-city["population"], city["geonameid"]))
     return [
@@ -113,7 +112,6 @@ def _by_people(town: Town) -> tuple[int, int]:
 
 
 def region_rows(cities: Iterable[Town], countries: dict[str, dict[str, Any]]) -> list[Row]:
-    """Each country with a town whose box the device's plane takes, by its code."""
     of_country: dict[str, list[Town]] = {}
     for city in cities:
         of_country.setdefault(city["countrycode"], []).append(city)
@@ -130,7 +128,6 @@ def region_rows(cities: Iterable[Town], countries: dict[str, dict[str, Any]]) ->
 
 
 def box(towns: list[Town]) -> Edges:
-    """South, west, north, east of the smallest box around towns, with a margin, to a tenth."""
     latitudes = [town["latitude"] for town in towns]
     south, north = widened(min(latitudes), max(latitudes))
     west, width = arc(sorted(town["longitude"] % 360 for town in towns))
@@ -139,7 +136,6 @@ def box(towns: list[Town]) -> Edges:
 
 
 def arc(longitudes: list[float]) -> tuple[float, float]:
-    """Where the shortest arc around sorted longitudes from 0 to 360 begins, and how long it is."""
     following = [*longitudes[1:], longitudes[0] + 360]
     gaps = [after - at for at, after in zip(longitudes, following, strict=True)]
     widest = max(range(len(gaps)), key=gaps.__getitem__)
@@ -147,13 +143,11 @@ def arc(longitudes: list[float]) -> tuple[float, float]:
 
 
 def widened(low: float, high: float) -> tuple[float, float]:
-    """Both ends moved outward, to tenths."""
     margin = max(MARGIN, SHARE * (high - low))
     return math.floor(10 * (low - margin)) / 10, math.ceil(10 * (high + margin)) / 10
 
 
 def signed(longitude: float) -> float:
-    """From -180 to 180."""
     return round((longitude + 180) % 360 - 180, 1)
 
 

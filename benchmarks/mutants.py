@@ -47,7 +47,6 @@ class Bug:
     tests: tuple[str, ...]
 
     def planted(self) -> str:
-        """The file with the bug. Raises ValueError unless the text is there once."""
         text = (ROOT / self.file).read_text(encoding="utf-8")
         if text.count(self.old) != 1 or self.old == self.new:
             found = text.count(self.old)
@@ -56,14 +55,12 @@ class Bug:
 
 
 def bugs() -> list[Bug]:
-    """The table."""
     rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))["bug"]
     return [Bug(**{**row, "tests": tuple(row["tests"])}) for row in rows]
 
 
 @contextmanager
 def copies(number: int) -> Iterator[SimpleQueue[Path]]:
-    """So many copies of what is tested and of its tests."""
     free: SimpleQueue[Path] = SimpleQueue()
     with TemporaryDirectory(prefix="askew-mutants-") as folder:
         for each in range(number):
@@ -107,7 +104,6 @@ def failed(copy: Path, tests: Sequence[str], patience: float = PATIENCE) -> tupl
 
 
 def without_a_bug(tests: Sequence[str], free: SimpleQueue[Path]) -> tuple[int, str | None]:
-    """As `failed`, of the code as it is."""
     copy = free.get()
     try:
         return failed(copy, tests, PATIENCE * 5)
@@ -116,7 +112,6 @@ def without_a_bug(tests: Sequence[str], free: SimpleQueue[Path]) -> tuple[int, s
 
 
 def seen_by(bug: Bug, free: SimpleQueue[Path]) -> str | None:
-    """The test that sees a bug; None where none does."""
     copy = free.get()
     file = copy / bug.file
     before, dates = file.read_text(encoding="utf-8"), file.stat()
@@ -131,7 +126,6 @@ def seen_by(bug: Bug, free: SimpleQueue[Path]) -> str | None:
 
 
 def main(words: Sequence[str]) -> int:
-    """1 where a bug was not caught, or a test fails without one."""
     began = time.monotonic()
     chosen = [each for each in bugs() if not words or any(word in each.says for word in words)]
     if not chosen:
@@ -157,7 +151,6 @@ def main(words: Sequence[str]) -> int:
 
 
 def told(bug: Bug, free: SimpleQueue[Path]) -> bool:
-    """Whether a test saw it, and says which, and after how many seconds."""
     began = time.monotonic()
     test = seen_by(bug, free)
     took = f"{time.monotonic() - began:.1f} s"

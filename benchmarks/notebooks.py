@@ -26,23 +26,19 @@ Cell = dict[str, Any]
 
 
 def notebooks() -> list[Path]:
-    """All of them."""
     return sorted(FOLDER.glob("*.ipynb"))
 
 
 def cells_of(path: Path) -> list[Cell]:
-    """Its cells of Python."""
     found = json.loads(path.read_text("utf-8"))["cells"]
     return [cell for cell in found if cell["cell_type"] == "code"]
 
 
 def by_chance(cell: Cell) -> bool:
-    """Whether a cell shows what another run does not."""
     return CHANCE in cell["metadata"].get("tags", ())
 
 
 def played(cells: list[Cell]) -> list[list[Cell]]:
-    """The outputs of each cell. Raises what a cell raises."""
     names: dict[str, Any] = {"__name__": "__main__"}
     with asyncio.Runner() as runner:
         return [_outputs("".join(cell["source"]), names, runner) for cell in cells]

@@ -141,7 +141,6 @@ def blocks_of(report: Report) -> Mapping[str, str]:
 
 
 def _before_after(example: Report) -> str:
-    """Return the two lines that README begins with."""
     home, sent = (", ".join(f"{each:.4f}" for each in example[name]) for name in ("home", "sent"))
     return (
         f"A usual app sends **{home}**: where you are.\\\n"
@@ -163,7 +162,6 @@ WAYS: Final = {  # names of README and of docs/utility.md; README leaves out tho
 
 
 def _why(of: Report) -> str:
-    """Return README's table, of the larger collection, and the two sentences below it."""
     size = of["sizes"][-1]
     ways = {row["way"]: row for row in size["ways"]}
     near, far = of["apart"]
@@ -235,7 +233,6 @@ def _size(n_bytes: float) -> str:
 
 
 def _nothing_sent(report: Report) -> Rows:
-    """Yield NDCG@10 and recall@20 of each log, beside one another."""
     logs = report["utility"]
     yield ["nothing sent", *(f"{log}: {m}" for log in logs for m in ("NDCG@10", "recall@20"))]
     first = next(iter(logs.values()))["cells"]
@@ -246,7 +243,6 @@ def _nothing_sent(report: Report) -> Rows:
 
 
 def _rules(report: Report) -> Rows:
-    """Of the last log, which is a real one where there is one: NDCG@10 and its gain for each k."""
     asked = [cell for cell in _last(report) if cell["k"] and not _is_held(cell)]
     ks = sorted({cell["k"] for cell in asked})
     yield ["rule", "ε a rating", *(f"k = {k}" for k in ks), f"worse, better at k = {ks[-1]}"]
@@ -279,7 +275,6 @@ def _held(report: Report) -> Rows:
 
 
 def _best(report: Report) -> Rows:
-    """Of the last log at 1 a rating: the best item's utility, as a share of the best of all."""
     cells = [
         cell
         for cell in _last(report)
@@ -331,7 +326,6 @@ def _private(report: Report) -> Rows:
 
 
 def _only(cells: Iterable[Report], **fixed: object) -> Report:
-    """Return the cell with these values, or an empty one."""
     return next((c for c in cells if all(c[n] == v for n, v in fixed.items())), {})
 
 

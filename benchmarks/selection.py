@@ -28,12 +28,10 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
 from askew.mechanisms import (
     Canonical,
     Joint,
-    LaplaceCounts,
     LimitedDomain,
     Lipschitz,
     OneShot,
     PermuteAndFlip,
-    PNFJoint,
 )
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits, SystemBits
@@ -50,7 +48,6 @@ class Selects(Protocol):
 
 
 def films() -> Counts:
-    """17,770 made-up counts that fall as those of rated films do: by a stretched exponential."""
     counts = (97_000 * np.exp(-0.115 * np.arange(1, 17_771) ** 0.45)).astype(np.int64)
     return np.random.default_rng(1).permutation(counts)
 
@@ -65,7 +62,6 @@ def distinct(items: int) -> Counts:
 
 
 def gumbel_max(counts: Counts) -> int:
-    """numpy's plain noisy argmax, the usual exponential mechanism."""
     rng = np.random.default_rng()
     return int(np.argmax(counts + rng.gumbel(size=len(counts))))
 
@@ -73,7 +69,6 @@ def gumbel_max(counts: Counts) -> int:
 def beside(
     floor: tuple[str, Work], mechanism: Selects, counts: Counts, peers: Mapping[str, Work]
 ) -> Mapping[str, Work]:
-    """The contenders of a row."""
     ours = {OURS: lambda: mechanism.select(counts, bits=BITS)}
     return {floor[0]: floor[1], **peers, **ours}
 
@@ -85,14 +80,12 @@ def to_argsort(
     times: float | None = None,
     peers: Mapping[str, Work] | None = None,
 ) -> Row:
-    """A mechanism beside a sort of the items by count."""
     floor = ("argsort", lambda: np.argsort(counts))
     goal = Goal(times=times, floor="argsort")
     return Row(name, lambda: beside(floor, mechanism, counts, peers or {}), goal)
 
 
 def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
-    """Joint and Canonical beside the papers' algorithms, and the others."""
     rng, dk = np.random.default_rng(1), len(counts) * k
     most = (1.5, 1.5) if k <= 200 else (8.0, 4.0)
     peers: dict[str, Work] = {}
@@ -109,11 +102,10 @@ def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
     yield to_argsort(f"one-shot Gumbel, k={k}", counts, shot, 6 if k == 1000 else None, peers=peers)
     if others:
         yield of_a_domain(counts, k)
-        yield from without_goals(counts, k)
+        yield of_flips(counts, k)
 
 
 def of_a_domain(counts: Counts, k: int) -> Row:
-    """The top 1,000 of an unknown domain."""
     limited = LimitedDomain(k=k, kbar=KBAR, epsilon=1, delta=DELTA, neighbors=ONE)
     rng = np.random.default_rng(1)
     peers: dict[str, Work] = {
@@ -123,7 +115,7 @@ def of_a_domain(counts: Counts, k: int) -> Row:
     return to_argsort(f"LimitedDomain of 1,000, k={k}", counts, limited, most, peers=peers)
 
 
-def without_goals(counts: Counts, k: int) -> Iterator[Row]:
+def of_flips(counts: Counts, k: int) -> Row:
     flip = PermuteAndFlip(k=k, epsilon=1, neighbors=ONE)
     rng = np.random.default_rng(1)
     peers: dict[str, Work] = {"paper": lambda: plain.permute_and_flip(counts, k, 1.0, rng)}
@@ -131,16 +123,7 @@ def without_goals(counts: Counts, k: int) -> Iterator[Row]:
         peers["OpenDP"] = peer.top_k(counts, k, 1.0)
     floor = ("argsort", lambda: np.argsort(counts))
     name, goal = f"permute-and-flip, k={k}", Goal(times=1, floor="paper")
-    yield Row(name, lambda: beside(floor, flip, counts, peers), goal)
-    mechanisms: dict[str, Selects] = {
-        "PNFJoint": PNFJoint(k=k, epsilon=1, neighbors=ONE),
-        "Canonical 1": Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1),
-        "Canonical 1/2, exponential": Canonical(k=k, epsilon=1, neighbors=ONE, noise="exponential"),
-        "OneShot, exponential": OneShot(k=k, epsilon=1, neighbors=ONE),
-        "LaplaceCounts": LaplaceCounts(k=k, epsilon=1, neighbors=ONE, max_items_per_unit=10),
-    }
-    for name, mechanism in mechanisms.items():
-        yield to_argsort(f"{name}, k={k}", counts, mechanism)
+    return Row(name, lambda: beside(floor, flip, counts, peers), goal)
 
 
 def of_flat_counts(most: int) -> Iterator[Row]:
@@ -160,7 +143,6 @@ def of_many_of_many() -> Iterator[Row]:
 
 
 def of_a_million(most: int) -> Iterator[Row]:
-    """One-shot Gumbel beside a partition of ready noisy scores, one item beside a sort."""
     k = 1000
     shot = OneShot(k=k, epsilon=1, neighbors=ONE, noise="gumbel")
     for kind, counts in (("Zipf", zipf(1_000_000, 1e7)), ("distinct", distinct(1_000_000))):
@@ -209,7 +191,6 @@ def of_an_engine() -> Iterator[Row]:
 
 
 def noise() -> Iterator[Row]:
-    """What a device adds to 32 coordinates, beside the bytes that it must read at least."""
     law = LatticeLaplace.for_epsilon(Fraction(1)).noise
     coins = 2 * 32 * (law.levels + 1)
 

@@ -11,15 +11,14 @@ questions stands what any program takes that imports numpy and gRPC.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
+from benchmarks.count import demo_server
 from benchmarks.rows import OURS, Goal, Row, Work, finish, run
 
 DEVICE, SERVER, ASKED = (Goal(milliseconds=most) for most in (100, 150, 200))
@@ -82,27 +81,6 @@ def store(folder: Path) -> tuple[Path, Path]:
     return data, path
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Yield the address of a server with the model of the demo."""
-    from askew_server.demo.simulation import demo_model
-    from askew_server.taste import artifact
-
-    artifact.save(demo_model(), folder / "model")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    model = ("--model", folder / "model", "--port", port, "--plain-text")
-    command = [sys.executable, "-m", "askew_server", "serve", *map(str, model)]
-    as_child = os.environ | {"ASKEW_WITH_PARENT": "1"}  # it says where it listens
-    with subprocess.Popen(command, stdin=-1, stdout=-1, env=as_child) as server:
-        try:
-            if not (server.stdout and server.stdout.readline()):
-                raise SystemExit("the server did not start")
-            yield f"127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
 def main(folder: Path) -> None:
     data, ledger = store(folder)
     device, operator = ("--data", data), ("--ledger", ledger)
@@ -121,7 +99,7 @@ def main(folder: Path) -> None:
             "askew-server train",
         )
     ]
-    with served(folder) as address:
+    with demo_server("films") as address:
         questions = [asked(n, data, address) for n in ("askew ask", "askew ask --mode ask")]
         finish([run("Start-up, CPU of a whole command", [*rows, *questions])])
 

@@ -1,6 +1,6 @@
 """What a signal of tastes is worth to people held out, beside what sends nothing.
 
-    python -m benchmarks.tastes [RATINGS] [--seeds 0 1 2] [--epsilons 0.4 0.8 1 2] [--ks 1 5 20]
+    python -m benchmarks.report --only utility [--ratings NAME=PATH]
 
 People are dealt 66 : 17 : 17 to the server (the model is made of them), to validation (chooses the
 parameters of plain recommenders) and to clients (are measured, and nothing else), by what they
@@ -26,23 +26,19 @@ Epsilons are of one rating. The figures of docs/utility.md are of `measured`.
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 from benchmarks.baselines.recommenders import evaluate_baselines, most_liked
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from askew.errors import DataError
 from askew.noise.lattice import LatticeLaplace
 from askew.retrieval.offset_rule import OffsetRule
-from askew_server.demo.simulation import simulated_table
-from askew_server.ratings import RatingTable, read_ratings, titled
+from askew_server.ratings import RatingTable, titled
 from askew_server.taste.evaluation import HELD, Evaluation, simulate_signals
 from askew_server.taste.item_vectors import LearnedVectors
 from askew_server.taste.measures import Accuracy, Estimate, Gains, Items, mean_with_error
@@ -231,30 +227,3 @@ def offsets(
 
 def _noise(draft: FittedModel) -> np.random.Generator:
     return np.random.default_rng([draft.items.options.seed, 4])  # simulated: protects nobody
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("ratings", nargs="?", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
-    parser.add_argument("--ks", type=int, nargs="+", default=[1, 5, 20])
-    given = parser.parse_args()
-    table = simulated_table() if given.ratings is None else read_ratings(given.ratings)[0]
-    print(given.ratings or "SIMULATED ratings", f"{table.n_people:,} people", flush=True)
-    with threadpool_limits(1):
-        cells = measured(
-            table, seeds=given.seeds, epsilons=given.epsilons, ks=given.ks, progress=print
-        )
-    print(f"{'':12}{'k':>4}{'a rating':>10}  NDCG@10       recall@20     gain")
-    for cell in cells:
-        name, k, epsilon = cell.label
-        terms = f"{k or '':>4}{epsilon or '':>10}"
-        ndcg, recall, gain = (
-            f"{each.mean:.3f} ± {each.error:.3f}" for each in (cell.ndcg, cell.recall, cell.gain)
-        )
-        print(f"{name:12}{terms}  {ndcg} {recall} {gain if epsilon else ''}".rstrip())
-
-
-if __name__ == "__main__":
-    main()

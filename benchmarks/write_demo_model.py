@@ -12,7 +12,6 @@ PATH = Path(__file__).parents[1] / "client/askew_client/tui/simulated_model.txt"
 
 
 def text() -> str:
-    """The held file, in base64."""
     model = demo_model()
     return base64.encodebytes(catalog_to_bytes(model.card, model.catalog)).decode("ascii")
 

@@ -16,26 +16,21 @@ from askew_client.views.cost import Cost
 
 
 def _opened(device: Any) -> Any:
-    """A client with this device, or with what a test has of one."""
     return SimpleNamespace(_device=device)
 
 
 async def near(device: Any, *what: Any, **how: Any) -> NearAnswer:
-    """What one collection has near a place."""
     return await AskewClient.near(_opened(device), *what, **how)
 
 
 async def near_all(device: Any, *what: Any, **how: Any) -> tuple[NearAnswer, ...]:
-    """What each collection has."""
     return await AskewClient.near_all(_opened(device), *what, **how)
 
 
 async def near_cost(device: Any, *what: Any, **how: Any) -> Cost:
-    """What that would cost now."""
     return await AskewClient.near_cost(_opened(device), *what, **how)
 
 
 def query_of(exchange: Exchange, month: str, signals: SignalStore, bits: RandomBits) -> Query:
-    """The question of a month by a taste."""
     signal, _ = draw(exchange, month, signals, bits)
     return Query(signal, exchange.k, catalog_date=exchange.catalog_date)

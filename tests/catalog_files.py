@@ -15,7 +15,6 @@ Asked = tuple[int, Part, int]
 
 
 def body_of(word: str, size: int = 3 * 2**18 + 5) -> bytes:
-    """A body that no other word has."""
     return (word.encode() * (size // len(word) + 1))[:size]
 
 
@@ -35,7 +34,6 @@ class FakeSource:
 
     @classmethod
     def of(cls, whole: bytes, default_items: bytes | None = None) -> FakeSource:
-        """The same bodies in every catalog date."""
         bodies = {
             Part.WHOLE: whole,
             Part.DEFAULT: whole if default_items is None else default_items,
@@ -49,7 +47,6 @@ class FakeSource:
         return
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """A part of a file, or the next trouble."""
         self.heard.append((catalog_date, part, start))
         trouble = self.troubles.pop(0) if self.troubles else None
         if trouble is not None:
@@ -61,7 +58,6 @@ class FakeSource:
 
     @property
     def looks(self) -> int:
-        """How many heads were asked for."""
         return sum(start < HEAD_BYTES for _, _, start in self.heard)
 
 
@@ -72,5 +68,4 @@ class Clock:
         self.set(day, seconds)
 
     def set(self, day: int, seconds: int = 0) -> None:
-        """Another time."""
         self.day, self.now = day, day * DAY + seconds

@@ -10,7 +10,6 @@ import click
 def every_command(
     command: click.Command, *words: str, parent: click.Context | None = None
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Each command and group below it, itself among them, by its words."""
     yield words, command
     if isinstance(command, click.Group):
         context = click.Context(command, parent)

@@ -18,7 +18,6 @@ class Issuer:
 
     @property
     def certificate(self) -> bytes:
-        """Its own, in PEM."""
         return self._authority.cert_pem.bytes()
 
     def server(self, hosts: Sequence[str]) -> tuple[bytes, bytes]:
@@ -26,7 +25,6 @@ class Issuer:
         return self._signed(*hosts, common_name=None if hosts else "a name that is no host")
 
     def client(self, name: str) -> tuple[bytes, bytes]:
-        """A certificate of a caller and its key, in PEM."""
         return self._signed(common_name=name)
 
     def _signed(self, *hosts: str, common_name: str | None = None) -> tuple[bytes, bytes]:

@@ -16,7 +16,6 @@ class Lines(io.StringIO):
 
     @property
     def events(self) -> list[dict[str, object]]:
-        """Each line as what it says, without its time."""
         found = [json.loads(line) for line in self.getvalue().splitlines()]
         return [{name: each[name] for name in each if name != "time"} for each in found]
 

@@ -30,7 +30,6 @@ LINE, BOTH = AxisSpace((POSTS,)), AxisSpace((POSTS, DAY))
 
 
 def places(area: Area, count: int, seed: int = 1) -> Array:
-    """Positions anywhere in an area, (count, 2) degrees."""
     share = np.random.default_rng(seed).random((count, 2))
     latitude = area.south + share[:, 0] * (area.north - area.south)
     longitude = area.west + share[:, 1] * float(area.width)
@@ -38,7 +37,6 @@ def places(area: Area, count: int, seed: int = 1) -> Array:
 
 
 def great_circle(a: Array, b: Array) -> Array:
-    """Kilometers between degrees (.., 2), by the haversine formula on a sphere."""
     a, b = np.radians(a), np.radians(b)
     half = np.sin((a - b) / 2) ** 2
     chord = half[..., 0] + np.cos(a[..., 0]) * np.cos(b[..., 0]) * half[..., 1]
@@ -46,7 +44,6 @@ def great_circle(a: Array, b: Array) -> Array:
 
 
 def along_axes(space: AxisSpace, a: Array, b: Array) -> Array:
-    """Distances between values (.., d)."""
     total = np.zeros(np.broadcast_shapes(a.shape, b.shape)[:-1])
     for number, axis in enumerate(space.axes):
         total += np.abs(a[..., number] - b[..., number]) / axis.scale
@@ -54,7 +51,6 @@ def along_axes(space: AxisSpace, a: Array, b: Array) -> Array:
 
 
 def signal_at(latitude: float, longitude: float, noise: MapNoise) -> Signal:
-    """A signal that points to exactly this place."""
     values = microdegrees(Fraction(latitude), Fraction(longitude))
     return Signal(ANY_SPACE, noise, values)
 

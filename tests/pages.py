@@ -37,7 +37,6 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 TYPED: Final = ("console", "python")
 PATIENCE: Final = 300.0  # seconds of a whole page
-CORES: Final = 2  # on which a stated time is to be true
 _FENCE = re.compile(
     r"(?P<notes>(?:^<!--(?:(?!-->).)*-->\n)*)^```(?P<language>[^\n]*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -45,7 +44,6 @@ _FENCE = re.compile(
 _NOTE = re.compile(
     r"^<!-- *(given|not run|needs|by chance|output|heard):? *(.*?) *-->$", re.MULTILINE | re.DOTALL
 )
-_STATED = re.compile(r"#.*?\b(\d+) (s|seconds|minutes?)\b")
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ class Fence:
 
     @property
     def runs(self) -> bool:
-        """Whether it is typed, here or where a program is installed."""
         return self.language in TYPED and "not run" not in self.notes
 
     @property
@@ -95,7 +92,6 @@ def _goes_on(command: str, line: str) -> bool:
 
 
 def fences(text: str) -> list[Fence]:
-    """Those of a page, in order."""
     return [
         Fence(
             found["language"],
@@ -161,14 +157,13 @@ heard() {
 
 @dataclass(frozen=True)
 class Session:
-    """What came of a page. printed: by each fence that ran, beside what the page says; late: times
-    that are stated and not true; left_out: programs that are not installed; unheard: what was said
-    to be sent, or not, where servers counted something else.
+    """What came of a page. printed: by each fence that ran, beside what the page says; left_out:
+    programs that are not installed; unheard: what was said to be sent where servers counted
+    something else.
     """
 
     code: int
     printed: list[tuple[Fence, list[str], str]]
-    late: list[str]
     left_out: set[str]
     unheard: list[str]
 
@@ -203,11 +198,10 @@ def played(text: str, folder: Path, programs: Path = Path(sys.executable).parent
     unheard = [
         each for number, fence in enumerate(found) for each in _unheard(folder, number, fence)
     ]
-    return Session(code, printed, [*_late(folder)], left_out, unheard)
+    return Session(code, printed, left_out, unheard)
 
 
 def _typed(fence: Fence, number: int, folder: Path) -> Iterator[str]:
-    """Lines of a shell that type a fence, and keep what it prints."""
     output = folder / f"{number}.out"
     for given in fence.notes.get("given", "").replace("\\\n", "").splitlines():
         yield _kept(given, folder / "given.out")
@@ -219,13 +213,7 @@ def _typed(fence: Fence, number: int, folder: Path) -> Iterator[str]:
         )
         return
     for at, command in enumerate(fence.commands):
-        stated = _STATED.search(command)
-        if stated:
-            yield f"times > {folder}/{number}-{at}.before"
         yield from _counted(command, output, f"{number}-{at}")
-        if stated:
-            seconds = int(stated[1]) * (60 if stated[2].startswith("minute") else 1)
-            yield f"times > {folder}/{number}-{at}.{seconds}.after"
 
 
 def _counted(command: str, output: Path, name: str) -> Iterator[str]:
@@ -272,7 +260,6 @@ def _run(folder: Path, shift: int, home: Path, work: Path, programs: Path) -> in
 
 
 def _end(group: int) -> None:
-    """What a session left running."""
     for each in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(group, each)
@@ -280,22 +267,7 @@ def _end(group: int) -> None:
             return
 
 
-def _late(folder: Path) -> Iterator[str]:
-    for after in folder.glob("*.after"):
-        name, stated, _ = after.name.split(".")
-        spent = _children(after) - _children(folder / f"{name}.before")
-        if spent > CORES * int(stated):
-            yield f"{spent:.0f} s of CPU, which {CORES} cores do not have in {stated} s"
-
-
-def _children(times: Path) -> float:
-    """CPU seconds of what a shell started and that has ended, by its `times`."""
-    ended = times.read_text().splitlines()[1]
-    return sum(60 * int(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", ended))
-
-
 def _unheard(folder: Path, number: int, fence: Fence) -> Iterator[str]:
-    """What a fence says of what was sent, where its servers heard something else."""
     for at, typed in enumerate([fence.body] if fence.language == "python" else fence.commands):
         looks = folder / f"{number}-{at}.heard"
         lines = looks.read_text().splitlines() if looks.exists() else []
@@ -322,7 +294,6 @@ def _free_ports() -> int:
 
 
 def _moved(text: str, shift: int, first: int = 7570) -> str:
-    """A text with the ports from `first` on moved."""
     tens = str(first // 10)
     return re.sub(rf"\b{tens}(\d)\b", lambda found: str(first + int(found[1]) + shift), text)
 

@@ -11,7 +11,6 @@ from askew_client.views.problems import Problem, problem_of
 
 
 async def raised(call: Awaitable[object]) -> Problem:
-    """The error of a call, which has to raise one."""
     with pytest.raises(AskewError) as caught:
         await call
     return problem_of(caught.value)

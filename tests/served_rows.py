@@ -59,11 +59,9 @@ class ServedModel:
 
     @property
     def methods(self) -> list[str]:
-        """What was called."""
         return [method for method, _ in self.calls]
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """A part of what it lets devices hold."""
         self.calls.append(("file", f"{part} {size if part is Part.LIVE else start}".encode()))
         try:
             return self._service.catalog_file(catalog_date, part)[start : start + size]
@@ -71,7 +69,6 @@ class ServedModel:
             raise OtherKind("this server has no items for devices to hold", places=True) from None
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply; every call is written down."""
         self.calls.append((method, request))
         found = self._service.methods[method](request, tuple)
         return found.run() if isinstance(found, Job) else found

@@ -50,7 +50,6 @@ def cafes(n: int = 30, seed: int = 7) -> Collection:
 
 
 def posts(space: MetricSpace = GERMANY, n: int = 12) -> Collection:
-    """Things without attributes, spread evenly."""
     coordinates = np.linspace(1, 23, n)[:, np.newaxis]
     if space.dimension == 2:
         coordinates = np.linspace((47.5, 6), (54.5, 15), n)
@@ -61,7 +60,6 @@ def posts(space: MetricSpace = GERMANY, n: int = 12) -> Collection:
 
 
 def small_map() -> MetricModel:
-    """Two collections over one map, and towns."""
     towns = Towns(np.array([[52.5, 13.4], [48.1, 11.6]]), np.array([3.6e6, 1.5e6]), "a list")
     return model_of(GERMANY, [cafes(), posts()], towns, MetricRuleKind.NEAREST, largest=8)
 

@@ -38,7 +38,6 @@ def made_values(number: int) -> tuple[Value, ...]:
 
 
 def made_items(space: MetricSpace, count: int = 120) -> tuple[Listing, ...]:
-    """Items spread over a space."""
     places: list[tuple[float, ...]]
     if isinstance(space, AxisSpace):
         axis = space.axes[0]
@@ -64,8 +63,6 @@ def made_card(space: MetricSpace, n_items: int = 120, most: int = 50) -> MetricC
 
 
 def nearest(items: Sequence[Listing], signal: Signal, k: int) -> PlaceSlate:
-    """The k items nearest to a signal."""
-
     def far(item: Listing) -> float:
         if signal.space_version == "":
             here, (latitude, longitude) = signal.position(), item.coordinates
@@ -91,25 +88,20 @@ class NearServer(InProcess):
         self.items = self.items or made_items(self.card.space)
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Never of use here."""
         raise NotImplementedError
 
     def card_for(self, collection: int | None) -> MetricCard:
-        """The card: there is one."""
         return self.card
 
     async def metric_card(self) -> MetricCard:
-        """The card."""
         self.n_cards += 1
         return self.card
 
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:
-        """The nearest items."""
         here = self.items[: self.card.collection(query.collection).n_items]
         return self.spoil(nearest(here, query.signal, query.k))
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """The reply; every question is written down."""
         if method == "Retrieve":
             self.requests.append(request)
         return await super().call(method, request)

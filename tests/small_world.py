@@ -55,7 +55,6 @@ def made_catalog(
     shared_slate: tuple[int, ...] = (),
     boosts: list[float] | None = None,
 ) -> Catalog:
-    """Films with plain titles and these vectors."""
     items = tuple(Item(f"Film {i}", 1960 + i, ("Drama",)) for i in range(len(rows)))
     vectors = np.array(rows, dtype=np.float32)
     return Catalog(items, vectors, np.array(boosts or [1.0] * len(rows), np.float32), shared_slate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import re
 import socketserver
 import ssl
@@ -16,10 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from issuer import Issuer
 
 from askew_server.serving.settings import second_ports
 
@@ -40,7 +36,6 @@ class StaticHost:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return int(self.base.rpartition(":")[2])
 
 
@@ -67,7 +62,6 @@ class Held(Mapping[str, bytes]):
 
 
 def head(status: str, length: int | None, *more: str) -> bytes:
-    """The beginning of an answer."""
     lines = [f"HTTP/1.1 {status}", *more]
     if length is not None:
         lines.append(f"Content-Length: {length}")
@@ -101,7 +95,6 @@ def unranged(path: str, first: int, last: int | None, file: bytes) -> bytes:
 
 class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
-        """One request, and one answer."""
         host: StaticHost = self.server.host  # type: ignore[attr-defined]
         request = b""
         while b"\r\n\r\n" not in request:
@@ -199,35 +192,15 @@ def beside(
 
 
 def trust() -> ssl.SSLContext:
-    """A device's belief in the host's certificate, and in no other."""
     return _certified()[1]
 
 
 @cache
 def _certified() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """The host's side and the device's."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "static host")])
-    now = datetime.datetime.now(datetime.UTC)
-    day = datetime.timedelta(days=1)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    public = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
+    issuer = Issuer(datetime.datetime.now(datetime.UTC), 1)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as directory:
         path = Path(directory) / "both.pem"
-        path.write_bytes(public + private)
+        path.write_bytes(b"".join(issuer.server(["127.0.0.1"])))
         server.load_cert_chain(path)
-    return server, ssl.create_default_context(cadata=public.decode())
+    return server, ssl.create_default_context(cadata=issuer.certificate.decode())

@@ -12,16 +12,13 @@ from askew_client.transport.shaped import card_request, metric_card_of, places_o
 
 
 async def metric_card(network: Transport) -> MetricCard:
-    """The card of a server of places."""
     return metric_card_of(await network.call("GetModelCard", card_request(0)))
 
 
 async def retrieve(network: Transport, query: Query, card: ModelCard) -> Slate:
-    """The answer to a question about titles."""
     return slate_of(await network.call("Retrieve", query_to_bytes(query)), query, card)
 
 
 async def places(network: Transport, query: Query, card: MetricCard) -> PlaceSlate:
-    """The answer to a question near a place, of one collection."""
     (slate,) = places_of(await network.call("Retrieve", query_to_bytes(query)), query, card)
     return slate

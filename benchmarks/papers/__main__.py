@@ -33,7 +33,6 @@ PAPERS: Final = ("canonical", "joint", "multiple_selections", "pay_what_you_get"
 
 
 def page_of(name: str) -> Path:
-    """The page of a paper."""
     return OUT / f"{name.replace('_', '-')}.md"
 
 
@@ -45,14 +44,11 @@ def measured(name: str, data: Data) -> dict[str, Any]:
 
 
 def ratings_of(path: Path) -> dict[str, Counts]:
-    """How many people rated each film."""
     table, _ = read_ratings(path)
     return {"movielens": np.bincount(table.item, minlength=len(table.item_keys)).astype(np.int64)}
 
 
 def _commit() -> str:
-    """The commit that is checked out, and whether code differs from it."""
-
     def git(*words: str) -> str:
         asked = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
         return asked.stdout.strip()
@@ -62,7 +58,6 @@ def _commit() -> str:
 
 
 def kept() -> dict[str, Any]:
-    """What earlier runs found, by paper."""
     found: dict[str, Any] = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     return found
 

@@ -19,13 +19,9 @@ Style = Literal["-", "--", ":", "o"]
 
 @dataclass(frozen=True)
 class Data:
-    """Count vectors by name, each in a shape of the papers or read from a file.
-
-    quick: a small version, for tests; it answers in seconds.
-    """
+    """Count vectors by name, each in a shape of the papers or read from a file."""
 
     counts: Mapping[str, Counts]
-    quick: bool = False
 
     def named(self, *names: str) -> dict[str, Counts]:
         """Those of these names that are here."""

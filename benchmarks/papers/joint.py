@@ -252,17 +252,13 @@ def made_up() -> dict[str, Counts]:
 
 
 def measure(data: Data) -> Reproduction:
-    """All of it; in short, one vector, three k and few trials."""
     real = data.named("books_v1", "games_play", "news_subset", "movielens")
     vectors = {**made_up(), **real}
-    if data.quick:
-        vectors = {"made-up games": vectors["made-up games"]}
-    ks, trials = ((5, 25), 5) if data.quick else (KS, 50)
     pictures: dict[str, list[Panel]] = {"joint-gaps": gaps(vectors, 200)}
     head = [f"{error} {name}" for error in ERRORS for name in ("JOINT", "CDP", "PNF")]
     rows = [["counts", "k", *head, "k-relative JOINT, exact"]]
     for title, counts in vectors.items():
-        panels, more = errors(counts, title, ks, trials)
+        panels, more = errors(counts, title, KS, 50)
         pictures["joint-" + title.replace(" ", "-").replace("_", "-")] = panels
         rows += more
     some = dict([*vectors.items()][:2])
@@ -271,7 +267,7 @@ def measure(data: Data) -> Reproduction:
             "errors": rows,
             "appendix-d": appendix_d(),
             "rates": rates(),
-            "times": run_times(some, (25,) if data.quick else (25, 105, 185)),
+            "times": run_times(some, (25, 105, 185)),
         },
         pictures=pictures,
         data=[f"{title} ({len(counts):,} items)" for title, counts in vectors.items()],

@@ -140,8 +140,7 @@ def totals() -> list[list[str]]:
 
 
 def measure(data: Data) -> Reproduction:
-    """All of it; in short, every tenth k."""
-    panels, rows = composition(SHOWN if data.quick else KS)
+    panels, rows = composition(KS)
     return Reproduction(
         tables={"composition": rows, "run-of-queries": run_of(data), "totals": totals()},
         pictures={"pay-what-you-get": panels},

@@ -55,7 +55,6 @@ class Country:
 
     @property
     def space(self) -> MapSpace:
-        """What a server's card says."""
         return MapSpace(self.region)
 
     def people(self, crowd: Crowd, n: int) -> Array:

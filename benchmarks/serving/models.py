@@ -31,24 +31,16 @@ from askew_server.taste.options import TrainingOptions
 
 EPSILON, K = Fraction(1), 8
 """What most devices ask with."""
-OTHER_EPSILON, OTHER_K = Fraction(27, 32), 9
-"""What others do."""
 TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
 QUESTIONS = 256
 _FACTORS, _GENRES = 32, 18
 
 
-def snapshot(kind: str, size: str = "0", more: str = "2") -> Snapshot:
-    """What a server answers from: `films` of the demo, `tastes` of so many items and signal
-    dimensions, or so many `places` by a rule.
-    """
-    match kind:
-        case "films":
-            return Serving(demo_model()).snapshot
-        case "tastes":
-            return Serving(made_tastes(int(size), int(more))).snapshot
-        case _:
-            return Serving(made_places(int(size), MetricRuleKind(more))).snapshot
+def snapshot(kind: str, size: str = "0", rule: str = "") -> Snapshot:
+    """Return what a server answers from: `films` of the demo, or so many `places` by a rule."""
+    if kind == "films":
+        return Serving(demo_model()).snapshot
+    return Serving(made_places(int(size), MetricRuleKind(rule))).snapshot
 
 
 def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> ItemModel:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -24,12 +23,6 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = SETTINGS["project"]
-LOCKED = {
-    canonicalize_name(name)
-    for name in re.findall(r"(?m)^([\w.-]+)==", (ROOT / "requirements.lock").read_text("utf-8"))
-}
-TREES = ("shared", "client", "server", "tests", "benchmarks", "deploy")
-GUARDS = ("require_driver", "importorskip")
 WITHOUT = """
 import runpy, sys
 class Absent:
@@ -44,7 +37,6 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def installed_by(requirements: list[str], extras: frozenset[str] = frozenset()) -> set[str]:
-    """The distributions that these requirements bring, with all that they need in turn."""
     found: set[str] = set()
     for requirement in map(Requirement, requirements):
         contexts = [{"extra": extra} for extra in extras or {""}]

@@ -1,13 +1,14 @@
-"""Who may import whom: the contracts hold, each can fail, and no module slips past them."""
+"""Who may import whom, where chance comes from, and what no message names."""
 
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import grimp
@@ -37,7 +38,6 @@ def lint_imports(directory: Path, *options: str | Path) -> subprocess.CompletedP
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The three source trees side by side, with the contracts."""
     for tree in TREES:
         shutil.copytree(tree, tmp_path / tree.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -81,49 +81,35 @@ def _leads_back(graph: grimp.ImportGraph, module: str) -> bool:
     return any(graph.chain_exists(importer=each, imported=module) for each in below)
 
 
-LIGHT = [
-    "askew",
-    "askew.errors",
-    "askew.placement",
-    "askew.protocol.signal",
-    "askew.protocol.ranking",
-    "askew_client",
-    "askew_client.cli.main",
-    "askew_client.client",
-    "askew_client.opening",
-    "askew_client.opening",
-    "askew_client.device.model",
-    "askew_client.profile.store",
-    "askew_client.signals.store",
-]
+def loaded_with(*modules: str) -> set[str]:
+    """Return what an interpreter in fact loads that imports these; the contracts read source."""
+    code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize("module", LIGHT)
-def test_importing_a_rule_loads_no_heavy_library(module: str) -> None:
-    """The contracts read source; this is what the interpreter in fact loads."""
-    run = subprocess.run(
-        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
+def test_importing_a_rule_loads_no_heavy_library() -> None:
+    light = (
+        "askew.mechanisms",
+        "askew.placement",
+        "askew.protocol.signal",
+        "askew.protocol.ranking",
+        "askew_client.client",
+        "askew_client.opening",
+        "askew_client.opening",
+        "askew_client.device.model",
+        "askew_client.profile.store",
+        "askew_client.signals.store",
     )
-    loaded = set(run.stdout.split())
     heavy = {"duckdb", "grpc", "google.protobuf", "rich", "scipy", "sklearn", "textual"}
-    assert loaded & heavy == set()
-    assert module in loaded
+    assert loaded_with(*light) & heavy == set()
 
 
 def test_help_loads_no_more_than_a_parser_of_commands() -> None:
     """It is what a shell waits for. Planted bug: `from fractions import Fraction` for a type."""
-    run = subprocess.run(
-        [sys.executable, "-c", "import sys, askew_client.cli.main; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
     late = {"asyncio", "csv", "decimal", "fractions", "json", "numpy", "sqlite3", "tomllib"}
-    assert set(run.stdout.split()) & late == set()
+    assert loaded_with("askew_client.cli.main") & late == set()
 
 
 SEEDED = {"random", "RandomState", "Generator", "PCG64", "MT19937", "default_rng", "seed"}
@@ -140,24 +126,6 @@ def weak_randomness(source: str) -> Iterator[str]:
                 yield from sorted(SEEDED & parts)
             case ast.Attribute(attr=name) | ast.Name(id=name) if name in SEEDED:
                 yield name
-
-
-@pytest.mark.parametrize(
-    "planted",
-    [
-        "import random",
-        "import numpy.random as chance",
-        "from random import gauss",
-        "from numpy import random",
-        "from numpy.random import laplace",
-        "from numpy.random._generator import default_rng",
-        "import numpy as np\nnp.random.laplace()",
-        "import numpy\nnumpy.random.default_rng(3)",
-        "def f(np):\n    return np.random",
-    ],
-)
-def test_weak_randomness_is_seen(planted: str) -> None:
-    assert list(weak_randomness(planted))
 
 
 # Public points fitted to public noise, from a public seed: nothing of a person goes in.
@@ -246,23 +214,45 @@ def test_a_server_that_protects_somebody_uses_no_weak_randomness() -> None:
     assert len(SERVER) > 100
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
+NUMPY = "import numpy as np\n"
+PLANTED: dict[Callable[[str], Iterator[str]], tuple[str, ...]] = {
+    weak_randomness: (
+        "import random",
+        "import numpy.random as chance",
+        "from random import gauss",
+        "from numpy import random",
+        "from numpy.random import laplace",
+        "from numpy.random._generator import default_rng",
+        NUMPY + "np.random.laplace()",
+        "def f(np):\n    return np.random",
+    ),
+    other_sources: (
         "import secrets",
         "from os import urandom",
         "import os\nos.getrandom(4)",
         "from uuid import uuid4",
         "open('/dev/urandom')",
-    ],
-)
-def test_another_door_to_the_kernel_is_seen(planted: str) -> None:
-    assert list(other_sources(planted))
+    ),
+    unseeded: ("import random", NUMPY + "np.random.default_rng()", "np.random.normal(3)"),
+}
 
 
-@pytest.mark.parametrize(
-    "planted",
-    ["import random", "import numpy as np\nnp.random.default_rng()", "np.random.normal(3)"],
-)
-def test_a_generator_without_a_seed_is_seen(planted: str) -> None:
-    assert list(unseeded(planted))
+@pytest.mark.parametrize("search", PLANTED)
+def test_every_way_to_other_randomness_is_seen(search: Callable[[str], Iterator[str]]) -> None:
+    assert [source for source in PLANTED[search] if not list(search(source))] == []
+
+
+def test_no_message_on_the_wire_names_a_person_a_device_or_a_time() -> None:
+    """Planted bug: a session, a device id or a clock in the protocol."""
+    protos = sorted((ROOT / "proto").rglob("retrieval.proto"))  # analysts' tokens are another's
+    fields = [
+        name
+        for proto in protos
+        for name in re.findall(
+            r"^\s*(?:repeated )?\w+ (\w+) = \d+;", proto.read_text(), re.MULTILINE
+        )
+    ]
+    telling = {"account", "client", "clock", "cookie", "device", "id", "person", "session"}
+    telling |= {"time", "timestamp", "token", "user", "uuid"}
+    assert [name for name in fields if telling & set(name.split("_"))] == []
+    assert "values" in fields

@@ -53,12 +53,6 @@ def test_probabilities_of_all_signals_sum_to_one() -> None:
     assert total == pytest.approx([1.0, 1.0], abs=1e-9)
 
 
-def test_coordinates_are_independent() -> None:
-    points = np.array([[0.25, 1.5], [1.0, 0.125]])
-    one = [log_likelihood(COARSE, [z], points[:, [j]]) for j, z in enumerate((3, -1))]
-    assert log_likelihood(COARSE, [3, -1], points) == pytest.approx(one[0] + one[1])
-
-
 def test_the_end_of_the_wire_stands_for_all_that_lies_beyond() -> None:
     """P(Z >= L) = P(Z = L) / (1 - r) far out, where only the upper tail is left."""
     points = np.array([[0.25], [1.0]])
@@ -67,10 +61,3 @@ def test_the_end_of_the_wire_stands_for_all_that_lies_beyond() -> None:
     log_r = math.log(2 / 3)
     # The logarithms are near -1e9, so their difference is good to 1e-7.
     assert at_end - inside == pytest.approx(log_r + math.log(3), abs=1e-5)
-
-
-def test_the_farthest_signal_of_the_finest_lattice_is_finite() -> None:
-    finest = LatticeLaplace.for_epsilon(Fraction(1024))
-    logs = log_likelihood(finest, [COORDINATE_LIMIT], np.array([[0.0], [64.0]]))
-    assert np.isfinite(logs).all()
-    assert logs[1] > logs[0]

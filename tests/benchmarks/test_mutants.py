@@ -47,7 +47,6 @@ OTHERS = {each["test"]: each["why"] for each in tomllib.loads(TABLE.read_text("u
 
 
 def files_of(test: str) -> list[str]:
-    """Of a directory its files; else a file, or one test."""
     inside = sorted((ROOT / test).glob("**/test_*.py"))
     return [str(each.relative_to(ROOT)) for each in inside] or [test]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import grpc
 import numpy as np
@@ -34,12 +34,40 @@ Heard = tuple[str, bytes, tuple[tuple[str, str], ...]]
 Reply = Callable[[bytes], bytes]
 
 
-@dataclass
-class HostileServer:
-    """A model of the server's choosing, and what it heard: method, request, metadata.
+class Eavesdropper:
+    """Something that serves, and what it heard: method, request, metadata.
 
     A question is kept with its noisy values blanked: they are what was charged. Its size counts.
     """
+
+    heard: list[Any]
+
+    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """Return what it serves, as raw bytes."""
+        raise NotImplementedError
+
+    def held(self, catalog_date: int, part: str) -> bytes | None:
+        """Return a file that it lets devices hold; None where there is none."""
+        del catalog_date, part
+        return None
+
+    def hear_file(self, request: bytes) -> None:
+        """Keep a request for a file, as it came."""
+        self.heard.append(("file", request, ()))
+
+    def note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:
+        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
+        self.heard.append((method, request, metadata))
+
+    def note_question(self, request: bytes, context: grpc.ServicerContext) -> None:
+        message = pb.RetrieveRequest.FromString(request)
+        message.values[:] = [0] * len(message.values)
+        self.note("Retrieve", message.SerializeToString() + b"%d" % len(request), context)
+
+
+@dataclass
+class HostileServer(Eavesdropper):
+    """A model of the server's choosing."""
 
     card: ModelCard
     catalog: Catalog
@@ -47,29 +75,14 @@ class HostileServer:
     heard: list[Heard] = field(default_factory=list)
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """What it serves, as raw bytes."""
-        return {
-            "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
-        }
+        return {"Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve)}
 
-    def _note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:
-        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
-        self.heard.append((method, request, metadata))
-
-    def held(self, _: int, part: str) -> bytes | None:
-        """What it lets devices hold."""
+    def held(self, catalog_date: int, part: str) -> bytes | None:
+        del catalog_date
         return catalog_files(self.card, self.catalog).get(Part(part))
 
-    def hear_file(self, request: bytes) -> None:
-        """A request for a file, as it came."""
-        self.heard.append(("held", request, ()))
-
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        message = pb.RetrieveRequest.FromString(request)
-        blank = [0] * len(message.values)
-        message.values[:] = blank
-        blanked = message.SerializeToString()
-        self._note(f"retrieve {len(request)} bytes", blanked, context)
+        self.note_question(request, context)
         try:
             query = query_from_bytes(request, self.card)
             slate = Retriever(self.card, self.catalog).answer(query)
@@ -77,19 +90,6 @@ class HostileServer:
         except AskewError as error:
             code, text = status.status_of(error)
             context.abort(code, text)
-
-
-class Eavesdropper(Protocol):
-    """Something that serves, and listens."""
-
-    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """What it serves, as raw bytes."""
-
-    def held(self, catalog_date: int, part: str) -> bytes | None:
-        """What it lets devices hold."""
-
-    def hear_file(self, request: bytes) -> None:
-        """A request for a file, as it came."""
 
 
 @contextmanager
@@ -143,7 +143,6 @@ def people(count: int) -> list[Ratings]:
 
 
 def hostile_servers() -> dict[str, Callable[[], HostileServer]]:
-    """Cards and catalogs that would each learn something of a device that adapts to its person."""
     return dict(_MAKERS)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 import numpy as np
-from end_to_end.eavesdropping import Heard, Reply
+from end_to_end.eavesdropping import Eavesdropper, Heard, Reply
 from small_map import GERMANY, made_card, made_items, nearest
 
 from askew.catalog.item import Listing
@@ -33,11 +33,8 @@ MADE_UP = 50  # hostile servers
 
 
 @dataclass
-class HostileMap:
-    """A metric space of the server's choosing, and what it heard: method, request, metadata.
-
-    questions are the whole bytes of what was asked; heard has them with the noisy values blanked.
-    """
+class HostileMap(Eavesdropper):
+    """A metric space of the server's choosing. questions: the whole bytes of what was asked."""
 
     card: MetricCard
     items: Sequence[Listing] = ()
@@ -49,32 +46,18 @@ class HostileMap:
         self.items = self.items or made_items(self.card.space)
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """What it serves, as raw bytes."""
         return {
             "GetModelCard": grpc.unary_unary_rpc_method_handler(self._model_card),
             "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
         }
 
-    def held(self, *_: object) -> None:
-        """Nothing."""
-
-    def hear_file(self, request: bytes) -> None:
-        """A request for a file, as it came."""
-        self.heard.append(("file", request, ()))
-
-    def _note(self, method: str, request: bytes, context: grpc.ServicerContext) -> None:
-        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
-        self.heard.append((method, request, metadata))
-
     def _model_card(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        self._note("card", request, context)
+        self.note("GetModelCard", request, context)
         return metric_card_to_bytes(self.card)
 
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         self.questions.append(request)
-        message = pb.RetrieveRequest.FromString(request)
-        message.values[:] = [0] * len(message.values)
-        self._note(f"retrieve {len(request)} bytes", message.SerializeToString(), context)
+        self.note_question(request, context)
         try:
             query = query_from_bytes(request, self.card)
             answer = nearest(self.items, query.signal, query.k)
@@ -84,44 +67,32 @@ class HostileMap:
             context.abort(code, text)
 
 
-class HonestRows:
-    """The service of a model whose rows devices hold, static ones and live ones, and what it heard,
-    with the noisy values blanked.
-    """
+class HonestRows(Eavesdropper):
+    """The service of a model whose rows devices hold, static ones and live ones."""
 
     def __init__(self, model: MetricModel) -> None:
         self.heard: list[Heard] = []
         self._service = RetrievalService(SnapshotHolder(Serving(model).snapshot))
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """All of its methods."""
         answers = {name: partial(self._answer, name) for name in self._service.methods}
         return {name: grpc.unary_unary_rpc_method_handler(each) for name, each in answers.items()}
 
     def held(self, catalog_date: int, part: str) -> bytes | None:
-        """A file of the service."""
         with suppress(NotFound):
             return self._service.catalog_file(catalog_date, part)
         return None
 
-    def hear_file(self, request: bytes) -> None:
-        """A request for a file, as it came."""
-        self.heard.append(("file", request, ()))
-
     def calls(self) -> list[str]:
-        """What was called, in order."""
         return [method for method, _, _ in self.heard]
 
     def _answer(self, method: str, request: bytes, context: grpc.ServicerContext) -> bytes:
-        heard = request
         if method == "Retrieve":
-            message = pb.RetrieveRequest.FromString(request)
-            message.values[:] = [0] * len(message.values)
-            heard = message.SerializeToString()
-        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
-        self.heard.append((method, heard, metadata))
-        found = self._service.methods[method](request, tuple)
-        return found.run() if isinstance(found, Job) else found
+            self.note_question(request, context)
+        else:
+            self.note(method, request, context)
+        reply = self._service.methods[method](request, tuple)
+        return reply.run() if isinstance(reply, Job) else reply
 
 
 @dataclass(frozen=True)
@@ -160,7 +131,6 @@ def neighbors(count: int) -> list[Neighbor]:
 
 
 def made_up_spaces() -> list[MetricSpace]:
-    """Regions of a hostile server's choosing: around the home, beside it, everywhere, nowhere."""
     chance = np.random.default_rng(1)
     fixed: list[Area] = [
         GERMANY,

@@ -7,8 +7,6 @@ import os
 import re
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 BESIDE = os.environ | {"ASKEW_WITH_PARENT": "1"}  # it says where it listens
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
@@ -33,7 +31,6 @@ class Server:
         return cls(process, int(found[1]), int(found[2]) if found[2] else None)
 
     async def says(self, wanted: str) -> None:
-        """Waits for a line with these words."""
         assert self.process.stderr is not None
         while wanted not in (line := (await self._line()).decode()):
             assert line, f"it ended and never said {wanted}"
@@ -47,12 +44,3 @@ class Server:
             self.process.terminate()
         await asyncio.wait_for(self.process.communicate(), PATIENCE)
         return int(self.process.returncode or 0)
-
-
-@asynccontextmanager
-async def running(*words: object) -> AsyncIterator[Server]:
-    server = await Server.started(*words)
-    try:
-        yield server
-    finally:
-        await server.stop()

@@ -13,7 +13,6 @@ ALL = "<&- >&- 2>&-"
 
 
 def ran(folder: Path, program: str, streams: str) -> subprocess.CompletedProcess[str]:
-    """A program of Python, started without these streams."""
     return subprocess.run(
         ["sh", "-c", f'exec "$0" {program} {streams}', sys.executable],
         cwd=folder,

@@ -10,15 +10,9 @@ from pathlib import Path
 import pytest
 from benchmarks.notebooks import by_chance, cells_of, notebooks, played
 
-NOTEBOOKS = pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
-
-
-def test_there_is_one_for_each_group_of_users() -> None:
-    assert [path.stem for path in notebooks()] == ["places", "release", "tastes"]
-
 
 @pytest.mark.slow
-@NOTEBOOKS
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_is_stored(path: Path, tmp_path: Path) -> None:
     """In a home of its own. Of what chance has a part in, only the kinds of outputs are compared;
     the assertions of the cells say what must hold.
@@ -41,12 +35,6 @@ def test_a_notebook_runs_and_shows_what_is_stored(path: Path, tmp_path: Path) ->
             assert kinds[0] == kinds[1] != []
         else:
             assert cell["outputs"] == shown
-
-
-@NOTEBOOKS
-def test_a_notebook_is_a_page(path: Path) -> None:
-    cells = json.loads(path.read_text("utf-8"))["cells"]
-    assert sum(len(cell["source"]) for cell in cells) <= 90
 
 
 def cell(source: str) -> dict[str, object]:

@@ -107,7 +107,6 @@ class Told:
 
     @property
     def found(self) -> set[tuple[str, str]]:
-        """Which canary was found where."""
         canaries = dict(self.canaries)
         found = set()
         for place, texts in self.places.items():
@@ -167,7 +166,6 @@ Code = grpc.StatusCode
 
 
 def ask_devices_questions(asked: Asked) -> set[grpc.StatusCode]:
-    """Questions that are answered, refused, too late, too many, and that break the server."""
     codes = {
         asked.retrieve(ANSWERS),
         asked.retrieve(EXPLODES),
@@ -191,7 +189,6 @@ PAGE_OF_RELEASES = popularity_pb2.ListReleasesRequest(dataset=DATASET).Serialize
 
 
 def ask_for_releases(asked: Asked, token: str) -> set[grpc.StatusCode]:
-    """Of everybody's and of an analyst's; the ledger is broken in between."""
     bearer = ("authorization", f"Bearer {token}")
     question = question_to_bytes(TopKQuestion(DATASET, 2, KEY))
     budget = budget_request_to_bytes(DATASET)
@@ -208,14 +205,12 @@ def ask_for_releases(asked: Asked, token: str) -> set[grpc.StatusCode]:
 
 
 def ask_for_health(asked: Asked) -> set[grpc.StatusCode]:
-    """Of a service that there is not, and of all."""
     names = (PART, "")
     checks = [health_pb2.HealthCheckRequest(service=name).SerializeToString() for name in names]
     return {asked.call("grpc.health.v1.Health/Check", check) for check in checks}
 
 
 def ask_for_pages(told: Told, port: int) -> dict[str, int]:
-    """Pages that there are and that there are not, by people who behave and by others."""
     codes = {}
     for verb, path in (
         ("GET", PATH),
@@ -235,7 +230,6 @@ def ask_for_pages(told: Told, port: int) -> dict[str, int]:
 
 
 def replies_to(odd: bytes, port: int) -> Iterator[bytes]:
-    """What comes back for bytes that are no request."""
     place = ("127.0.0.1", port)
     with suppress(OSError), socket.create_connection(place, timeout=PATIENCE) as line:
         line.sendall(odd)
@@ -296,7 +290,6 @@ class Server:
             pipe.close()
 
     def stop(self) -> bytes:
-        """What it wrote beside errors, after its first line."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(PATIENCE)
         self._reader.join(PATIENCE)
@@ -335,7 +328,6 @@ def life(folder: Path, *words: str) -> Life:
 
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """The server as it is."""
     return life(tmp_path_factory.mktemp("quiet"))
 
 
@@ -365,7 +357,6 @@ def test_every_kind_of_answer_and_failure_was_among_them(quiet: Life) -> None:
 
 
 def labels_of(told: Told) -> dict[str, set[str]]:
-    """The values of each label of the published metrics, but for the fixed bounds of histograms."""
     page = told.places["/metrics"][-1].decode()
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(page):

@@ -44,7 +44,6 @@ from askew_client.near.pick import judged
 from askew_server.cli.main import cli
 
 HERE = Path(__file__).parent
-PYTHON_PATH = str(HERE.parent)
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,6 @@ class Connection:
 
 @contextmanager
 def recorder(address: str) -> Iterator[tuple[str, list[str]]]:
-    """A port that leads to an address, and what passed, once it is left."""
     program = [sys.executable, str(HERE / "recorder.py"), address.rpartition(":")[2]]
     lines: list[str] = []
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
@@ -81,7 +79,6 @@ def recorder(address: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def connections_of(lines: Sequence[str]) -> list[Connection]:
-    """What passed, by connection."""
     events = [event for line in lines if "opens" not in (event := line.split())]
     found = []
     for number in sorted({int(event[0]) for event in events}):
@@ -104,37 +101,13 @@ def visit(
     interval: float,
     work: float = 0.0,
     rounds: int = 1,
-    begin: Callable[[], None] | None = None,
-) -> tuple[list[Connection], float]:
-    """The connections of a person's device, and when its process ended."""
-    lines, ended = recorded(
-        server,
-        person,
-        directory,
-        questions=questions,
-        interval=interval,
-        work=work,
-        rounds=rounds,
-        begin=begin,
-    )
-    return connections_of(lines), ended
-
-
-def recorded(
-    server: HostileMap,
-    person: str,
-    directory: Path,
-    *,
-    questions: int,
-    interval: float,
-    work: float = 0.0,
-    rounds: int = 1,
     certificates: Path | None = None,
     begin: Callable[[], None] | None = None,
 ) -> tuple[list[str], float]:
-    """What passed, line by line, and when the process of the device ended. certificates: a folder
-    of `askew-server certs` for localhost: TLS, by a name, since gRPC keeps sessions by names.
-    begin: is called in the new process first.
+    """Return what passed of a person's device, line by line, and when its process ended.
+
+    certificates: a folder of `askew-server certs` for localhost: TLS, by a name, since gRPC keeps
+    sessions by names. begin: is called in the new process first.
     """
     credentials, authority, host = None, "", "127.0.0.1"
     if certificates is not None:
@@ -142,16 +115,13 @@ def recorded(
         credentials = grpc.ssl_server_credentials([(key, chain)])
         authority, host = str(certificates / "authority.pem"), "localhost"
     with serving(server, credentials) as address, recorder(address) as (port, lines):
-        there = f"{host}:{port}"
-        program = [sys.executable, str(HERE / "recorded_device.py"), there, str(directory), person]
-        program.append(authority)
-        settings = [str(questions), str(interval), str(work), str(rounds)]
+        words = (f"{host}:{port}", directory, person, authority, questions, interval, work, rounds)
         done = subprocess.run(
-            [*program, *settings],
+            [sys.executable, str(HERE / "recorded_device.py"), *map(str, words)],
             capture_output=True,
             text=True,
             check=True,
-            cwd=PYTHON_PATH,
+            cwd=HERE.parent,
             preexec_fn=begin,
         )
         time.sleep(0.05)  # the recorder is another process
@@ -175,7 +145,10 @@ def test_five_questions_and_an_exit_sound_the_same_whatever_the_pick_takes(tmp_p
 
     def heard(person: str, work: float) -> tuple[list[Connection], float]:
         folder = tmp_path / person
-        return visit(honest(), person, folder, questions=QUESTIONS, interval=INTERVAL, work=work)
+        lines, end = visit(
+            honest(), person, folder, questions=QUESTIONS, interval=INTERVAL, work=work
+        )
+        return connections_of(lines), end
 
     with ThreadPoolExecutor() as both:  # devices and servers of their own, which mostly wait
         (plain, _), (picky, end) = both.map(heard, ("plain", "picky"), (0.0, WORK))
@@ -214,7 +187,7 @@ def test_over_tls_no_connection_resumes_another_and_each_ends_before_the_pick(
     Planted bugs: a cache of sessions among the channel's options; a reply ranked too soon.
     """
     cli.main(["certs", str(tmp_path / "dev"), "--host", "localhost"], standalone_mode=False)
-    lines, _ = recorded(
+    lines, _ = visit(
         honest(),
         "picky",
         tmp_path / "picky",
@@ -266,7 +239,6 @@ LIKED = {f"item {i}": 1.0 for i in range(60)}
 
 
 def cost(listings: Sequence[Listing]) -> float:
-    """Seconds of a device's choice among them, by the preferences of somebody."""
     times = []
     for _ in range(3):
         began = time.perf_counter()
@@ -334,7 +306,6 @@ def test_the_search_climbs_and_what_it_finds_is_legal() -> None:
 
 
 def costly(steps: int) -> HostileMap:
-    """Every item is the dearest that was found."""
     found = dearest(steps, random.Random(0))
     items = [replace(found, id=each.id, coordinates=each.coordinates) for each in honest().items]
     return HostileMap(made_card(MapSpace(GERMANY)), items)
@@ -347,24 +318,25 @@ def area(few: Sequence[float], many: Sequence[float]) -> float:
 
 
 @pytest.mark.audit
-def test_fifty_questions_at_a_server_that_searched_tell_nobody_apart(tmp_path: Path) -> None:
-    """From a reply to the end of its connection, and from there to the next one: of 50 each, for
-    people with and without preferences and ratings. An area beyond .5 +- .25 has a chance of 1e-5
-    if they are alike; closing after the choice gives 1.
+def test_a_hundred_questions_at_a_server_that_searched_tell_nobody_apart(tmp_path: Path) -> None:
+    """From a reply to the end of its connection, and from there to the next one: of 100 each, for
+    people with and without preferences and ratings. An area beyond .5 +- .25 has a chance of 1e-9
+    if they are alike, six deviations of .041; closing after the choice gives 1.
     """
     heard: dict[str, list[Connection]] = {"plain": [], "picky": []}
     for round_ in range(5):
         for person, connections in heard.items():
             folder = tmp_path / f"{person} {round_}"
-            found, _ = visit(costly(200), person, folder, questions=11, interval=0.3)
-            assert len(found) == 12
+            lines, _ = visit(costly(200), person, folder, questions=21, interval=0.3)
+            found = connections_of(lines)
+            assert len(found) == 22
             connections.extend(found[1:])
     closing = [[c.ended - c.replied for c in each] for each in heard.values()]
     shown = [f"{1000 * median(each):.2f} ms" for each in closing]
     sys.stdout.write(f"reply to end, medians: {shown}, area {area(*closing):.2f}\n")
     assert abs(area(*closing) - 0.5) < 0.25
     gaps = [[g for g in gaps_of(each) if g < 0.6] for each in heard.values()]
-    assert min(map(len, gaps)) >= 45
+    assert min(map(len, gaps)) >= 90
     assert abs(area(*gaps) - 0.5) < 0.25
 
 
@@ -383,7 +355,7 @@ def heard_in(processes: int, root: Path) -> dict[str, dict[str, list[float]]]:
     heard: dict[str, dict[str, list[float]]] = {}
     for number in range(processes):
         for person in ("plain", "picky"):
-            found, _ = visit(
+            lines, _ = visit(
                 server,
                 person,
                 root / f"{person} {number}",
@@ -392,6 +364,7 @@ def heard_in(processes: int, root: Path) -> dict[str, dict[str, list[float]]]:
                 rounds=ROUNDS,
                 begin=slow,
             )
+            found = connections_of(lines)
             assert len(found) == 1 + ROUNDS * SEQUENCE  # the card's, and one for each question
             mine = heard.setdefault(person, {"connect": [], "send": [], "close": []})
             for first in range(1, len(found), SEQUENCE):

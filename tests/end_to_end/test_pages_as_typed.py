@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from pages import ROOT, TYPED, Fence, Session, differs, fences, played
+from pages import ROOT, TYPED, Session, differs, fences, played
 
 from askew.errors import ConfigError
 from askew.settings import tables_of
@@ -51,7 +51,6 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
 
 
 def complaints(session: Session) -> list[str]:
-    """What differs from the page, with the line of its fence."""
     found = []
     for fence, expected, shown in session.printed:
         # Of a command a page may leave out what it prints; of Python it may not.
@@ -59,63 +58,40 @@ def complaints(session: Session) -> list[str]:
         wrong = shown if silent else differs(expected, shown, "by chance" in fence.notes)
         if wrong:
             found.append(f"line {fence.line}: {wrong}")
-    return found + session.late + session.unheard
-
-
-def not_run() -> list[tuple[str, Fence]]:
-    return [
-        (page.name, each)
-        for page in PAGES
-        for each in fences(text_of(page))
-        if each.language in TYPED and not each.runs
-    ]
+    return found + session.unheard
 
 
 def test_what_is_not_run_says_why() -> None:
-    """A reason of several words; and there are few."""
-    found = [(page, each.line, each.notes["not run"]) for page, each in not_run()]
-    assert [each for each in found if len(each[2].split()) < 3] == []
-    assert len(found) <= 20, found
-
-
-def test_every_fence_of_a_page_says_what_it_is() -> None:
-    bare = {page.name for page in PAGES if any(not f.language for f in fences(text_of(page)))}
-    assert bare == set()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_nothing_that_is_typed_hides_in_a_fence_of_text(page: Path) -> None:
-    hidden = [
-        line
-        for each in fences(text_of(page))
-        if each.language == "text"
-        for line in each.body.splitlines()
-        if re.match(r"\$ |>>> |(askew|askew-server|make|pip|python) ", line)
+    """In a reason of several words; and there are few."""
+    reasons = [
+        (page.name, fence.line, fence.notes["not run"])
+        for page in PAGES
+        for fence in fences(text_of(page))
+        if fence.language in TYPED and not fence.runs
     ]
-    assert hidden == []
+    assert [each for each in reasons if len(each[2].split()) < 3] == []
+    assert len(reasons) <= 20, reasons
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_a_file_of_settings_on_a_page_has_only_settings_that_exist(page: Path) -> None:
-    for each in fences(text_of(page)):
-        if each.language == "toml":
-            tables = tables_of(each.body.encode(), page.name)
-            for known in (SETTINGS, OF_A_SERVER):
+def test_every_fence_says_what_it_is(page: Path) -> None:
+    """Nothing that is typed hides in a fence of text; a setting in a file is one that exists."""
+    typed = re.compile(r"\$ |>>> |(askew|askew-server|make|pip|python) ")
+    for fence in fences(text_of(page)):
+        assert fence.language, fence.line
+        if fence.language == "text":
+            assert [line for line in fence.body.splitlines() if typed.match(line)] == []
+        if fence.language == "toml":
+            tables = tables_of(fence.body.encode(), page.name)
+            for settings in (SETTINGS, OF_A_SERVER):
                 with suppress(ConfigError):
-                    known.read({}, {}, tables)
+                    settings.read({}, {}, tables)
                     break
             else:
-                pytest.fail(f"line {each.line}")
+                pytest.fail(f"line {fence.line}")
 
 
 # -- the session itself ----------------------------------------------------------------------------
-
-
-BUSY = "python -c 'while __import__(\"time\").process_time() < 2.1: 0'"
-
-
-def of(tmp_path: Path, text: str) -> Session:
-    return played(text, tmp_path)
 
 
 def test_a_page_is_one_session(tmp_path: Path) -> None:
@@ -145,7 +121,7 @@ if Path("letters").exists():
 
 ```
 """
-    session = of(tmp_path, page)
+    session = played(page, tmp_path)
     assert (session.code, complaints(session), len(session.printed)) == (0, [], 3)
 
 
@@ -161,69 +137,53 @@ if Path("letters").exists():
         "```console\n$ echo four\n```\n<!-- output -->\n```text\nfive\n```\n",
         "```console\n$ echo '(sent: 9, 9; as before)'\n(sent: 9, 9; as before)\n```\n",
         "<!-- heard: 1 -->\n```python\nprint(1)  # 1\n```\n",
-        f"```console\n$ {BUSY}  # 1 s\n```\n",
     ],
 )
 def test_a_page_that_says_something_else_is_seen(tmp_path: Path, planted: str) -> None:
-    assert len(complaints(of(tmp_path, planted))) == 1
+    assert len(complaints(played(planted, tmp_path))) == 1
 
 
 @pytest.mark.parametrize("command", ["false", "false | cat", "no-such-program", "sh -c 'exit 3' &"])
 def test_a_command_that_fails_is_seen(tmp_path: Path, command: str) -> None:
-    assert of(tmp_path, f"```console\n$ {command}\n```\n").code != 0
+    assert played(f"```console\n$ {command}\n```\n", tmp_path).code != 0
 
 
-@pytest.mark.parametrize(
-    ("written", "printed"),
-    [
+def test_dots_stand_for_anything() -> None:
+    for written, printed in (
         ("costs ... EUR", "costs 7.5 EUR"),
         ("a\n...\nz", "a\nb\nc\nz"),
         ("...\nz", "z"),
         ("a  b", "a b"),
-    ],
-)
-def test_dots_stand_for_anything(written: str, printed: str) -> None:
-    assert differs(written.splitlines(), printed) == ""
+    ):
+        assert differs(written.splitlines(), printed) == ""
 
 
 SENT = "(sent: 52.5, 13.4; as before)"
-
-
-@pytest.mark.parametrize(
-    "left",
-    [
-        SENT,
-        "(held: all 3 items are held and ranked here; nothing is drawn, charged or sent)",
-        "(ask: one signal at epsilon 0.8 a rating, k 20)",
-        "(all 3 items are held and ranked here: nothing is sent, epsilon 0)",
-        "(this month's signal: epsilon 4)",
-        "(a fresh signal was drawn and charged for this month)",
-    ],
+LEFT = (
+    SENT,
+    "(held: all 3 items are held and ranked here; nothing is drawn, charged or sent)",
+    "(ask: one signal at epsilon 0.8 a rating, k 20)",
+    "(all 3 items are held and ranked here: nothing is sent, epsilon 0)",
+    "(this month's signal: epsilon 4)",
+    "(a fresh signal was drawn and charged for this month)",
 )
+
+
 @pytest.mark.parametrize("by_chance", [True, False])
-@pytest.mark.parametrize(
-    "page", ["a\n...", "a\n...\nz", "", "a\n...\n(...)\nz", "a\n...\n...; ...\nz"]
-)
-def test_dots_do_not_hide_what_left_the_device(page: str, left: str, by_chance: bool) -> None:
+@pytest.mark.parametrize("left", LEFT)
+def test_dots_do_not_hide_what_left_the_device(left: str, by_chance: bool) -> None:
     """Nor does silence. Planted bug: the first page of operators said that nothing was sent."""
     printed = f"a\n(three items)\n{left}\nz"
-    assert differs(page.splitlines(), printed, by_chance) != ""
+    for page in ("a\n...", "a\n...\nz", "", "a\n...\n(...)\nz", "a\n...\n...; ...\nz"):
+        assert differs(page.splitlines(), printed, by_chance) != "", page
     assert differs(["a", "...", left, "..."], printed, by_chance) == ""
     assert differs(["a", "...", "z"], "a\n(three items)\nz", by_chance) == ""
 
 
-@pytest.mark.parametrize(
-    ("printed", "same"),
-    [
-        ("(sent: 47.125, 9; as before)", True),
-        ("(sent: 47.125, 9; drawn and charged now)", False),
-        ("", False),
-    ],
-)
-def test_of_what_left_by_chance_the_numbers_alone_are_not_compared(
-    printed: str, same: bool
-) -> None:
-    assert (differs([SENT], printed, by_chance=True) == "") == same
+def test_of_what_left_by_chance_the_numbers_alone_are_not_compared() -> None:
+    assert differs([SENT], "(sent: 47.125, 9; as before)", by_chance=True) == ""
+    for printed in ("(sent: 47.125, 9; drawn and charged now)", ""):
+        assert differs([SENT], printed, by_chance=True) != ""
 
 
 @pytest.mark.slow
@@ -236,7 +196,7 @@ $ echo Berlin | askew place add home --region DE > /dev/null 2>&1
 $ askew near food --place home > /dev/null
 ```
 """
-    session = of(tmp_path, page)
+    session = played(page, tmp_path)
     assert session.code == 0
     [heard] = complaints(session)
     assert "servers heard 1 signals of: askew near food" in heard
@@ -254,7 +214,7 @@ $ askew-server serve --help | grep -c "default: 7571"
 1
 ```
 """
-    session = of(tmp_path, page)
+    session = played(page, tmp_path)
     assert (session.code, complaints(session)) == (0, [])
     assert "7571" not in (tmp_path / "0.out").read_text()
 

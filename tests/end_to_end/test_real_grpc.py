@@ -1,162 +1,148 @@
-"""The server behind a real socket, asked by bytes of the .proto and by clients that misbehave."""
+"""A server behind a real socket: asked by bytes of the .proto, and by devices of every kind."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Awaitable
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
 
 import grpc
 import grpc.aio
 import numpy as np
 import pytest
-from google.protobuf.message import Message
-from logged import logged
+from small_collections import CAFES, DAY, POSTS, cafes, keys_of, posts, small_map
 from small_world import made_encoder, made_space
-from typed_calls import retrieve
+from typed_calls import metric_card, places, retrieve
 
+from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, PERIOD, Part
 from askew.catalog.item import Item
-from askew.errors import AskewError, TransportError, WireError
+from askew.dp.privacy import ANY_SPACE
+from askew.errors import NotFound, OtherKind, StaleSpace
+from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
+from askew.protocol.metric_card import ALL_NUMBER, MetricRuleKind
 from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.item_codes import encode, encode_boosts, rounded
-from askew.wire import status
+from askew.spaces.map import MapNoise
 from askew.wire.catalog_file import catalog_files
+from askew.wire.places import all_places_to_bytes, places_from_bytes
+from askew.wire.queries import query_to_bytes
 from askew.wire.tastes import card_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.transport import grpc as grpc_transport
+from askew_client import AskewClient, AxisValues, ClientSettings, Position, Preferences
 from askew_client.transport.grpc import GrpcTransport
+from askew_server.collections import artifact
+from askew_server.collections.artifact import live_path, write_live
+from askew_server.collections.model import MetricModel, model_of
+from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Retriever, SnapshotHolder
+from askew_server.serving.metrics import Observer
+from askew_server.serving.models import ModelWatch
 from askew_server.serving.retrieval import RetrievalService
-from askew_server.serving.server import Running, running
+from askew_server.serving.server import running
 from askew_server.serving.settings import ServerConfig
-
-SERVICE = "askew.wire.v1.Retrieval"
-
 
 PATIENCE = 20  # seconds; only ever waited for by a server that does not do what it should
 Code = grpc.StatusCode
-
-
-def retriever_of(n_items: int) -> Retriever:
-    """Items on a spiral in the plane."""
-    turn = np.arange(n_items) / 5
-    vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
-    items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
-    boosts = np.ones(n_items, dtype=np.float32)
-    space = made_space(made_encoder(ranking=2), step=1 / 32)
-    spiral = rounded(vectors.astype(np.float32), space.scales)
-    catalog = Catalog(items, spiral, boosts, tuple(range(min(n_items, 8))))
-    card = ModelCard(
-        space,
-        catalog.version,
-        n_items,
-        min(n_items, 8),
-        "a spiral",
-        simulated=True,
-        n_default=n_items,
-        median_distance=1.0,
-    )
-    return Retriever(card, catalog)
-
-
-def request_to(**fields: object) -> pb.RetrieveRequest:
-    """A request as another implementation would make it, field by field from the .proto."""
-    message = pb.RetrieveRequest(
-        catalog_date=FIRST,
-        k=3,
-        lattice=pb.LatticeNoise(step_exponent=10, inverse_rate=1024),
-        values=[-700, 1300],
-    )
-    for name, value in fields.items():
-        message.ClearField(name)  # type: ignore[arg-type]
-        if isinstance(value, list):
-            getattr(message, name).extend(value)
-        elif isinstance(value, Message):
-            getattr(message, name).CopyFrom(value)
-        else:
-            setattr(message, name, value)
-    return message
+Refusal = tuple[grpc.StatusCode, str | None]
+NOISE = MapNoise(HexagonalLattice(0, 8), 37000)
 
 
 @dataclass(frozen=True)
-class Wired:
-    """A running server, a channel to it, and what it answers with."""
+class Served:
+    """A running server: its address, and a device's transport to it."""
 
-    retriever: Retriever
-    server: Running
-    channel: grpc.aio.Channel
+    address: str
+    transport: GrpcTransport
 
-    async def call(self, method: str, request: bytes) -> bytes:
+    async def call(
+        self, method: str, data: bytes, compression: grpc.Compression | None = None
+    ) -> bytes:
         """Return the reply to any bytes at all."""
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
-        call = self.channel.unary_unary(f"/{SERVICE}/{method}")
-        return await call(request, timeout=PATIENCE)
+        call = self.transport.channel.unary_unary(f"/askew.wire.v1.Retrieval/{method}")
+        return await call(data, timeout=PATIENCE, compression=compression)
 
-    async def retrieve(self, request: bytes) -> bytes:
-        return await self.call("Retrieve", request)
+    async def refusal(
+        self, method: str, data: bytes, compression: grpc.Compression | None = None
+    ) -> Refusal:
+        """Return the code and the text with which a call is refused."""
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await self.call(method, data, compression)
+        return caught.value.code(), caught.value.details()
 
 
 @asynccontextmanager
-async def serving(retriever: Retriever) -> AsyncIterator[Wired]:
-    service = RetrievalService(SnapshotHolder(retriever.snapshot))
-    async with (
-        running([service], ServerConfig(), grace=0) as server,
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield Wired(retriever, server, channel)
+async def serving(holder: SnapshotHolder | MetricModel) -> AsyncIterator[Served]:
+    if isinstance(holder, MetricModel):
+        holder = SnapshotHolder(Serving(holder).snapshot)
+    async with running([RetrievalService(holder)], ServerConfig(), grace=0) as server:
+        address = f"127.0.0.1:{server.port}"
+        async with GrpcTransport(address, PATIENCE) as transport:
+            yield Served(address, transport)
 
 
-@pytest.fixture
-async def wired() -> AsyncIterator[Wired]:
-    """A server of 40 items."""
-    async with serving(retriever_of(40)) as each:
-        yield each
+# -- titles ----------------------------------------------------------------------------------------
 
 
-async def refusal(call: Awaitable[object]) -> tuple[grpc.StatusCode, str | None]:
-    """The code and the text with which a call was refused."""
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call
-    return caught.value.code(), caught.value.details()
+def retriever_of(n_items: int) -> Retriever:
+    turn = np.arange(n_items) / 5
+    vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
+    items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
+    space = made_space(made_encoder(ranking=2), step=1 / 32)
+    spiral = rounded(vectors.astype(np.float32), space.scales)
+    catalog = Catalog(items, spiral, np.ones(n_items, np.float32), tuple(range(8)))
+    words = "a spiral"
+    card = ModelCard(space, catalog.version, n_items, 8, words, True, n_items, 1.0)
+    return Retriever(card, catalog)
 
 
-# -- the exchange ---------------------------------------------------------------------------------
+FILMS = retriever_of(40)
 
 
-@pytest.mark.parametrize("k", range(1, 9))
-@pytest.mark.parametrize("values", [[-700, 1300], [0, 0], [2**31 - 1, -(2**31) + 1]], ids=str)
+def tastes() -> SnapshotHolder:
+    return SnapshotHolder(FILMS.snapshot)
+
+
+def request_to(**fields: object) -> bytes:
+    """Return a request as another implementation would make it, field by field."""
+    noise = pb.LatticeNoise(step_exponent=10, inverse_rate=1024)
+    usual: dict[str, object] = {"catalog_date": FIRST, "k": 3, "values": [-700, 1300]}
+    return pb.RetrieveRequest(lattice=noise, **{**usual, **fields}).SerializeToString()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("k", [1, 8])
+@pytest.mark.parametrize("values", [[-700, 1300], [2**31 - 1, -(2**31) + 1]], ids=str)
 async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
-    wired: Wired, k: int, values: list[int]
+    k: int, values: list[int]
 ) -> None:
-    request = request_to(k=k, values=values)
-    data = await wired.retrieve(request.SerializeToString())
+    signal = Signal(FILMS.card.space.version, LatticeLaplace(10, 1024), tuple(values))
+    query = Query(signal, k, catalog_date=FIRST)
+    slate = FILMS.answer(query)
+    async with serving(tastes()) as server:
+        data, again = [
+            await server.call("Retrieve", request_to(k=k, values=values)) for _ in range(2)
+        ]
+        card = await server.call("GetModelCard", b"")
+        by_device = await retrieve(server.transport, query, FILMS.card)
+    assert data == again
     reply = pb.RetrieveResponse.FromString(data)
-    signal = Signal(wired.retriever.card.space.version, LatticeLaplace(10, 1024), tuple(values))
-    slate = wired.retriever.answer(Query(signal, k))
-    assert slate.item_ids == tuple(reply.item_ids)
+    assert slate.item_ids == tuple(reply.item_ids) == by_device.item_ids
     assert bytes.fromhex(slate.catalog_version) == reply.catalog_version
-    codes = encode(slate.vectors, wired.retriever.card.space.scales).tobytes()
+    codes = encode(slate.vectors, FILMS.card.space.scales).tobytes()
     assert (codes, encode_boosts(slate.boosts)) == (reply.codes, reply.boosts)
     assert [item.title for item in slate.items] == [item.title for item in reply.items]
-
-
-async def test_the_same_bytes_get_the_same_answer(wired: Wired) -> None:
-    request = request_to().SerializeToString()
-    assert await wired.retrieve(request) == await wired.retrieve(request)
-
-
-async def test_the_card_is_what_the_model_says(wired: Wired) -> None:
-    data = await wired.call("GetModelCard", b"")
-    reply = pb.GetModelCardResponse.FromString(data)
-    expected = (40, 8, "a spiral", True)
-    assert expected == (reply.n_items, reply.max_slate_size, reply.source, reply.simulated)
-    assert wired.retriever.card == card_from_bytes(data)
+    said = pb.GetModelCardResponse.FromString(card)
+    assert (said.n_items, said.max_slate_size, said.source) == (40, 8, "a spiral")
+    assert card_from_bytes(card) == FILMS.card
 
 
 def test_every_model_is_encoded_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,168 +154,236 @@ def test_every_model_is_encoded_before_the_first_call(monkeypatch: pytest.Monkey
         return catalog_files(card, catalog)
 
     monkeypatch.setattr("askew_server.serving.retrieval.catalog_files", noted)
-    old = retriever_of(40).snapshot
-    RetrievalService(SnapshotHolder(old, replace(retriever_of(41).snapshot, since=FIRST + PERIOD)))
+    coming = replace(retriever_of(41).snapshot, since=FIRST + PERIOD)
+    RetrievalService(SnapshotHolder(FILMS.snapshot, coming))
     assert [len(catalog) for catalog in encoded] == [40, 41]
 
 
-async def test_the_devices_own_transport_gets_the_same_answer(wired: Wired) -> None:
-    signal = Signal(wired.retriever.card.space.version, LatticeLaplace(10, 1024), (-700, 1300))
-    query = Query(signal, 3, catalog_date=FIRST)
-    async with GrpcTransport(f"127.0.0.1:{wired.server.port}", PATIENCE) as transport:
-        slate = await retrieve(transport, query, wired.retriever.card)
-    assert wired.retriever.answer(query).item_ids == slate.item_ids
+# -- places ----------------------------------------------------------------------------------------
 
 
-# -- refusals -------------------------------------------------------------------------------------
+def near(latitude: float, longitude: float, collection: int = CAFES, k: int = 5) -> Query:
+    values = (round(latitude * 1e6), round(longitude * 1e6))
+    return Query(Signal(ANY_SPACE, NOISE, values), k, collection)
 
 
-@pytest.mark.parametrize("data", [b"\xff" * 40, b"\x0a\x10half", b"\x00"], ids=repr)
-async def test_a_malformed_request_is_refused_without_the_text_of_any_exception(
-    wired: Wired, data: bytes
-) -> None:
-    expected = (Code.INVALID_ARGUMENT, "not a message of the expected type")
-    assert expected == await refusal(wired.retrieve(data))
+def nearest(model: MetricModel, query: Query) -> list[int]:
+    """Return the items nearest to the signal on a sphere, by the haversine formula."""
+    here = np.radians(np.array(query.signal.values) / 1e6)
+    there = np.radians(model.asked(query).coordinates)
+    across = np.cos(here[0]) * np.cos(there[:, 0]) * np.sin((there[:, 1] - here[1]) / 2) ** 2
+    away = np.sin((there[:, 0] - here[0]) / 2) ** 2 + across
+    return sorted(np.argsort(away)[: query.k].tolist())
 
 
-REFUSALS: dict[str, tuple[dict[str, object], grpc.StatusCode, str]] = {
-    "a question near a place": (
-        {"collection": 3},
-        Code.FAILED_PRECONDITION,
-        "this server does not answer for that space, or not for that Monday",
-    ),
-    "a day that is no Monday": (
-        {"catalog_date": FIRST + 1},
-        Code.FAILED_PRECONDITION,
-        "this server does not answer for that space, or not for that Monday",
-    ),
-    "a wrong dimension": (
-        {"values": [1, 2, 3]},
-        Code.INVALID_ARGUMENT,
-        "the vector has dimension 3, the feature space has 2",
-    ),
-    "k = 0": ({"k": 0}, Code.OUT_OF_RANGE, "k must be from 1 to 8"),
-    "k = 9": ({"k": 9}, Code.OUT_OF_RANGE, "k must be from 1 to 8"),
-    "a lattice too fine": (
-        {"lattice": pb.LatticeNoise(step_exponent=21, inverse_rate=1024)},
-        Code.OUT_OF_RANGE,
-        "step_exponent must be an integer from 0 to 20",
-    ),
-    "no noise at all": (
-        {"lattice": pb.LatticeNoise(step_exponent=10)},
-        Code.OUT_OF_RANGE,
-        "inverse_rate must be an integer from 1 to 4096",
-    ),
-    "no mechanism": (
-        {"lattice": pb.LatticeNoise(), "values": []},
-        Code.OUT_OF_RANGE,
-        "inverse_rate must be an integer from 1 to 4096",
-    ),
-    "a coordinate below the limit": (
-        {"values": [0, -(2**31)]},
-        Code.OUT_OF_RANGE,
-        "a signal coordinate must be at most 2147483647 in size",
-    ),
+async def test_one_position_asks_every_collection_and_gets_items_whole() -> None:
+    """Alone, and all by one question, whose parts are the same bytes. Planted bug: the first
+    collection answers for every other.
+    """
+    model, everything = small_map(), near(47.0, 5.0, ALL_NUMBER)
+    async with serving(model) as server:
+        card = await metric_card(server.transport)
+        assert card == model.card
+        parts = []
+        for collection in (CAFES, POSTS):
+            for place in ((52.5, 13.4), (47.0, 5.0)):
+                query = near(*place, collection)
+                slate = await places(server.transport, query, card)
+                assert list(slate.item_ids) == nearest(model, query)
+                assert slate.listings == model.asked(query).listings(slate.item_ids)
+                assert slate.catalog_version == card.collection(collection).version
+            parts.append(await server.call("Retrieve", query_to_bytes(query)))
+        together = await server.call("Retrieve", query_to_bytes(everything))
+    assert together == all_places_to_bytes(parts)
+    assert len(places_from_bytes(together, model.card, everything)) == len(parts)
+    assert bytes.fromhex(card.space.version) not in query_to_bytes(query)
+
+
+async def test_a_line_is_asked_at_its_end() -> None:
+    model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
+    signal = Signal(DAY.version, LatticeLaplace(4, 16), (round(23.5 * 16),))
+    async with serving(model) as server:
+        query = Query(signal, 4, POSTS, catalog_date=FIRST)
+        slate = await places(server.transport, query, await metric_card(server.transport))
+    away = np.abs(model.collections["posts"].coordinates[:, 0] - 23.5)
+    assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
+
+
+async def test_a_small_collection_answers_with_all_of_its_items() -> None:
+    """So k, which is the same number for all, does not say how many there are."""
+    model = model_of(small_map().card.space, [cafes(), posts(n=3)], rule=MetricRuleKind.NEAREST)
+    async with serving(model) as server:
+        card = await metric_card(server.transport)
+        for collection, count in ((CAFES, 4), (POSTS, 3)):
+            slate = await places(server.transport, near(50, 10, collection, k=4), card)
+            assert len(slate.listings) == count
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+ANOTHER = "this server does not answer for that space, or not for that Monday"
+AXES = Query(Signal(DAY.version, LatticeLaplace(4, 16), (1,)), 3, CAFES, FIRST)
+MONDAY, RANGE = (Code.FAILED_PRECONDITION, ANOTHER), (Code.OUT_OF_RANGE, "k must be from 1 to 8")
+NOWHERE = (Code.NOT_FOUND, "there is no such collection")
+REFUSALS: dict[Callable[[], SnapshotHolder | MetricModel], list[tuple[bytes, Refusal]]] = {
+    tastes: [
+        (b"\xff" * 40, (Code.INVALID_ARGUMENT, "not a message of the expected type")),
+        (request_to(catalog_date=FIRST + 1), MONDAY),  # no Monday
+        (query_to_bytes(near(50, 10)), MONDAY),  # a position asks for titles
+        (request_to(k=9), RANGE),
+    ],
+    small_map: [
+        (request_to(), MONDAY),  # a taste asks near a place
+        (query_to_bytes(AXES), MONDAY),
+        (query_to_bytes(near(50, 10, 7)), NOWHERE),
+    ],
 }
 
 
-@pytest.mark.parametrize(("fields", "code", "text"), REFUSALS.values(), ids=REFUSALS)
-async def test_a_bad_request_is_refused_with_its_limit(
-    wired: Wired, fields: dict[str, object], code: grpc.StatusCode, text: str
+@pytest.mark.parametrize("made", REFUSALS)
+async def test_a_bad_request_is_refused_by_its_code_and_the_server_goes_on(
+    made: Callable[[], SnapshotHolder | MetricModel],
 ) -> None:
-    request = request_to(**fields).SerializeToString()
-    assert (code, text) == await refusal(wired.retrieve(request))
+    async with serving(made()) as server:
+        for data, expected in REFUSALS[made]:
+            assert await server.refusal("Retrieve", data) == expected
+        assert await server.call("GetModelCard", b"")
 
 
-async def test_a_server_that_refused_goes_on_serving(wired: Wired) -> None:
-    await refusal(wired.retrieve(b"\xff"))
-    assert await wired.retrieve(request_to().SerializeToString())
-
-
-async def test_an_oversized_message_is_refused(wired: Wired) -> None:
-    request = request_to(values=[0] * 4096).SerializeToString()
-    code, _ = await refusal(wired.retrieve(request))
-    assert Code.RESOURCE_EXHAUSTED is code
-
-
-async def test_a_compressed_request_is_refused(wired: Wired) -> None:
+async def test_grpc_refuses_what_is_too_large_compressed_or_unknown() -> None:
     """Compressed sizes depend on content."""
-    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
-    call = wired.channel.unary_unary(f"/{SERVICE}/Retrieve")
-    request = request_to(values=[0] * 2000).SerializeToString()
-    packed = call(request, timeout=PATIENCE, compression=grpc.Compression.Gzip)
-    code, _ = await refusal(packed)
-    assert Code.UNIMPLEMENTED is code
+    large, zeros = request_to(values=[0] * 4096), request_to(values=[0] * 2000)
+    async with serving(tastes()) as server:
+        assert (await server.refusal("Retrieve", large))[0] is Code.RESOURCE_EXHAUSTED
+        packed = await server.refusal("Retrieve", zeros, grpc.Compression.Gzip)
+        assert packed[0] is Code.UNIMPLEMENTED
+        assert (await server.refusal("GetItem", b""))[0] is Code.UNIMPLEMENTED
 
 
-async def test_an_unknown_method_is_refused(wired: Wired) -> None:
-    code, _ = await refusal(wired.call("GetItem", b""))
-    assert Code.UNIMPLEMENTED is code
+async def test_a_device_is_told_what_kind_of_server_it_asks() -> None:
+    async with serving(tastes()) as server:
+        with pytest.raises(OtherKind, match="has a catalog of titles"):
+            await metric_card(server.transport)
+    async with serving(small_map()) as server:
+        with pytest.raises(StaleSpace):
+            await server.transport.call("Retrieve", request_to())
+        card = await metric_card(server.transport)
+        with pytest.raises(NotFound, match="no such collection"):
+            await places(server.transport, near(50, 10, 7), card)
 
 
-SECRET = "profile -0.68359375 of Ripley"  # -700 steps of 1/1024
+# -- live values -----------------------------------------------------------------------------------
 
 
-class ExplodingRetriever(Retriever):
-    """Fails with a text that holds the request."""
+@pytest.mark.slow
+async def test_questions_while_live_values_change_are_all_answered_whole(tmp_path: Path) -> None:
+    """Planted bug: columns are swapped one after the other, so a reply can mix two states."""
+    directory = tmp_path / "model"
+    artifact.save(small_map(), directory, {"cafes": keys_of(30)})
+    live = Serving(artifact.load(directory), directory)
+    assert live.refresh(pytest.fail)
+    holder, said = SnapshotHolder(live.snapshot), [0]
+    observer = Observer()
+    watch = ModelWatch(
+        {FIRST: live}, None, holder, lambda _: None, observer=observer, today=lambda: FIRST
+    )
+    done = asyncio.Event()
 
-    def answer(self, query: Query) -> Slate:
-        raise LookupError(f"{SECRET} {query.signal.values}")
+    def write(value: int) -> None:
+        flags, numbers = np.full(30, value % 2, np.int8), np.full(30, value, np.float32)
+        columns: dict[str, Column] = {"open": Flags(flags), "free": Numbers(numbers)}
+        write_live(live_path(directory, 0), cafes().with_live(columns))
+
+    async def ask(transport: GrpcTransport) -> set[tuple[object, ...]]:
+        seen: set[tuple[object, ...]] = set()
+        card = await metric_card(transport)
+        while not done.is_set():
+            slate = await places(transport, near(50, 10, k=8), card)
+            states = {listing.values[3:] for listing in slate.listings}
+            assert len(states) == 1, "a reply mixes two states"
+            seen |= states
+        return seen
+
+    write(0)
+    watch.look(at_once=True)
+    async with serving(holder) as server:
+        asking = [asyncio.create_task(ask(server.transport)) for _ in range(4)]
+        for value in range(1, 25):
+            await asyncio.to_thread(write, value)
+            await asyncio.to_thread(watch.look, at_once=True)
+            said.append(value)
+            card = await metric_card(server.transport)
+            await places(server.transport, near(50, 10), card)
+        done.set()
+        seen = set().union(*await asyncio.gather(*asking))
+    assert observer.registry.get_sample_value("askew_snapshot_swaps_total") == 25
+    assert len(seen) > 2
+    assert seen <= {(value % 2 == 1, float(value)) for value in said}
 
 
-async def test_an_exploding_rule_is_internal_and_neither_the_caller_nor_the_log_learns_why(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    plain = retriever_of(40)
-    caplog.set_level(logging.DEBUG)
-    with logged() as lines:
-        async with serving(ExplodingRetriever(plain.card, plain.catalog)) as wired:
-            request = request_to().SerializeToString()
-            refused = await refusal(wired.retrieve(request))
-    expected = (Code.INTERNAL, "the server could not answer")
-    assert expected == refused
-    [failed] = lines.events
-    assert (failed["event"], failed["error"]) == ("call_failed", "LookupError")
-    said = lines.getvalue() + caplog.text + "".join(str(record.args) for record in caplog.records)
-    assert not [secret for secret in ("Ripley", "-700", "1300", "-0.68") if secret in said]
+# -- a device --------------------------------------------------------------------------------------
+
+SETTINGS = ClientSettings(
+    region="DE",
+    near_k=6,
+    timeout=PATIENCE,
+    epsilon_per_axis_unit=Fraction(1),
+    rating_monthly_cap=Fraction(24),  # a day of hours
+)
+CAKE = Preferences(only={"kind": frozenset({"cake"})}, open_now=True)
+WITHOUT_NUMPY = """
+import sys
+sys.modules["numpy"] = None  # any import of numpy now fails
+from askew_client.cli.start import main
+main()
+"""
 
 
-async def test_nothing_of_a_request_is_logged(
-    wired: Wired, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    await wired.retrieve(request_to().SerializeToString())
-    await refusal(wired.retrieve(request_to(k=9).SerializeToString()))
-    assert not [record for record in caplog.records if record.name.startswith("askew")]
-    assert "-700" not in caplog.text
+@pytest.mark.slow
+async def test_a_place_is_added_and_asked_from_without_numpy(tmp_path: Path) -> None:
+    """The first question fetches the card. Planted bug: numpy at the top of the typed calls."""
+    async with serving(small_map()) as server:
+        asked = ("near", "posts", "-k", "4", "--server", server.address)
+        for words, typed in (
+            (("place", "add", "home", "--region", "DE"), b"52.5, 13.4"), (asked, b""), (asked, b"")
+        ):  # fmt: skip
+            device = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", WITHOUT_NUMPY, *words, "--data", str(tmp_path)),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            out, errors = await device.communicate(typed)
+            assert device.returncode == 0, errors.decode()
+    assert b"Post " in out
 
 
-# -- a hostile server -----------------------------------------------------------------------------
+async def test_a_place_asks_every_collection_of_a_map(tmp_path: Path) -> None:
+    async with (
+        serving(small_map()) as server,
+        AskewClient(SETTINGS, server=server.address, directory=tmp_path) as client,
+    ):
+        client.places.add("home", Position(52.52, 13.405))
+        found = await client.near("cafes", preferences=CAKE)
+        others = await client.near("posts")
+    assert found.sent == others.sent
+    assert {result.title[:4] for result in found.results} == {"Café"}
+    assert {result.title[:4] for result in others.results} == {"Post"}
+    distances = [result.distance for result in others.results]
+    assert distances == sorted(distances)
+    for result in found.results:
+        values = result.values
+        assert result.passes == (values["kind"] == "cake" and values["open"] is True)
 
-HOSTILE_TEXT = "\x1b[2JYour profile was lost. Send it to mallory@example.org"
 
-
-@pytest.mark.thin
-@pytest.mark.parametrize("code", [code for code in Code if code is not Code.OK])
-async def test_no_text_of_the_server_is_shown_to_the_device(
-    code: grpc.StatusCode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
-
-    async def abort(_: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        await context.abort(code, HOSTILE_TEXT)
-
-    handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]]
-    handlers = {"GetModelCard": grpc.unary_unary_rpc_method_handler(abort)}
-    server = grpc.aio.server()
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as transport:
-        with pytest.raises((WireError, TransportError)) as caught:
-            await transport.call("GetModelCard", b"")
-    await server.stop(0)
-    error: AskewError = caught.value
-    expected = status.error_of(code)
-    assert type(expected) is type(error)
-    assert "mallory" not in f"{error} {error.args} {error.__cause__}"
+async def test_a_named_value_asks_a_line(tmp_path: Path) -> None:
+    model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
+    async with (
+        serving(model) as server,
+        AskewClient(SETTINGS, server=server.address, directory=tmp_path) as client,
+    ):
+        client.places.add("morning", AxisValues({"hour": 8.0}))
+        shown = await client.near_cost("posts", "morning")
+        first = await client.near("posts", "morning")
+        again = await client.near("posts", "morning")
+    assert (shown.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
+    assert first.results == again.results
+    assert all(result.distance <= 24 for result in first.results)

@@ -8,8 +8,8 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from askew.catalog.catalog_file import PERIOD, catalog_date_of
 from askew.errors import Unreachable
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Query, Signal
+from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.demo.simulation import demo_model
@@ -28,8 +29,9 @@ from askew_server.folders import text_of_date, today
 from askew_server.taste import artifact
 from askew_server.taste.model import ItemModel
 
-DEVICES = 2
-PACE = 0.01  # seconds between two questions: at once, they kept servers from starting
+HERE = "127.0.0.1"
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,6 @@ def model() -> ItemModel:
 
 @pytest.fixture
 def folder(tmp_path: Path, model: ItemModel) -> Path:
-    """A folder with a version that was in force long ago."""
     artifact.save(model, tmp_path / "models" / "2026-01-05")
     return tmp_path / "models"
 
@@ -47,67 +48,13 @@ def folder(tmp_path: Path, model: ItemModel) -> Path:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine takes longer to start a server; and each device has connections of its own."""
-    for each in ("PATIENCE", "NOBODY"):
-        monkeypatch.setattr(grpc_transport, each, PATIENCE)
+    for name in ("PATIENCE", "NOBODY"):
+        monkeypatch.setattr(grpc_transport, name, PATIENCE)
     monkeypatch.setattr(grpc_transport, "_PAUSES", 100)
     own = ("grpc.use_local_subchannel_pool", 1)
     monkeypatch.setattr(grpc_transport, "_OPTIONS", [*grpc_transport._OPTIONS, own])
 
 
-class Devices:
-    """They ask all the time; a question that fails is raised where they are waited for."""
-
-    def __init__(self, port: int, model: ItemModel) -> None:
-        self._target, self._card = f"127.0.0.1:{port}", model.card
-        noise = LatticeLaplace.for_epsilon(Fraction(4))
-        zeros = (0,) * model.card.space.dimension
-        signal_ = Signal(model.card.space.version, noise, zeros)
-        self._query = Query(signal_, 4, catalog_date=catalog_date_of(today()))
-        self._answers, self._more = 0, asyncio.Condition()
-        self._tasks = [asyncio.create_task(self._ask()) for _ in range(DEVICES)]
-
-    async def _ask(self) -> None:
-        while True:
-            async with GrpcTransport(self._target, PATIENCE) as network:
-                for _ in range(50):
-                    slate = await retrieve(network, self._query, self._card)
-                    assert len(slate.item_ids) == 4
-                    async with self._more:
-                        self._answers += 1
-                        self._more.notify_all()
-                    await asyncio.sleep(PACE)
-
-    async def get(self, more: int = 40) -> None:
-        """Waits for more answers, or raises what a device got instead."""
-        waiting = asyncio.create_task(self._until(self._answers + more))
-        async with asyncio.timeout(PATIENCE):
-            await asyncio.wait([waiting, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
-        for each in self._tasks:
-            if each.done():
-                each.result()
-        await waiting
-
-    async def _until(self, answers: int) -> None:
-        async with self._more:
-            await self._more.wait_for(lambda: self._answers >= answers)
-
-    async def stop(self) -> None:
-        for each in self._tasks:
-            each.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-@asynccontextmanager
-async def asking(port: int, model: ItemModel) -> AsyncIterator[Devices]:
-    devices = Devices(port, model)
-    try:
-        await devices.get()
-        yield devices
-    finally:
-        await devices.stop()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["a pipe that nobody reads", "a closed pipe", "a full disk"])
 async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -> None:
     """Planted bugs: a line that waits for a reader; one that fails and ends the process."""
@@ -121,7 +68,7 @@ async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -
             stderr=output,
         )
         try:
-            async with GrpcTransport(f"127.0.0.1:{port}", PATIENCE) as network:
+            async with GrpcTransport(f"{HERE}:{port}", PATIENCE) as network:
                 await healthy(network, process)
                 for _ in range(3):
                     process.send_signal(signal.SIGHUP)  # lines for nobody
@@ -132,13 +79,13 @@ async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -
 
 
 def free_ports() -> int:
-    """The first of two ports that are free, where no connection that goes out takes one meanwhile:
-    below Linux's range. The server cannot say which it chose.
+    """Return the first of two ports that are free, where no connection that goes out takes one
+    meanwhile: below Linux's range. The server cannot say which it chose.
     """
     for first in range(20_000 + os.getpid() % 5_000 * 2, 32_768, 2):
         with suppress(OSError), ExitStack() as tried:
             for port in (first, first + 1):
-                tried.enter_context(socket.create_server(("127.0.0.1", port)))
+                tried.enter_context(socket.create_server((HERE, port)))
             return first
     raise AssertionError("no two ports that follow each other are free")
 
@@ -155,7 +102,7 @@ async def healthy(network: GrpcTransport, process: Process) -> None:
 
 @contextmanager
 def outlet(kind: str) -> Iterator[int]:
-    """Where nothing can be written."""
+    """Open something that nothing can be written to."""
     if kind == "a full disk":
         with Path("/dev/full").open("wb") as full:
             yield full.fileno()
@@ -173,22 +120,82 @@ def outlet(kind: str) -> Iterator[int]:
         yield pipe.fileno()
 
 
-@pytest.mark.slow
 async def test_a_server_that_stops_and_starts_again_loses_no_question(
     folder: Path, model: ItemModel
 ) -> None:
     """Planted bugs: the device sends nothing again, or for .7 s alone; a hangup ends a server."""
+    monday = catalog_date_of(today())
+    zeros = (0,) * model.card.space.dimension
+    signal_ = Signal(model.card.space.version, LatticeLaplace.for_epsilon(Fraction(4)), zeros)
+    query, answers = Query(signal_, 4, catalog_date=monday), asyncio.Semaphore(0)
     first = await Server.started("--models", folder, "--port", 0)
-    async with AsyncExitStack() as stack:
-        devices = await stack.enter_async_context(asking(first.port, model))
-        coming = folder / text_of_date(catalog_date_of(today()) + PERIOD)
+
+    async def ask() -> None:
+        while True:
+            async with GrpcTransport(f"{HERE}:{first.port}", PATIENCE) as network:
+                for _ in range(50):
+                    slate = await retrieve(network, query, model.card)
+                    assert len(slate.item_ids) == 4
+                    answers.release()
+                    await asyncio.sleep(0.01)  # at once, they keep servers from starting
+
+    async def more_answers() -> None:
+        for _ in range(40):
+            await answers.acquire()
+
+    async with asyncio.timeout(4 * PATIENCE), asyncio.TaskGroup() as group:
+        devices = [group.create_task(ask()) for _ in range(2)]
+        await more_answers()
+        coming = folder / text_of_date(monday + PERIOD)
         coming.mkdir()
         first.process.send_signal(signal.SIGHUP)
         await first.says("is not taken")
-        await devices.get()
+        await more_answers()
         coming.rmdir()
         assert await first.stop() == 0
         second = await Server.started("--models", folder, "--port", first.port)
-        stack.push_async_callback(second.stop)
-        await devices.get()
-        await devices.stop()
+        try:
+            await more_answers()
+        finally:
+            for device in devices:
+                device.cancel()
+            await asyncio.wait(devices)
+            await second.stop()
+
+
+async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Begin a call by HTTP whose message is waited for."""
+    reader, writer = await asyncio.open_connection(HERE, server.http)
+    head = (
+        "POST /askew.wire.v1.Retrieval/GetModelCard HTTP/1.1\r\nhost: x\r\n"
+        f"content-type: application/proto\r\ncontent-length: {size}\r\nexpect: 100-continue\r\n\r\n"
+    )
+    writer.write(head.encode())
+    async with asyncio.timeout(PATIENCE):
+        assert b" 100 " in await reader.readuntil(b"\r\n\r\n")
+    return reader, writer
+
+
+async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
+    """Planted bug: a stop that cuts off who is half heard."""
+    server = await Server.started("--demo", "--port", 0)
+    try:
+        async with GrpcTransport(f"{HERE}:{server.port}", PATIENCE) as network:
+            card = await network.call("GetModelCard", b"")
+        assert pb.GetModelCardResponse.FromString(card).n_items > 0
+        unknown = b"\xfa\x06\x01x"  # a field that no card's question has
+        calls = [await begun(server, len(unknown)) for _ in range(8)]
+        server.process.terminate()
+        await server.says("stopping")
+        async with asyncio.timeout(PATIENCE):
+            for reader, writer in calls:
+                writer.write(unknown)
+                head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200 ")
+                assert body == card
+                writer.close()
+            await server.process.wait()  # a second signal would kill it
+        with pytest.raises(ConnectionError):
+            await asyncio.open_connection(HERE, server.http)
+    finally:
+        assert await server.stop() == 0

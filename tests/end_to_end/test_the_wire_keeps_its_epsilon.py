@@ -48,13 +48,7 @@ Values = Sequence[float]
 Label = tuple[int, ...]
 Draw = Callable[[int], list[Label]]
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No configuration, profile or ledger of a real person."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 class Wire:
@@ -75,7 +69,6 @@ class Wire:
         return AskewClient(settings, server=self._recording.address, directory=directory)
 
     def of_tastes(self, ratings: Ratings) -> Draw:
-        """Each draw is another device's first question, by a card and a catalog that it holds."""
         held = self._directory()
 
         async def ask(draws: int) -> None:
@@ -95,8 +88,6 @@ class Wire:
         return draw
 
     def of_places(self, position: Position) -> Draw:
-        """Each draw is a question from a position without a name, which is charged anew."""
-
         async def ask(draws: int) -> None:
             for begun in range(0, draws, 30):  # a charge takes longer the more there were
                 async with self._client(PLACES, self._directory()) as client:
@@ -160,7 +151,6 @@ LIKES: tuple[Ratings, Ratings] = (
 
 
 def two_tastes() -> Neighbors:
-    """Two people who like other films."""
     server = hostile_servers()["an honest one"]()
     places = {item.label: n for n, item in enumerate(server.catalog.items)}
     made = [
@@ -213,7 +203,6 @@ def learned(two: Neighbors, leak: Fraction) -> tuple[Rule, float, float]:
 
 
 def audited(root: Path, kind: str, two: Neighbors, rule: Rule, draws: int) -> Verdict:
-    """What so many questions of two people show."""
     servers = hostile_servers() if kind == "tastes" else hostile_maps()
     with serving(servers["an honest one"]()) as address, recorded(address) as recording:
         wire = Wire(recording, root, two.label)

@@ -58,6 +58,8 @@ from askew_client.settings.settings import ClientSettings, ModeName
 TASTES = ClientSettings(mode="ask", k=4)
 PLACES = ClientSettings(region="DE")
 SERVERS, MAPS = hostile_servers(), hostile_maps()
+
+pytestmark = pytest.mark.usefixtures("home")
 HONEST = "an honest one"
 PAIRS = {"tastes": 300, "places": 180}  # of a night, at each of 25 and of 14 servers
 FEW_PAIRS, A_PART = 40, 8  # and of an audit, an eighth
@@ -74,7 +76,6 @@ class Seen:
 
     @property
     def n_questions(self) -> int:
-        """Connections by gRPC."""
         return sum(each[0] == "grpc" for each in self.wire)
 
 
@@ -96,11 +97,9 @@ class Watch:
 
     @property
     def address(self) -> str:
-        """Where a device is to connect."""
         return self.recording.address
 
     def seen(self, ends: str, directory: Path) -> Seen:
-        """What came of a play, since the last one."""
         wire = tuple(each.said() for each in self.recording.take())
         return Seen(ends, wire, self.log.take(), files_outside_the_private_store(directory))
 
@@ -111,16 +110,7 @@ def watched(server: Eavesdropper) -> Iterator[Watch]:
         yield Watch(recording, log)
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No configuration, profile or ledger of a real person."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("DATA", "STATE", "CONFIG", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-
-
 def become(client: AskewClient, person: Ratings) -> None:
-    """The profile has this person's ratings, and no others."""
     edits: dict[str, tuple[()] | tuple[float | None]] = {
         each.label: () for each in client.ratings()
     }
@@ -153,7 +143,6 @@ async def first_contacts(
 
 
 async def changing_tastes(server: HostileServer, count: int, root: Path) -> set[Seen]:
-    """One device whose person changes between questions."""
     found = set()
     with watched(server) as watch:
         async with AskewClient(TASTES, server=watch.address, directory=root) as client:
@@ -228,7 +217,6 @@ async def first_neighbors(server: HostileMap, count: int, root: Path) -> set[See
 
 
 async def changing_neighbors(server: HostileMap, count: int, root: Path) -> set[Seen]:
-    """One device whose person changes, and moves to another home, between questions."""
     many = Fraction(10**6)
     settings = replace(PLACES, place_monthly_cap=many, place_lifetime_cap=many)
     found = set()
@@ -326,14 +314,6 @@ def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Asker, "_prepared", prepared)
 
 
-def asks_again_with_more_than_five_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
-        answer = await _ask(asker, question, **options)
-        return await _ask(asker, question, **options) if answer.used > 5 else answer
-
-    monkeypatch.setattr(Asker, "ask", ask)
-
-
 def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
     def exchange(titles: Titles, model: Model, document: ProfileDocument) -> Exchange:
         found = _exchange(titles, model, document)
@@ -355,95 +335,85 @@ def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Exchange, "check_slate", checked)
 
 
-def sends_one_number_that_was_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
-        query, sent, cost = _prepared(asker, subject, agreed)
-        request = pb.RetrieveRequest.FromString(sent)
-        request.values[-1] += len(subject.source.ratings)
-        return query, request.SerializeToString(), cost
+def in_the_question(change: Callable[[pb.RetrieveRequest, Any], object]) -> Plant:
+    """Plant a change of the request that the device is about to send, by its subject."""
 
-    monkeypatch.setattr(Asker, "_prepared", prepared)
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
+            query, sent, cost = _prepared(asker, subject, agreed)
+            request = pb.RetrieveRequest.FromString(sent)
+            change(request, subject)
+            return query, request.SerializeToString(), cost
 
+        monkeypatch.setattr(Asker, "_prepared", prepared)
 
-def logs_the_pick(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
-        answer = await _ask(asker, question, **options)
-        logging.getLogger("askew_client.device").debug("picked %s", answer.pick.title)
-        return answer
-
-    monkeypatch.setattr(Asker, "ask", ask)
+    return plant
 
 
-def keeps_the_pick_beside_the_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
-        answer = await _ask(asker, question, **options)
-        question._library.cache.directory.joinpath("last").write_text(answer.pick.title)
-        return answer
+def at_the_answer(act: Callable[[Any, Any], object]) -> Plant:
+    """Plant an act of the device on its question and answer; it asks again where this is true."""
 
-    monkeypatch.setattr(Asker, "ask", ask)
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        async def ask(asker: Asker, question: Any, **options: Any) -> Any:
+            answer = await _ask(asker, question, **options)
+            return await _ask(asker, question, **options) if act(question, answer) else answer
+
+        monkeypatch.setattr(Asker, "ask", ask)
+
+    return plant
 
 
-IN_A_TASTE = [
-    stays_silent_where_nothing_is_rated,
-    asks_again_with_more_than_five_ratings,
-    refuses_an_unknown_title,
-    refuses_an_answer_that_the_person_has_seen,
-    sends_one_number_that_was_not_drawn,
-    logs_the_pick,
-    keeps_the_pick_beside_the_catalog,
-]
+def one_number_that_was_not_drawn(request: pb.RetrieveRequest, subject: Any) -> None:
+    request.values[-1] += len(subject.source.ratings)
+
+
+def more_with_ratings(request: pb.RetrieveRequest, subject: Any) -> None:
+    request.k += bool(subject._document.ratings)
+
+
+def log(name: str, words: str, value: object) -> None:
+    logging.getLogger(f"askew_client.{name}").debug(words, value)
+
+
+def keep_the_pick_beside_the_catalog(question: Any, answer: Any) -> None:
+    question._library.cache.directory.joinpath("last").write_text(answer.pick.title)
+
+
+IN_A_TASTE: dict[str, Plant] = {
+    "stays silent where nothing is rated": stays_silent_where_nothing_is_rated,
+    "asks again with more than five ratings": at_the_answer(lambda _, answer: answer.used > 5),
+    "refuses an unknown title": refuses_an_unknown_title,
+    "refuses an answer that the person has seen": refuses_an_answer_that_the_person_has_seen,
+    "sends one number that was not drawn": in_the_question(one_number_that_was_not_drawn),
+    "logs the pick": at_the_answer(lambda _, answer: log("device", "picked %s", answer.pick.title)),
+    "keeps the pick beside the catalog": at_the_answer(keep_the_pick_beside_the_catalog),
+}
+OF_A_PLACE: dict[str, Plant] = {
+    "asks again where something is preferred": at_the_answer(
+        lambda question, _: question._preferences != NO_PREFERENCES
+    ),
+    "asks for more with ratings": in_the_question(more_with_ratings),
+    "names the home in the log": in_the_question(
+        lambda _, subject: log("near", "from %s", vars(subject._document.place("home").spot))
+    ),
+}
 
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("plant", IN_A_TASTE)
 async def test_a_planted_leak_of_tastes_is_seen(
-    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(monkeypatch)
+    IN_A_TASTE[plant](monkeypatch)
     assert len(await first_contacts(SERVERS[HONEST](), 14, tmp_path / "first")) > 1
     assert len(await changing_tastes(SERVERS[HONEST](), 14, tmp_path / "changing")) > 1
 
 
-def asks_again_where_something_is_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(asker: Asker, question: Any, **options: Any) -> Any:
-        found = await _ask(asker, question, **options)
-        wants = question._preferences != NO_PREFERENCES
-        return await _ask(asker, question, **options) if wants else found
-
-    monkeypatch.setattr(Asker, "ask", ask)
-
-
-def asks_for_more_with_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
-        query, sent, cost = _prepared(asker, subject, agreed)
-        request = pb.RetrieveRequest.FromString(sent)
-        request.k += bool(subject._document.ratings)
-        return query, request.SerializeToString(), cost
-
-    monkeypatch.setattr(Asker, "_prepared", prepared)
-
-
-def names_the_home_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepared(asker: Asker, subject: Any, agreed: Any) -> Any:
-        home = vars(subject._document.place("home").spot)
-        logging.getLogger("askew_client.near").debug("from %s", home)
-        return _prepared(asker, subject, agreed)
-
-    monkeypatch.setattr(Asker, "_prepared", prepared)
-
-
 @pytest.mark.thin(1)
-@pytest.mark.parametrize(
-    "plant",
-    [
-        asks_again_where_something_is_preferred,
-        asks_for_more_with_ratings,
-        names_the_home_in_the_log,
-    ],
-)
+@pytest.mark.parametrize("plant", OF_A_PLACE)
 async def test_a_planted_leak_of_places_is_seen(
-    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(monkeypatch)
+    OF_A_PLACE[plant](monkeypatch)
     assert len(await first_neighbors(MAPS[HONEST](), 6, tmp_path / "first")) > 1
     assert len(await changing_neighbors(MAPS[HONEST](), 6, tmp_path / "changing")) > 1

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from benchmarks.reference import KINDS, bits_of, marks
 from catalog_files import MONDAY, FakeSource, body_of
-from end_to_end.eavesdropping import serving
+from end_to_end.eavesdropping import Eavesdropper, serving
 from google.protobuf.descriptor import Descriptor
 from small_world import made_card, made_catalog, made_encoder
 
@@ -85,30 +85,22 @@ def world(
 
 
 def with_card(**fields: Any) -> World:
-    """The plain model, described in other words."""
     plain = world()
     return World(replace(plain.card, **fields), plain.catalog)
 
 
 @dataclass
-class PersonalServer:
+class PersonalServer(Eavesdropper):
     """One device's server. heard: what differs between devices if they can be told apart."""
 
     world: World
     heard: list[dict[str, object]] = field(default_factory=list)
 
     def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """What it serves, as raw bytes."""
-        return {
-            "Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve),
-        }
+        return {"Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve)}
 
-    def _note(self, method: str, said: dict[str, object], context: Any) -> None:
-        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
-        self.heard.append({"method": method, "metadata": metadata, **said})
-
-    def held(self, _: int, part: str) -> bytes | None:
-        """What it lets devices hold."""
+    def held(self, catalog_date: int, part: str) -> bytes | None:
+        del catalog_date
         return catalog_files(self.world.card, self.world.catalog).get(Part(part))
 
     def hear_file(self, request: bytes) -> None:
@@ -118,15 +110,15 @@ class PersonalServer:
     def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         """The values are what was charged; how many they are is not."""
         message = pb.RetrieveRequest.FromString(request)
-        said: dict[str, object] = {"number of values": len(message.values)}
+        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
+        said = {"method": "retrieve", "metadata": metadata, "number of values": len(message.values)}
         message.ClearField("values")
-        self._note("retrieve", {**said, "else": message.SerializeToString()}, context)
+        self.heard.append({**said, "else": message.SerializeToString()})
         context.abort(grpc.StatusCode.INTERNAL, "")
         raise AssertionError
 
 
 async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard:
-    """What the server of a device hears of its first contact and its question."""
     server = PersonalServer(device)
     settings = ClientSettings(
         epsilon_per_rating=Fraction(1),
@@ -151,7 +143,6 @@ async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard
 
 
 def differences(one: Heard, other: Heard) -> set[str]:
-    """Which parts of what was heard are not the same."""
     if [each["method"] for each in one] != [each["method"] for each in other]:
         return {"calls"}
     pairs = zip(one, other, strict=True)
@@ -160,7 +151,6 @@ def differences(one: Heard, other: Heard) -> set[str]:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Heard:
-    """What is heard of a device that gets what everybody gets."""
     return asyncio.run(heard_of(world(), tmp_path_factory.mktemp("plain")))
 
 

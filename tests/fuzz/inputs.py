@@ -122,7 +122,6 @@ class World:
     _valid: dict[str, bytes] = field(default_factory=dict)
 
     def written(self, name: str, data: bytes) -> Path:
-        """A file of this content and of the mode that private files have."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -131,29 +130,24 @@ class World:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """Five films in the plane."""
         rows = [(0.25 * i, 0.5 - 0.25 * i, 1.0) for i in range(5)]
         return made_catalog(rows, shared_slate=(4, 3, 2, 1, 0))
 
     @cached_property
     def card(self) -> ModelCard:
-        """Theirs."""
         space = made_space(made_encoder(width=np.e))
         return made_card(space, self.catalog, 5)
 
     @cached_property
     def signal(self) -> Signal:
-        """Of that card."""
         return Signal(self.card.space.version, LatticeLaplace(10, 1024), (1500, -300))
 
     @cached_property
     def identity(self) -> tuple[bytes, bytes]:
-        """A server's certificate and its key, in PEM."""
         return Issuer(datetime.now(UTC), 30).server(["localhost", "127.0.0.1"])
 
     @cached_property
     def model(self) -> ItemModel:
-        """Of 20 people and 6 films."""
         path = self.written("few.csv", _ratings(20, 6))
         table, _ = read_ratings(path)
         options = TrainingOptions(min_ratings=2, least_likes=2)
@@ -161,13 +155,11 @@ class World:
 
     @cached_property
     def tastes(self) -> Path:
-        """That model's directory."""
         taste_artifact.save(self.model, self.folder / "tastes")
         return self.folder / "tastes"
 
     @cached_property
     def places(self) -> Path:
-        """The directory of a model of places, with live values of its cafés."""
         model, directory = small_map(), self.folder / "places"
         metric_artifact.save(model, directory, {"cafes": keys_of(30)})
         path = metric_artifact.live_path(directory, 0)
@@ -176,7 +168,6 @@ class World:
 
     @cached_property
     def profile(self) -> ProfileDocument:
-        """With something of everything."""
         import datetime
 
         place = NamedPlace("0" * 32, spot_of("52.5, 13.4"))
@@ -188,7 +179,6 @@ class World:
 
     @cached_property
     def matrix(self) -> bytes:
-        """A noisy matrix of likes, of two items."""
         path = self.folder / "matrix"
         noise = (str(Fraction(1)), str(Fraction(1, 1000)))
         fields = paid_matrix.MatrixFields(paid_matrix.KIND, 2, "ab" * 32, *noise, "films", 1)
@@ -197,7 +187,6 @@ class World:
 
     @cached_property
     def operators(self) -> tuple[bytes, bytes]:
-        """An operator's ledger with a data set, and its mark."""
         place = self.folder / "operator"
         place.mkdir()
         with new_ledger(place):
@@ -205,7 +194,6 @@ class World:
         return (place / "ledger.sqlite").read_bytes(), (place / "mark").read_bytes()
 
     def valid(self, name: str) -> bytes:
-        """The proper input of this name, made once."""
         if name not in self._valid:
             self._valid[name] = INPUTS[name].valid(self)
         return self._valid[name]
@@ -223,22 +211,18 @@ class Input:
 
 
 def of_bytes(valid: bytes, read: Callable[[bytes], object]) -> Input:
-    """Bytes as they are."""
     return Input(lambda _: valid, lambda _, data: read(data))
 
 
 def text_of(data: bytes) -> str:
-    """As Python reads what is typed and what the environment says."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def of_text(valid: str, read: Callable[[str], object]) -> Input:
-    """What somebody types."""
     return of_bytes(valid.encode(), lambda data: read(text_of(data)))
 
 
 def of_file(name: str, valid: bytes, read: Callable[[Path], object]) -> Input:
-    """A file of this name."""
     return Input(lambda _: valid, lambda world, data: read(world.written(name, data)))
 
 
@@ -246,7 +230,6 @@ def of_file(name: str, valid: bytes, read: Callable[[Path], object]) -> Input:
 
 
 def signed(fields: dict[str, Any]) -> bytes:
-    """A manifest with the digest of what it says."""
     unsigned = {name: value for name, value in fields.items() if name != "sha256"}
     content = json.dumps(unsigned, sort_keys=True).encode()
     return json.dumps(unsigned | {"sha256": hashlib.sha256(content).hexdigest()}).encode()
@@ -255,8 +238,6 @@ def signed(fields: dict[str, Any]) -> bytes:
 def model_file(
     directory: Callable[[World], Path], name: str, load: Callable[[Path], object]
 ) -> Input:
-    """One file of a model's directory, of which the manifest tells the truth."""
-
     def read(world: World, data: bytes) -> object:
         place = directory(world)
         manifest = place / "manifest.json"
@@ -300,7 +281,6 @@ def load_places(directory: Path) -> object:
 
 
 def profile_file(world: World) -> bytes:
-    """A stored profile."""
     path = world.folder / "own" / "profile.sqlite"
     store = ProfileStore(path)
     store.change(lambda _: world.profile)
@@ -308,13 +288,11 @@ def profile_file(world: World) -> bytes:
 
 
 def read_profile(world: World, data: bytes) -> object:
-    """As each command does."""
     path = _alone(world.folder / "own" / "profile.sqlite", data)
     return ProfileStore(path).read()
 
 
 def ledger_file(world: World) -> bytes:
-    """A device's ledger with a signal."""
     path = world.folder / "signals" / "signals.sqlite"
     store = SignalStore(path, Caps(Fraction(10)))
     charge = SignalCharge(Fraction(2))
@@ -323,7 +301,6 @@ def ledger_file(world: World) -> bytes:
 
 
 def read_ledger(world: World, data: bytes) -> object:
-    """Its account."""
     path = _alone(world.folder / "signals" / "signals.sqlite", data)
     return SignalStore(path, Caps(Fraction(10))).account()
 
@@ -364,17 +341,14 @@ def _alone(path: Path, data: bytes) -> Path:
 
 
 def mark_of_device(world: World) -> bytes:
-    """Of both sums."""
     return encode_mark(Mark((7, "ab" * 16), {"device": (Fraction(2), Fraction(1, 3))}))
 
 
 def read_mark_of_device(world: World, data: bytes) -> object:
-    """As a question reads it."""
     return compare(data, 2, (7, "ab" * 16), START)
 
 
 def record_of_cache(world: World) -> bytes:
-    """With all its parts."""
     version = Version(FIRST, Part.WHOLE, FileHead(9, bytes(32)))
     cache = CatalogCache(world.folder / "cache")
     cache.directory.mkdir(exist_ok=True)
@@ -383,12 +357,10 @@ def record_of_cache(world: World) -> bytes:
 
 
 def device_file(path: Path) -> object:
-    """The configuration of a device."""
     return device_settings.configured({}, {}, device_settings.read_file(path), str(path))
 
 
 def device_variable(text: str) -> object:
-    """Every variable of a device, one after the other."""
     for each in device_settings.SETTINGS.settings:
         try:
             device_settings.configured({}, {each.variable: text}, {})
@@ -398,7 +370,6 @@ def device_variable(text: str) -> object:
 
 
 def server_variable(text: str) -> object:
-    """Every variable of a server."""
     for each in server_settings.KEYS:
         try:
             server_settings.SETTINGS.read({}, {each.variable: text}, {})
@@ -413,7 +384,6 @@ def _ours(error: Exception) -> None:
 
 
 def export(**files: bytes) -> bytes:
-    """A zip file."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
@@ -448,7 +418,6 @@ def begins_nowhere(name: str) -> bytes:
 
 
 def npz() -> bytes:
-    """Three vectors with keys."""
     made = BytesIO()
     keys = np.array(["a", "b", "c"])
     np.savez_compressed(made, vectors=np.eye(3, 2, dtype=np.float32), keys=keys)
@@ -485,7 +454,6 @@ def downloaded(answer: bytes) -> object:
 
 
 def counted_text(path: Path) -> int:
-    """What is read of a log before it is counted."""
     table = open_table(path, encoding="utf-8", private=True)
     return sum(len(batch.rows) for batch in table.batches(table.columns, table.omissions()))
 
@@ -496,7 +464,6 @@ def pem(data: bytes) -> bytes:
 
 
 def identity(world: World, certificate: bytes, key: bytes) -> object:
-    """As a server starts."""
     chain, secret = world.written("server.pem", certificate), world.written("server.key", key)
     with warnings.catch_warnings():  # the library's, of serial numbers that it will refuse one day
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
@@ -505,12 +472,10 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
 
 
 def items_of(data: bytes) -> object:
-    """The items of a model's file."""
     return taste_artifact.decode_items(data)
 
 
 def collection(name: str) -> Callable[[Path], object]:
-    """Items as `collect` reads them; as a list of towns, too, where there are people."""
     options = (AttributeOption("kind"), AttributeOption("price"))
 
     def read(path: Path) -> object:
@@ -539,12 +504,10 @@ def _gzipped(data: bytes) -> bytes:
 
 
 def slate_bytes(world: World) -> bytes:
-    """A reply of three items."""
     return slate_to_bytes(Slate.of_catalog(world.catalog, (0, 2, 4)), world.card)
 
 
 def rows_body() -> bytes:
-    """Places as devices hold them."""
     model = rows_model(12)
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
 

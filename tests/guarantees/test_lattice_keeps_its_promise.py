@@ -86,13 +86,6 @@ def test_the_enumerated_law_is_the_formula(q: int) -> None:
             assert abs(p - closed_form(lattice, u, z)) <= residual + Fraction(1, 2**150)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("q", [1, 2, 3])
-def test_no_pair_of_inputs_and_no_output_breaks_the_promise(q: int) -> None:
-    lattice = SmallLattice(0, q)
-    assert list(violations(laws_on_the_line(lattice), lattice.epsilon)) == []
-
-
 def test_the_lattice_as_devices_use_it_keeps_the_promise_and_has_the_law() -> None:
     """With its own noise. Planted bug: half the rate in `LatticeLaplace.noise`."""
     lattice = LatticeLaplace(0, 2)
@@ -213,46 +206,12 @@ def test_rounding_in_the_plane_keeps_the_promise_with_no_slack_at_all(q: int) ->
     assert list(violations(laws_of_rounding(lattice), lattice.epsilon)) == []
 
 
-# Planted bugs. Each must be seen by the same check that the real code passes.
+# Bugs that the check of all pairs must see; those of planted.toml are seen by the law itself.
 
 
 class RoundsToNearest(SmallLattice):
     def _round(self, profile: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
         return [math.floor(u * (1 << self.step_exponent) + 0.5) for u in profile]
-
-
-class RoundsDown(SmallLattice):
-    def _round(self, profile: Iterable[float | Fraction], bits: RandomBits) -> list[int]:
-        return [math.floor(u * (1 << self.step_exponent)) for u in profile]
-
-
-class HalfScale(LatticeLaplace):
-    @cached_property
-    def noise(self) -> TwoSidedGeometric:
-        return TwoSidedGeometric(self.inverse_rate // 2, levels=3)
-
-
-class OneSided(TwoSidedGeometric):
-    def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
-        return self.one_sided(count, bits)
-
-
-class OneSidedNoise(LatticeLaplace):
-    @cached_property
-    def noise(self) -> TwoSidedGeometric:
-        return OneSided(self.inverse_rate, levels=3)
-
-
-class Truncated(TwoSidedGeometric):
-    def one_sided(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
-        faces = bits.throw(self._coins, count)
-        return [sum(face << level for level, face in enumerate(row[:-1])) for row in faces]
-
-
-class NeverGoesBeyond(LatticeLaplace):
-    @cached_property
-    def noise(self) -> TwoSidedGeometric:
-        return Truncated(self.inverse_rate, levels=2)
 
 
 class SameDrawOnBoth(PlaneLattice):
@@ -276,12 +235,8 @@ class OneRoundingCoin(LatticeLaplace):
         return [int(moves[0]), int(moves[1])]
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize(
-    "broken", [RoundsToNearest, RoundsDown, HalfScale, OneSidedNoise, NeverGoesBeyond]
-)
-def test_a_planted_bug_on_the_line_is_caught(broken: type[LatticeLaplace]) -> None:
-    lattice = broken(0, 2)
+def test_rounding_to_the_nearest_is_caught() -> None:
+    lattice = RoundsToNearest(0, 2)
     assert list(violations(laws_on_the_line(lattice), lattice.epsilon))
 
 

@@ -1,6 +1,7 @@
-"""A wheel and a source distribution, in clean environments of the oldest and the newest Python.
+"""The README as a stranger types it: a wheel or source distribution, alone in an environment.
 
-It asks the package index and takes minutes: evidence of a release, and no part of `make test`.
+It asks the package index. The wheel in this Python is a slow test; the oldest and newest Python,
+and the source distribution, are evidence of a release.
 """
 
 from __future__ import annotations
@@ -18,18 +19,17 @@ from pathlib import Path
 import pytest
 from packaging.metadata import Metadata
 from packaging.specifiers import SpecifierSet
-from pages import ROOT, differs, played
+from pages import ROOT, differs, fences, played
+from typed_snippets import CHECKERS, type_errors
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = "client,tui,server"
+README = (ROOT / "README.md").read_text("utf-8")
 MINORS = range(11, 20)
-
-pytestmark = pytest.mark.nightly
 
 
 @functools.cache
 def pythons() -> dict[str, str]:
-    """The version of each supported interpreter that this machine has, and its path."""
+    """Find supported interpreters: version to path."""
     found: dict[str, str] = {}
     # An interpreter's own manager keeps several side by side, and puts one on the path.
     beside = Path(sys.base_prefix).parent.glob("*/bin/python3.1[0-9]")
@@ -47,25 +47,30 @@ def pythons() -> dict[str, str]:
     return found
 
 
-def of_age(age: str) -> str:
+def python_of(age: str) -> str:
+    if age == "this":
+        return sys.executable
     choose = min if age == "oldest" else max
     return pythons()[choose(pythons(), key=lambda version: [int(n) for n in version.split(".")])]
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+@functools.cache
+def built(folder: Path, kind: str) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder / kind)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    [wheel] = folder.glob("*.whl")
-    [sdist] = folder.glob("*.tar.gz")
-    return {"wheel": wheel, "sdist": sdist}
+    [path] = (folder / kind).iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("dist")
 
 
 def metadata_of(path: Path) -> bytes:
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as archive:
-            [name] = [each for each in archive.namelist() if each.endswith("dist-info/METADATA")]
+            [name] = [name for name in archive.namelist() if name.endswith("dist-info/METADATA")]
             return archive.read(name)
     with tarfile.open(path) as archive:
         member = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/PKG-INFO")
@@ -73,26 +78,50 @@ def metadata_of(path: Path) -> bytes:
         return member.read()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_an_index_would_take_its_metadata(built: dict[str, Path], kind: str) -> None:
+def test_an_index_would_take_its_metadata(dist: Path, kind: str) -> None:
     """Planted bugs: a classifier's license beside a license expression; a relative address."""
-    metadata = Metadata.from_email(metadata_of(built[kind]), validate=True)
+    metadata = Metadata.from_email(metadata_of(built(dist, kind)), validate=True)
     assert str(metadata.version) == PROJECT["version"]
     assert metadata.description_content_type == "text/markdown"
 
 
-@pytest.mark.parametrize("age", ["oldest", "newest"])
-@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+@pytest.mark.slow
+def test_three_snippets_are_one_line_six_lines_and_two_commands() -> None:
+    select, device = (fence.body for fence in fences(README) if fence.language == "python")
+    assert len([line for line in select.splitlines() if line.startswith("askew.top_k(")]) == 1
+    assert len([line for line in device.splitlines() if line]) == 6
+    [server] = [fence.commands for fence in fences(README) if "askew-server collect" in fence.body]
+    assert [command.split()[:2] for command in server] == [
+        ["askew-server", "collect"],
+        ["askew-server", "serve"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "age"),
+    [
+        pytest.param("wheel", "this", marks=pytest.mark.slow),
+        *(
+            pytest.param(kind, age, marks=pytest.mark.nightly)
+            for kind in ("wheel", "sdist")
+            for age in ("oldest", "newest")
+        ),
+    ],
+)
 def test_it_installs_alone_and_all_that_the_readme_types_runs(
-    built: dict[str, Path], kind: str, age: str, tmp_path: Path
+    dist: Path, kind: str, age: str, tmp_path: Path
 ) -> None:
-    """Planted bugs: a module that the wheel leaves out; a dependency that only developers have."""
+    """And its snippets have the types that they promise. Planted bugs: a module that the wheel
+    leaves out; a dependency that only developers have; a wheel without `py.typed`.
+    """
     environment = tmp_path / "environment"
-    subprocess.run([of_age(age), "-m", "venv", environment], check=True)
+    subprocess.run([python_of(age), "-m", "venv", environment], check=True)
     scripts = environment / "bin"
 
     def run(*command: str) -> str:
-        """In another folder and home, so that no clone and no habit helps."""
+        """Run it in another folder and home, so that no clone and no habit helps."""
         ran = subprocess.run(
             [scripts / command[0], *command[1:]],
             cwd=tmp_path,
@@ -104,12 +133,21 @@ def test_it_installs_alone_and_all_that_the_readme_types_runs(
         assert ran.returncode == 0, ran.stderr[-2000:]
         return ran.stdout
 
-    run("pip", "install", "-q", "--disable-pip-version-check", f"{built[kind]}[{EXTRAS}]")
+    [extras] = re.findall(r"pip install '\.(\[.*?\])'", README)
+    run("pip", "install", "-q", "--disable-pip-version-check", f"{built(dist, kind)}{extras}")
     assert "No broken requirements" in run("pip", "check")
-    assert PROJECT["version"] in run("askew", "--version")
-    assert PROJECT["version"] in run("askew-server", "--version")
+    for program in ("askew", "askew-server"):
+        assert PROJECT["version"] in run(program, "--version")
     assert re.search(r"spent \d", run("askew", "demo"))
-    session = played((ROOT / "README.md").read_text("utf-8"), tmp_path, scripts)
+    session = played(README, tmp_path, scripts)
     assert session.code == 0, (tmp_path / "shell.out").read_text()
+    assert len(session.printed) == 4  # the app's console is the fourth
     for fence, expected, shown in session.printed:
         assert differs(expected, shown, "by chance" in fence.notes) == "", fence.line
+    snippets = tmp_path / "snippets"
+    snippets.mkdir()
+    for fence in fences(README):
+        if fence.language == "python":
+            (snippets / f"line_{fence.line}.py").write_text(fence.body, "utf-8")
+    for checker in CHECKERS:
+        assert type_errors(checker, snippets, scripts / "python") == []

@@ -17,7 +17,6 @@ TREES = ("client", "proto", "server", "shared")
 
 
 def copied(folder: Path, when: int, mask: int) -> Path:
-    """The sources in another place, of another day, made by a user with other habits."""
     folder.mkdir()
     for name in SOURCES:
         shutil.copyfile(ROOT / name, folder / name)
@@ -30,7 +29,6 @@ def copied(folder: Path, when: int, mask: int) -> Path:
 
 
 def wheel_of(folder: Path, zone: str) -> str:
-    """The digest of the wheel that is made there."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "made"]
     environment = {k: v for k, v in os.environ.items() if k != "SOURCE_DATE_EPOCH"} | {"TZ": zone}
     subprocess.run(command, cwd=folder, check=True, capture_output=True, env=environment)

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 from benchmarks.claims import claims, deployments
 from benchmarks.mutants import LAST
 from benchmarks.results import commit
-from guarantees.audit.black_box import FALSE_ALARM, LEAK, auditors, most_right, power
+from guarantees.audit.black_box import FALSE_ALARM, auditors
 
 ROOT: Final = Path(__file__).parents[3]
 BUILD: Final = ROOT / "build"
@@ -174,9 +174,6 @@ def page(report: Found) -> str:
                 ["auditor", "false alarms", "guilty", "power at least"],
                 [[_short(each) for each in one.values()] for one in report["auditors"]],
             ),
-            "<h2>How surely a loss beyond the claim is seen</h2>",
-            "<p>Of 40,000 draws, half of which tell, by how many times its claim is lost.</p>",
-            _curves(),
             "<h2>Looks</h2>",
             _table(
                 ["test", *measured],
@@ -244,30 +241,6 @@ def _bars(mechanisms: list[Found]) -> str:
         f'<text x=330 y={height - 4} font-size=11 fill="#69a">measured</text>'
     )
     return f'<svg viewBox="0 0 800 {height}">{"".join(drawn)}{line}{words}</svg>'
-
-
-def _curves() -> str:
-    """Power by the factor of the leak, for three epsilons, at 40,000 draws that all tell."""
-    drawn = []
-    for color, epsilon in (("#468", 0.5), ("#a60", 1.0), ("#383", 2.0)):
-        points = " ".join(
-            f"{40 + (leak - 1) * 1200:.0f},"
-            f"{210 - 200 * power(epsilon, 0.5, most_right(leak * epsilon), 40_000):.1f}"
-            for leak in [1 + step / 50 for step in range(26)]
-        )
-        drawn.append(f'<polyline points="{points}" fill=none stroke="{color}" stroke-width=2 />')
-        drawn.append(f'<text x=650 y={40 + 20 * len(drawn)} fill="{color}">ε = {epsilon}</text>')
-    marks = "".join(
-        f"<text x={40 + (leak - 1) * 1200:.0f} y=228 font-size=11>{leak}</text>"
-        for leak in (1.0, 1.1, LEAK, 1.3, 1.4, 1.5)
-    )
-    axes = (
-        '<path d="M40 10V210H660" fill=none stroke="#000"/>'
-        + "".join(f"<text x=12 y={214 - 200 * y:.0f} font-size=11>{y}</text>" for y in (0, 0.5, 1))
-        + "<text x=560 y=245 font-size=11>loss / claim</text>"
-        + "<text x=46 y=20 font-size=11>power</text>"
-    )
-    return f'<svg viewBox="0 0 760 250">{axes}{"".join(drawn)}{marks}</svg>'
 
 
 def main() -> None:
