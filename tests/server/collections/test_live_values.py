@@ -244,6 +244,7 @@ def test_the_file_of_live_values_follows_each_swap(tmp_path: Path) -> None:
     for value in (1, 0):
         write_live(live_path(tmp_path / "model", 0), with_all(value, model.collections["cafes"]))
         assert live.refresh(pytest.fail)
+        service.make_ready(live.snapshot)
         holder.swap(live.snapshot)
         file = service.catalog_file(FIRST, Part.LIVE)
         found = with_live_values(model.card, model.collections, file)["cafes"]
