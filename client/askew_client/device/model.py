@@ -305,7 +305,7 @@ class Exchange:
 
 
 def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
-    """Return the law of the noise by which these settings ask this server, for epsilon_per_rating.
+    """Return the law of the noise of each value of a signal, by epsilon_per_rating alone.
 
     The rate is the person's setting, whatever the card says: by a server's numbers it would mark
     the device. Raises ParameterError when the server cannot answer k results, or where the noise

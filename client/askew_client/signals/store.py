@@ -64,8 +64,8 @@ _LATTICE, _MAP = struct.Struct("<BII"), struct.Struct("<BIII")
 
 
 def encode_signal(signal: Signal) -> bytes:
-    """Return a signal as bytes: its kind, the mechanism's parameters, then four bytes for each
-    value, little-endian; everything but the space's version.
+    """Return a signal as bytes: its kind, the mechanism's parameters, then each value as a
+    signed 32-bit integer, little-endian; everything but the space's version.
     """
     mechanism = signal.mechanism
     match mechanism:

@@ -91,8 +91,9 @@ class Frame:
         return replace(self, width=max(4, width), height=max(3, height))
 
     def scale(self) -> str:
-        """Return a bar and its length in words, 1, 2 or 5 times a power of ten, at most a third of
-        the width: "├─────┤ 20 km", in meters below 1 km.
+        """Return a bar and its length in words, 1, 2 or 5 times a power of ten: "├─────┤ 20 km", in
+        meters below 1 km. Its length, from the middle of its first cell to that of its last, is at
+        most a third of the width.
         """
         most = self.width / 3 * self.km_a_row / 2
         power = 10.0 ** floor(log10(most))

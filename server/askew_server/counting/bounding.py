@@ -44,7 +44,8 @@ _USUAL = {
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
-    """Return the counts of a task, the same on every engine that has the same events.
+    """Return items and counts of a task, largest count first, the same on every engine that has the
+    same events: all items of a catalog, or the first task.limit.
 
     Sensitivities under one unit more or less: linf 1, l0 task.max_items_per_unit; without a
     bound linf 1, l0 the number of items, and the key chooses nothing. Events of items outside the

@@ -21,7 +21,7 @@ def with_popularity(
     card: ModelCard, catalog: Catalog, release: Release
 ) -> tuple[ModelCard, Catalog, int]:
     """Return the card, the catalog with the release's items first in its shared slate, and how many
-    items of the release the catalog does not have.
+    items of the release match none of the catalog.
 
     An item matches by its label, "Alien (1979)", or its title, where no other item has that name;
     articles, case and accents do not matter (`askew.catalog.titles`). Default items are left out:

@@ -262,7 +262,7 @@ class _Origins:
 
     def leave_out(self, rows: NDArray[np.intp], reason: str, left_out: Omissions) -> None:
         """Count rows, places in the table in their order, as left out for this reason, and name the
-        first.
+        first SHOWN of them.
         """
         for row in rows[:SHOWN].tolist():
             number, file = self.of(row)

@@ -27,7 +27,7 @@ class Answers(Protocol):
     """A way to answer questions that the card has checked."""
 
     def answer(self, query: Query) -> Slate | PlaceSlate:
-        """Return the k items of a query, with all that a reply shows of them."""
+        """Return the k items of a query in ascending order of id, as a reply has them."""
 
     def slots(self, query: Query) -> int:
         """Return what an answer takes now, in slots of a queue; 0 where no queue is needed."""

@@ -307,5 +307,7 @@ def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
 
 
 def kinds_of(kind: AttributeKind, prefix: str) -> Kinds:
-    """Return (type, number of dimensions) of a column's arrays, by their "prefix.name"."""
+    """Return {"prefix.name": (type, number of dimensions)} of a column's arrays, such as
+    {"price.values": (float32, 1)} of numbers.
+    """
     return {f"{prefix}.{name}": array for name, array in COLUMN_OF[kind].kinds.items()}

@@ -121,7 +121,7 @@ class NoisyCovariance(Parameters):
         """Return a noisy copy of a G, symmetric; the only thing of these people to keep.
 
         Raises ParameterError, which repeats no number of it, unless it is symmetric, square, of
-        64-bit integers, and each below 2**62.
+        64-bit integers from 0 to below 2**62, and not empty.
         """
         _check(matrix)
         noisy = matrix.copy()

@@ -148,7 +148,8 @@ class LinearScores:
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
         """Return items among which are, for each of these shifts (n, d), the k of the best exact
-        scores and all that may be as good; all items where they are few.
+        scores and all that may be as good: a part of the items, or all of these scores where
+        m n <= 2**19 or m < 256 k.
 
         O(m n d) time, O(n m / 256) memory. The k-th largest of the maxima of blocks is reached by k
         items.
