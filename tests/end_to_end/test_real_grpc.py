@@ -81,10 +81,12 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(holder: SnapshotHolder | MetricModel) -> AsyncIterator[Served]:
-    if isinstance(holder, MetricModel):
-        holder = SnapshotHolder(Serving(holder).snapshot)
-    async with running([RetrievalService(holder)], ServerConfig(), grace=0) as server:
+async def serving(served: RetrievalService | SnapshotHolder | MetricModel) -> AsyncIterator[Served]:
+    if isinstance(served, MetricModel):
+        served = SnapshotHolder(Serving(served).snapshot)
+    if isinstance(served, SnapshotHolder):
+        served = RetrievalService(served)
+    async with running([served], ServerConfig(), grace=0) as server:
         address = f"127.0.0.1:{server.port}"
         async with GrpcTransport(address, PATIENCE) as transport:
             yield Served(address, transport)
@@ -283,9 +285,9 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
     live = Serving(artifact.load(directory), directory)
     assert live.refresh(pytest.fail)
     holder, said = SnapshotHolder(live.snapshot), [0]
-    observer = Observer()
+    service, observer = RetrievalService(holder), Observer()
     watch = ModelWatch(
-        {FIRST: live}, None, holder, lambda _: None, observer=observer, today=lambda: FIRST
+        {FIRST: live}, None, holder, service.make_ready, observer=observer, today=lambda: FIRST
     )
     done = asyncio.Event()
 
@@ -306,7 +308,7 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
 
     write(0)
     watch.look(at_once=True)
-    async with serving(holder) as server:
+    async with serving(service) as server:
         asking = [asyncio.create_task(ask(server.transport)) for _ in range(4)]
         for value in range(1, 25):
             await asyncio.to_thread(write, value)
