@@ -245,7 +245,7 @@ class Bounded(Protocol):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return a bound on the chance of a miss by a gap; None where its noise has none."""
+        """Return what bounds P(miss) by any gap; None where its noise has none."""
 
 
 def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
