@@ -261,8 +261,9 @@ class ModelReader:
         return self.model(of_one_kind(directory, self.kinds), directory, since)
 
     def model(self, model: Model, directory: Path | None = None, since: int = FIRST) -> Serving:
-        """Return a model ready to be served from the Monday `since` on, with the live values beside
-        its directory, if there are any, and the release that orders a cold start.
+        """Return a model ready to be served from the Monday `since` on, in days since 1970-01-01,
+        with the live values beside its directory, if there are any, and the release that orders a
+        cold start.
         """
         from threadpoolctl import threadpool_limits
 
