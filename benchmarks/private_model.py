@@ -6,7 +6,7 @@ Four of five people are trained on, and a fifth of what the others rated is held
 more people is the trained ones several times: SIMULATED scale, which flatters, since their matrix
 has no more noise of its own than that of a few; a quarter of them four times as often stands
 beside. The catalog is public: here, the items that most people of the file rated. The noise is the
-mechanism's own, the rule of items and spectrum is that of `training.private`, and nothing is chosen
+mechanism's own, the rule of items and spectrum is that of `taste.private`, and nothing is chosen
 by the people who judge. All of it for each of three seeds, which deal people, likes and noise.
 """
 

@@ -235,8 +235,8 @@ class AskewClient(_Client):
     async def near_cost(
         self: _Client, collection: str, place: str | Spot = "home", *, again: bool = False
     ) -> Cost:
-        """Return what `near` would cost now; "*" is `near_all`. Connects if need be; nothing is
-        drawn or charged.
+        """Return what `near`, with this `again`, would cost now; "*" is `near_all`. Connects if
+        need be; nothing is drawn or charged.
         """
         _check("collection", collection, str, "a collection's name")
         question = self._device.nearby.question(collection, place)

@@ -34,6 +34,7 @@ class Kind:
     words: str
     read: Callable[[Any], Any]
     metavar: str = "TEXT"
+    choices: tuple[str, ...] = ()
 
 
 def _between(
@@ -115,7 +116,7 @@ def one_of(*names: str) -> Kind:
             raise ValueError
         return value
 
-    return Kind(f"one of {', '.join(names)}", read, f"[{'|'.join(names)}]")
+    return Kind(f"one of {', '.join(names)}", read, f"[{'|'.join(names)}]", names)
 
 
 def _read_switch(value: object) -> bool:
@@ -190,6 +191,10 @@ class Setting:
         if self.kind is SWITCH:
             names = [f"{self.flag}/--no-{self.flag.removeprefix('--')}"]
             keywords |= {"is_flag": True, "metavar": None}
+        if self.kind.choices:
+            keywords["shell_complete"] = lambda _, __, begun: [
+                name for name in self.kind.choices if name.startswith(begun)
+            ]
         if self.bare is not None:
             keywords |= {"is_flag": False, "flag_value": self.bare}
         return [*names, self.parameter], keywords

@@ -167,7 +167,7 @@ def _draw(  # as the two commands take it
     there, cost = desk.named_at(spot), None
     if there is not None and take is not False:
         tell(f"{there} is at this very position")  # and nothing will be drawn
-    else:
+    elif not take:
         cost = desk.price_of(spot)
         price = () if cost is None else (*cost.words, desk.allowance())
         for line in (*region_words(plane), *price):

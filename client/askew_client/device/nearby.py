@@ -380,8 +380,9 @@ class NearSubject:
             self._rows = self._nearby.live_rows = await self._nearby.library.live(self._held)
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> tuple[NearAnswer, ...]:
-        """Return an answer for each collection that was asked, in the card's order: the best k of
-        what is held and what came. reply, query: None where nothing was sent.
+        """Return an answer for each collection that was asked, in the card's order: the best k,
+        by distance and preferences, of what is held and what came. reply, query: None where
+        nothing was sent.
 
         Raises a WireError for a hostile reply, which is not asked for again, and Malformed for an
         item that lies elsewhere than the server says.

@@ -379,7 +379,8 @@ def by_other_preferences(
     now: datetime.datetime,
 ) -> NearAnswer:
     """Return the answer with its results ranked anew by these preferences and ratings of one's own,
-    and with rank, passes, picked, none_passes and missing to fit. attributes: of its collection.
+    and with rank, passes, picked, is_open, none_passes and missing to fit. attributes: of its
+    collection.
     """
     before = answer.results
     listings = [
@@ -390,7 +391,13 @@ def by_other_preferences(
     distances = [each.distance for each in before]
     order = judged(listings, attributes, distances, preferences, own, now)
     results = tuple(
-        replace(before[each.index], rank=rank, passes=each.passes, picked=rank == 1 and each.passes)
+        replace(
+            before[each.index],
+            rank=rank,
+            passes=each.passes,
+            picked=rank == 1 and each.passes,
+            is_open=hours_have(attributes, listings[each.index].values, now),
+        )
         for rank, each in enumerate(order, 1)
     )
     return replace(

@@ -33,7 +33,7 @@ def best_rows(
     count: int = JUDGED,
 ) -> tuple[Listing, ...]:
     """Return the best `count` items of all rows, in ascending order of id, or all where there are
-    fewer. Best: what passes the filters first, then by the cost of `near.preferences`, without own
+    fewer. Best: what passes the filters first, then by the cost of `near.pick`, without own
     ratings.
     """
     distances = _distances(source, rows.coordinates)

@@ -335,8 +335,8 @@ class SignalStore:
         return SignalStore(self._file.path, caps, self._mark)
 
     def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
-        """Return the month that counts by the ledger's clock, and the stored signal that is sent
-        again in it; None where none is stored.
+        """Return `month` and its stored signal; without one, the later of it and the ledger's
+        clock, and that month's signal, or None.
         """
         month, entry = find(self.entries(), space_version, month, handle)
         return month, None if entry is None else signal_of(entry)

@@ -97,7 +97,8 @@ def switch_off_core_dumps() -> None:
 
     Linux gives a dump to a program (systemd-coredump, say) whatever the limit; a process that is
     not dumpable is given to nobody, and other programs of the person cannot attach to it either.
-    A system that refuses is left as it is.
+    A system that refuses is left as it is. For the commands alone: a library changes no limits of
+    somebody else's process.
     """
     with suppress(ImportError, ValueError, OSError):
         import resource

@@ -54,7 +54,7 @@ def make_directory(path: Path) -> None:
 
 def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file of mode 0600 in place of another, durably, in a directory that is made if need
-    be. Raises OSError, in which case the old file is still there.
+    be. Raises OSError, in which case the old file or the new one is there, whole.
     """
     import tempfile  # most commands write no such file
 

@@ -40,6 +40,7 @@ def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str,
     """
     before, after = device.settings, _typed(device, typed)
     device.configure(after)
+    # Only what changed is written: a flag or a variable of this run gets into the file by no other.
     changed = {name for name in typed if getattr(before, name) != getattr(after, name)}
     if file is not None and changed:
         file.keep({name: getattr(after, name) for name in sorted(changed)})

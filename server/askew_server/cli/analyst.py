@@ -46,9 +46,9 @@ def _asking_options(command: _Command) -> _Command:
 def analyst() -> None:
     """Ask for the most popular items, from a budget that an operator granted.
 
-    An operator runs `serve-releases --tokens`, grants a budget (ledger grant) and makes your token
-    (analyst add). For TLS, ASKEW_AUTHORITY names a file in PEM of certificates to trust in place of
-    the public ones.
+    An operator runs `askew-server serve-releases --tokens`, grants a budget (ledger grant) and
+    makes your token (analyst add). For TLS, ASKEW_AUTHORITY names a file in PEM of certificates to
+    trust in place of the public ones.
     """
 
 

@@ -21,7 +21,7 @@ class Steps:
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock, self._step = clock, ""
+        self._clock, self._step = clock, "checking"
         self._started = self._said = clock()
 
     def step(self, name: str) -> None:

@@ -76,7 +76,9 @@ def release_in_words(document: bytes) -> str:
 def _description(release: Release) -> list[tuple[str, str]]:
     parameters = ", ".join(f"{name} {value}" for name, value in release.parameters.items())
     bound = release.max_items_per_unit
-    within = within_in_words(release.each_within, release.all_within) if release.counts else ""
+    within = ""
+    if release.counts is not None:
+        within = within_in_words(release.each_within, release.all_within)
     order = "best first" if release.ranked else "a set, listed in the order of names"
     return [
         ("charge", f"{release.charge}, of data set {release.dataset}"),
@@ -85,7 +87,7 @@ def _description(release: Release) -> list[tuple[str, str]]:
         ("protects", f"one person's whole history; neighbors: {release.loss.neighbors.value}"),
         ("counted", f"at most {bound} items of one person" if bound else "all items of a person"),
         ("order", order + ("; a threshold ended it" if release.stopped else "")),
-        *([("counts", f"noisy: {within}")] if release.counts is not None else []),
+        *([] if release.counts is None else [("counts", f"noisy: {within}")]),
     ]
 
 

@@ -171,8 +171,12 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     charge, observer = chosen.releases.popularity, Observer()
     popular = None if reader is None or charge is None else (reader, charge)
     wrong: list[str] = []  # with live values, without which a server goes on
-    reading = ModelReader(popular, wrong.append if check else observer.swap_refused)
+    # No model was refused: it is served without these values, so the counter of refusals stays.
+    note = partial(click.echo, err=True) if check else _log_refused
+    reading = ModelReader(popular, wrong.append if check else note)
     servings, folder = read_models(chosen.models, reading)
+    for path in () if folder is None else folder.others():
+        note(f"{path} is not served: its name is no Monday such as 2026-11-23")
     holder = SnapshotHolder(*(serving.snapshot for serving in servings.values()))
     retrieval = RetrievalService(holder)
     services: list[Service] = [] if reader is None else [PopularityService(reader)]
@@ -200,6 +204,12 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     asyncio.run(serve(services, chosen.server, announce, beside=watch.run, observer=observer))
 
 
+def _log_refused(reason: str) -> None:
+    from askew_server.serving.log import log_event
+
+    log_event("swap_refused", error="refused", reason=reason)
+
+
 def read_models(
     chosen: Chosen, reading: ModelReader
 ) -> tuple[Mapping[int, Serving], ModelFolder | None]:
@@ -210,14 +220,9 @@ def read_models(
         return {FIRST: reading.model(_demo(chosen.demo))}, None
     if chosen.folder is not None:
         from askew_server.serving.models import ModelFolder
-        from askew_server.taste.directory import MANIFEST
 
         folder = ModelFolder(chosen.folder, reading.directory)
-        servings, mondays = folder.read_all(today()), folder.find().values()
-        for path in sorted(each.parent for each in chosen.folder.glob(f"*/{MANIFEST}")):
-            if path not in mondays:
-                reading.refused(f"{path} is not served: its name is no Monday such as 2026-11-23")
-        return servings, folder
+        return folder.read_all(today()), folder
     return {FIRST: reading.directory(chosen.directory or Path(), FIRST)}, None
 
 
@@ -256,8 +261,9 @@ class ModelReader:
         return self.model(of_one_kind(directory, self.kinds), directory, since)
 
     def model(self, model: Model, directory: Path | None = None, since: int = FIRST) -> Serving:
-        """Return a model ready to be served from the Monday `since` on, with the live values beside
-        its directory, if there are any, and the release that orders a cold start.
+        """Return a model ready to be served from the Monday `since` on, in days since 1970-01-01,
+        with the live values beside its directory, if there are any, and the release that orders a
+        cold start.
         """
         from threadpoolctl import threadpool_limits
 
@@ -382,8 +388,13 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
     from askew_server.release.job import AnalystDesk, ReleaseJob, until_public_moment
 
     stopping, answering = Event(), Lock()
+
+    def wait_for_answers() -> None:
+        with answering:  # and let go: a question that begins now is refused, not kept waiting
+            pass
+
     ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
-    stack.callback(answering.acquire)  # whoever is answered stores it before the ledger is closed
+    stack.callback(wait_for_answers)  # whoever is answered stores it before the ledger is closed
     ledger.dataset(dataset)
     warn_of_sharers(ledger, dataset, place_of(offered))
     engine = stack.enter_context(opened_engine(place))

@@ -39,8 +39,9 @@ def training_data(
     most_bad: float,
     encoding: str | None = None,
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
-    """Return the ratings of a file, and what is publicly known of items, by key: the rows of the
-    items file, or without one each key as a title. Prints what was left out.
+    """Return the ratings of a file (counts: likes of a file of plays, where their sum is at least
+    that), and the items by key: the rows of the items file, or without one each key as a title.
+    Prints what was left out.
 
     Raises ParameterError for an `out` that is there, and DataError for files that cannot be used.
     """

@@ -157,7 +157,7 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> str:
-        """Return the key of the engine's SQL in `dialects`: duckdb, postgres or spark."""
+        """Return the key of the engine's SQL in `statements`: duckdb, postgres or spark."""
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
         """Return the identifiers of the table `name`; a file gets one under a name of our own.

@@ -47,8 +47,8 @@ class Vectors:
 
 
 def read_vectors(path: Path) -> Vectors:
-    """Return the vectors of a file, .npz or .parquet, in its order. Raises DataError
-    for a file that cannot be read, or whose vectors or keys cannot be used.
+    """Return the vectors of a file, .npz or .parquet, in its order. Raises DataError for a file
+    that cannot be read, or whose vectors or keys cannot be used.
     """
     readers = {".npz": _npz, ".parquet": _parquet}
     reader = readers.get(path.suffix)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +35,9 @@ from askew_server.retrieval.index import MetricIndex, frame_of
 from askew_server.retrieval.rules import CodebookRule, Nearest, NearRule, Sampled
 from askew_server.retrieval.snapshot import Retriever, Snapshot
 from askew_server.retrieval.wants import Wants
-from askew_server.taste.model import ItemModel
+
+if TYPE_CHECKING:  # it brings pyarrow, which a server of places does without
+    from askew_server.taste.model import ItemModel
 
 
 def near_rule_of(  # noqa: PLR0913 - what a rule may look at

@@ -143,7 +143,7 @@ class Density:
     ) -> tuple[list[Points], Points, NDArray[np.float32]]:
         """Return the cells within `half` (d,) of a center (d,), both grid coordinates, at the
         finest level with at most 2,304 cells: the cells' centers on each axis, their size (d,), and
-        the people of each, one array dimension an axis.
+        the share of all people in each, one array dimension an axis; a cut cell has its parent's.
         """
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()

@@ -48,7 +48,7 @@ class NearRule(ABC):
 
     @abstractmethod
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return exactly k distinct item ids, ascending.
+        """Return the k distinct ids, ascending, of the items that this rule shows for a signal.
 
         Raises ParameterError unless 1 <= k <= the number of items.
         """

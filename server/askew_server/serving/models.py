@@ -49,6 +49,14 @@ class ModelFolder:
         """
         return models_in(self._folder)
 
+    def others(self) -> list[Path]:
+        """Return the directories of models whose names are no Monday, in order: nobody is answered
+        from them. A name that begins with a point is of a copy under way, and is left out.
+        """
+        mondays = {*self.find().values()}
+        models = sorted(manifest.parent for manifest in self._folder.glob(f"*/{MANIFEST}"))
+        return [path for path in models if path not in mondays and not path.name.startswith(".")]
+
     def read_all(self, today: int) -> dict[int, Serving]:
         """Return every model of the folder, read, by its Monday. Raises as `build` does, and
         ArtifactError where none is in force on the day `today`.

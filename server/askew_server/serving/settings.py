@@ -268,8 +268,8 @@ SETTINGS: Final = Table(KEYS, "ASKEW_SERVER_", ("CONFIG",))
 
 
 def configuration_of(values: Mapping[str, Any]) -> Configuration:
-    """Return the configuration that values make, by the names of their keys, "table.name"; None is
-    as if nothing was said.
+    """Return the configuration of values by the keys of `KEYS`, such as {"server.port": 7571}; None
+    is as if nothing was said.
 
     Raises ConfigError or ParameterError for values that do not go together.
     """

@@ -3,8 +3,8 @@
 `train` makes a model of ratings, in five steps:
 
     ratings   likes and what is seen, of the items that are rated often enough (`people`)
-    factors   symmetric EASE, tuned by likes held out (`item_vectors`, `ease`,
-              `item_vectors`), at 4 bits a number, in the order in which devices hold items
+    factors   symmetric EASE, tuned by likes held out (`item_vectors`, `ease`),
+              at 4 bits a number, in the order in which devices hold items
     space     directions, ranks and the unit of one rating (`space_fit`)
     catalog   words, vectors, boosts, neighbors, and the slate of no signal (`shared_slate`)
     card      what devices know of it

@@ -83,7 +83,7 @@ class PayWhatYouGet:
         return basic([self.grant()])
 
     def answer(self, k: int) -> BoundedRange:
-        """Return the loss of one call for k symbols: what a request must name."""
+        """Return the loss that a request for k symbols names: k rounds of epsilon, one delta."""
         return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
 
     def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:

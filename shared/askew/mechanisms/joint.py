@@ -79,7 +79,7 @@ class Joint(SequenceMechanism):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound on a miss, `joint` of `shortfall`; None for a truncated loss."""
+        """Return what bounds P(miss), by `shortfall.joint`; None for a truncated loss."""
         return Shortfall(joint, self.rate) if self.truncation is None else None
 
     def ranged_loss(self) -> BoundedRange:
@@ -126,7 +126,7 @@ class PNFJoint(SequenceMechanism):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the bound on the chance of a miss, `joint_flipped` of `shortfall`."""
+        """Return what bounds P(miss), by `shortfall.joint_flipped`."""
         return Shortfall(joint_flipped, self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

@@ -114,7 +114,6 @@ class ExponentialClasses:
 
 
 Domain = Literal["positive", "top", "strict"]
-MAX_DBAR = 100_000  # as many sizes are weighed in a second
 
 
 class Selection(tuple[int, ...]):
@@ -245,7 +244,7 @@ class LimitedDomain(_Limited):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return a bound on the chance of a miss by a gap, `peeled`, among at most kbar items: the
+        """Return what bounds P(miss) by any gap, `peeled`, among at most kbar items: the
         stop ends a list before it misses.
         """
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
@@ -365,7 +364,7 @@ class LaplaceLimitedDomain(_Limited):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise, among at
+        """Return what bounds P(miss) by any gap, `one_shot` by Laplace noise, among at
         most kbar items: a stop ends a list before it misses.
         """
         return Shortfall(partial(one_shot, noise="laplace"), self.rate, self.kbar)

@@ -118,7 +118,7 @@ class OneShot(Lipschitz):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return a bound on the chance of a miss by a gap; None unless noise is exponential."""
+        """Return what bounds P(miss) by any gap; None unless noise is exponential."""
         if self.noise != "exponential":
             return None
         return Shortfall(partial(one_shot, noise="exponential"), self.rate)
@@ -155,7 +155,7 @@ class Peeling(Scored):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return a bound on the chance of a miss by a gap; None but for Gumbel and exponential."""
+        """Return what bounds P(miss) by any gap; None but for Gumbel and exponential."""
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
@@ -226,7 +226,7 @@ class ConcentratedPeeling:
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound on the chance of a miss by a gap of the peeling that it runs."""
+        """Return what bounds P(miss) by any gap of the peeling that it runs."""
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
@@ -275,7 +275,7 @@ class LaplaceCounts(Counted):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return a bound on the chance of a miss by a gap, `one_shot` by Laplace noise."""
+        """Return what bounds P(miss) by any gap, `one_shot` by Laplace noise."""
         return Shortfall(partial(one_shot, noise="laplace"), self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

@@ -192,7 +192,7 @@ def _log_sequences(worst: Worst, gap: int) -> float:
 
 
 def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
-    """Return P(miss) of the canonical mechanism on the worst vector: Gumbel noise, gamma > 0."""
+    """Return P(miss) of `Canonical` with Gumbel noise on the worst vector; its gamma above 0."""
     up, down = worst.rate * (1 - gamma), worst.rate * gamma
     odds = _log_subsets(worst, 1) - down * gap - (0.0 if clipped else up * gap)
     if not clipped and worst.m > 1:
@@ -245,7 +245,7 @@ class Bounded(Protocol):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return a bound on the chance of a miss by a gap; None where its noise has none."""
+        """Return what bounds P(miss) by any gap; None where its noise has none."""
 
 
 def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:

@@ -134,7 +134,7 @@ class TopKPlan:
 
     @cached_property
     def mechanism(self) -> Selector:
-        """Return the mechanism, of the total that `items_loss` says, even if it counts by round."""
+        """Return the mechanism. It costs `items_loss` in all; its own epsilon may be a round's."""
         epsilon, delta, _ = self.parts
         return self.kind.build(self.k, epsilon, delta, self.neighbors, self.max_items_per_person)
 

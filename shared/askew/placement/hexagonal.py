@@ -86,7 +86,7 @@ def place_on_map(
 
 
 def sample(count: int, generator: np.random.Generator) -> Points:
-    """Draw `count` values of the law at unit epsilon, float32 (count, 2), for simulation only."""
+    """Draw `count` of hexagonal noise at epsilon 1, float32 (count, 2), for simulation only."""
     corners = _corners()
     side = generator.integers(6, size=count)
     along, across = generator.exponential(_GAUGE, size=(2, count, 1))

@@ -102,8 +102,10 @@ _ROUGH = 8_000  # samples that choose among them
 
 
 def place_in_space(noise: Laplace, h: Disutility, k: int, norm: Norm) -> Placement:
-    """Place at most k points, the best at hand: the shipped codebook, or, where none is of k points
-    and h(t) = t, the largest one of fewer, a grid or a cross. The costs of codebooks are measured.
+    """Place at most k points, the best at hand: the shipped codebook of k points where h(t) = t and
+    there is one; else the cheapest of the largest one of fewer points, a grid and a cross. The
+    costs of codebooks are measured.
+
     Raises InfiniteCost for an h of infinite cost, ParameterError for k < 1.
     """
     check_count("k", k, MAX_PLACED // noise.dimension)

@@ -104,7 +104,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
 
 
 def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
-    """Return the message of all that a space's version names."""
+    """Return the message of a space: its rating scale, encoder and scales of item codes."""
     encoder = space.encoder
     return pb.FeatureSpace(
         lowest_rating=space.scale.lowest,

@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -274,3 +275,24 @@ def test_a_command_that_is_none_is_refused_with_the_nearest(
 ) -> None:
     found = askew(typed)
     assert (found.code, f"(perhaps {meant})" in found.err) == (2, bool(meant))
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("askew profile i", {"plain,import"}), ("askew near --level t", {"plain,town"})],
+)
+def test_completion_offers_commands_and_the_choices_of_a_setting(
+    words: str, offered: set[str]
+) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", "from askew_client.cli.main import main; main()"],
+        env={
+            "_ASKEW_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert set(run.stdout.split()) == offered

@@ -231,6 +231,17 @@ def test_in_another_order_every_result_keeps_what_is_its_own() -> None:
     )
 
 
+def test_in_another_order_an_hour_later_a_result_says_what_is_open_then() -> None:
+    """Planted bug: it passes by this clock, and is open by that of the answer."""
+    cafe = NearResult(1, "Café", (1.0, 2.0), {"hours": "Mo 08:00-12:00"}, 1.0, True, True, True)
+    answer = NearAnswer(
+        "food", "made up", True, 1, (cafe,), False, (), (0.0, 0.0), Cost(Leaves.KEPT)
+    )
+    noon = MONDAY.replace(hour=13)
+    again = by_other_preferences(answer, (HOURS,), Preferences(open_now=True), (), noon)
+    assert again.results == (replace(cafe, passes=False, picked=False, is_open=False),)
+
+
 def test_a_wish_for_what_a_collection_lacks_lets_nothing_pass_and_is_named() -> None:
     preferences = Preferences({"view": {"sea": 3.0}}, at_most={"fee": 3.0}, open_now=True)
     assert missing((CUISINE, PRICE), preferences) == ("fee", "view", "opening hours")

@@ -81,6 +81,22 @@ def test_a_folder_without_a_model_in_force_is_an_error(
     assert f"{folder / 'another'} is not served: its name is no Monday" in line
 
 
+@pytest.mark.usefixtures("_never_served")
+def test_a_check_passes_beside_a_copy_under_way_and_says_what_is_not_served(
+    run: Run, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The documents copy a model to .new and move it. Planted bug: a check that fails of either."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for name in (text_of_date(catalog_date_of(today())), ".new", "another"):
+        (folder / name).symlink_to(directory)
+    assert run("serve", "--check", "--models", folder) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("in order: ")
+    said = f"{folder / 'another'} is not served: its name is no Monday such as 2026-11-23\n"
+    assert shown.err == said
+
+
 @pytest.fixture
 def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "serve", lambda *_, **__: pytest.fail("it serves"))

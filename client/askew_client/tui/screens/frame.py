@@ -42,7 +42,7 @@ def offer(
     words: Mapping[Any, str] | None = None,
 ) -> None:
     """Set the options of the Select with the id `name`, without a message, and choose `chosen`, or
-    the first where that is not among them. A number of one's own is offered beside `values`, in
+    the first where that is not among them. A Fraction of one's own is offered beside `values`, in
     order, since using what stands there must change nothing.
 
     words: what stands on the screen for some of the values.
