@@ -167,7 +167,9 @@ def test_the_readme_has_the_figures_that_the_demo_says_today(played: str) -> Non
 
 
 def test_what_left_is_not_the_home(played: str) -> None:
-    """Planted bug: the true position as the signal. The noise is 0 less than once in 10**5 runs."""
+    """Planted bug: the true position as the signal. What leaves lies on a grid of 1.7 km, and home
+    on none of its points, the nearest being 49.1536, 9.2434: no run is wrong by chance.
+    """
     sent = re.search(r"noisy position +([\d.]+) north +([\d.]+) east +sent", played)
     assert sent
     assert (float(sent[1]), float(sent[2])) != (HOME.latitude, HOME.longitude)
