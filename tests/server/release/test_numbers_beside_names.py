@@ -17,6 +17,8 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, BoundedRange
 from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.noise.randomness import SystemBits
+from askew_server.cli.releases import release_in_words
+from askew_server.counting import TopCounts
 from askew_server.release.plan import ReleasePlan, parts_of
 
 MakePlan = Callable[..., ReleasePlan]
@@ -146,3 +148,13 @@ def test_a_share_that_is_none_is_refused_by_its_name(
 ) -> None:
     assert run(*typed.KNOWN, "--counts", share) == USAGE
     assert "'--counts'" in capsys.readouterr().err
+
+
+def test_an_empty_list_with_counts_says_how_far_off_they_can_be(plan_of: MakePlan) -> None:
+    """A threshold may end a list at once. Planted bug: a list without counts and one without items
+    are one case.
+    """
+    plan = plan_of(mechanism="limited-domain", share=HALF, delta=MILLIONTH, catalog=None)
+    release = plan.select(TopCounts((), ()), charge=1, bits=SystemBits())
+    assert (release.items, release.counts) == ((), ())
+    assert "noisy: each within " in release_in_words(release.to_bytes())

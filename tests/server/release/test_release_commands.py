@@ -528,3 +528,5 @@ def test_analysts_are_answered_from_a_log_in_its_own_encoding(
         desk = serve._desk(stack, place, "films", offered)
         answer, _ = desk.top_k("ada", TopKQuestion("films", 1, "key"))
     assert release_from_bytes(answer).items == ("film \xe9",)
+    # Planted bug: the end of the service keeps the lock, and a question that began waits for ever.
+    assert desk._one_at_a_time.acquire(blocking=False)
