@@ -149,7 +149,7 @@ def _metrics() -> Iterator[str]:
     yield "What `/metrics` tells Prometheus, where `metrics.port` is set."
     yield ""
     observer = Observer()
-    observer.serves(lambda: 0, 0.0, dict)  # a model; without one, its metrics are left out
+    observer.serves(lambda: 0, dict)  # a model; without one, its metrics are left out
     observer.shows_certificate(lambda: 0.0)
     families = [*observer.registry.collect()]
     labels = {each.name: vars(each).get("_labelnames", ()) for each in families}

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import trustme
+
+from askew_server.serving.settings import ServerConfig
+
+
+class Tls(NamedTuple):
+    """The files of a server's certificate and key."""
+
+    certificate: Path
+    key: Path
+
+    def config(self, **more: Any) -> ServerConfig:
+        return ServerConfig(tls_certificate=self.certificate, tls_key=self.key, grace=0, **more)
 
 
 class Issuer:

@@ -23,7 +23,7 @@ from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.call import Answer, Job
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.server import serve
-from askew_server.serving.settings import Http, QueueLimits, ServerConfig
+from askew_server.serving.settings import ServerConfig
 
 Handle = Callable[[bytes, grpc.aio.ServicerContext[bytes, bytes]], Awaitable[bytes]]
 
@@ -44,7 +44,7 @@ def main() -> None:
         asyncio.run(serve_bare(service.name, methods))
         return
     # 16 dear calls at once would be too many, and wait too long on a busy machine.
-    config = ServerConfig(http=Http(), answers=QueueLimits(waiting=1000))
+    config = ServerConfig(http=True, waiting=1000)
     asyncio.run(serve([service], config, _announce))
 
 

@@ -144,7 +144,8 @@ def several(kind: Kind) -> Kind:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. name: as a file has it, with its table if it has one: "server.port".
+    """One setting. name: as a file has it, with its table if it has one: "tls.key". parameter: its
+    name in Python: "tls_key".
 
     flag: "" for what only a file and the environment say. shared: the variable of other commands
     that means the same. bare: what its flag alone means. secret: it may hold a password, and is
@@ -159,12 +160,8 @@ class Setting:
     bare: str | None = None
     secret: bool = False
     name: str = ""
+    parameter: str = ""
     variable: str = ""
-
-    @property
-    def parameter(self) -> str:
-        """Return the setting's name in Python: "server_port" for "server.port"."""
-        return self.name.replace(".", "_")
 
     def of(self, value: object, called: str) -> Any:
         """Return what the setting's kind reads a value as. called: how a message names the setting.
@@ -219,14 +216,23 @@ def setting(kind: Kind, default: object, help: str = "", flag: str = "", **more:
     return field(default=default, repr=not declared.secret, metadata={"setting": declared})
 
 
-def settings_of(role: type, variables: str, table: str = "") -> tuple[Setting, ...]:
+def settings_of(role: type, variables: str, tables: Sequence[str] = ()) -> tuple[Setting, ...]:
     """Return the settings that a dataclass declares. variables: what their variables begin with.
-    table: that of the file which has them.
+    tables: of the file, each of the fields whose names begin with its own, and the first one of all
+    others; () where the file has none.
     """
+
+    def name_of(field_name: str) -> str:
+        table, _, own = field_name.partition("_")
+        if table in tables:
+            return f"{table}.{own}"
+        return f"{tables[0]}.{field_name}" if tables else field_name
+
     return tuple(
         replace(
             each.metadata["setting"],
-            name=f"{table}.{each.name}" if table else each.name,
+            name=name_of(each.name),
+            parameter=each.name,
             variable=f"{variables}{each.name.upper()}",
         )
         for each in fields(role)
@@ -277,7 +283,7 @@ class Table:
         file: Mapping[str, Any],
         source: str = "the configuration",
     ) -> dict[str, Any]:
-        """Return the value of every setting by its name, from the first source that has it.
+        """Return the value of every setting by its parameter, from the first source that has it.
 
         flags: by parameter; None and () say nothing, and neither does an empty variable. file: its
         tables; source: its name. Raises ConfigError with all that is wrong.
@@ -300,7 +306,7 @@ class Table:
             for name in spoken.keys() - known
             if name.startswith(self.prefix)
         ]
-        values = {each.name: each.default for each in self.settings}
+        values = {each.parameter: each.default for each in self.settings}
         for each in self.settings:
             flag = flags.get(each.parameter)
             sources = [(stated.get(each.name), f"{each.name} ({source})")]
@@ -311,7 +317,7 @@ class Table:
             for value, called in sources:
                 if value is not None:
                     try:
-                        values[each.name] = each.of(value, called)
+                        values[each.parameter] = each.of(value, called)
                     except ParameterError as error:
                         problems.append(str(error))
         if problems:

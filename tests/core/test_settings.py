@@ -36,12 +36,13 @@ def refuse_no(word: str) -> None:
 @dataclass(frozen=True)
 class Role:
     port: int = setting(whole(0, 65535), 7, "A port.", "--port")
+    tls_key: str = setting(text(), "k", "A key.")
     names: tuple[str, ...] = setting(several(text()), (), "Names.")
     engine: str = setting(text("a text"), "", "An engine.", shared="ENGINE", secret=True)
     unlisted: int = setting(whole(1), 1)
 
 
-TABLE = Table(settings_of(Role, "A_", "server"), "A_", ("CONFIG",))
+TABLE = Table(settings_of(Role, "A_", ("server", "tls")), "A_", ("CONFIG",))
 WHOLE, NUMBER = whole(-2, 9), number(0.5, 9)
 EXACT = exact(Fraction(1, 4), Fraction(9))
 TEXT, CHOICE = text(check=refuse_no), one_of("red", "blue")
@@ -109,10 +110,10 @@ def test_what_is_out_of_range_is_refused_whatever_its_type(
 def test_a_flag_beats_the_environment_and_that_beats_the_file() -> None:
     file, environment = {"server": {"port": 1}}, {"A_PORT": "2"}
     found = [
-        read(*sources)["server.port"]
+        read(*sources)["port"]
         for sources in (
-            ({"server_port": "3"}, environment, file),
-            ({"server_port": None}, environment, file),
+            ({"port": "3"}, environment, file),
+            ({"port": None}, environment, file),
             ({}, {"A_PORT": ""}, file),
             (),
         )
@@ -120,10 +121,17 @@ def test_a_flag_beats_the_environment_and_that_beats_the_file() -> None:
     assert found == [3, 2, 1, 7]
 
 
+def test_a_table_of_the_file_has_the_fields_that_begin_with_its_name() -> None:
+    assert read(file={"tls": {"key": "file"}})["tls_key"] == "file"
+    assert read({}, {"A_TLS_KEY": "variable"}, {"tls": {"key": "file"}})["tls_key"] == "variable"
+    with pytest.raises(ConfigError, match=r"'server.tls_key' is no setting"):
+        read(file={"server": {"tls_key": "file"}})
+
+
 def test_the_variable_of_other_commands_comes_after_its_own() -> None:
     both = {"ENGINE": "theirs", "A_ENGINE": "own"}
-    assert read(environment=both)["server.engine"] == "own"
-    assert read(environment={"ENGINE": "theirs"})["server.engine"] == "theirs"
+    assert read(environment=both)["engine"] == "own"
+    assert read(environment={"ENGINE": "theirs"})["engine"] == "theirs"
 
 
 def test_all_that_is_wrong_is_said_at_once_and_no_password_is_repeated() -> None:
@@ -138,7 +146,7 @@ def test_all_that_is_wrong_is_said_at_once_and_no_password_is_repeated() -> None
     """
     environment = {"A_PORT": "x", "A_NMAES": "secret", "A_CONFIG": "f", "B_PORT": "x"}
     with pytest.raises(ConfigError) as refusal:
-        read({"server_port": "-1"}, environment, tables_of(file, "f"))
+        read({"port": "-1"}, environment, tables_of(file, "f"))
     limit = "a whole number from 0 to 65535"
     assert str(refusal.value).split("; ") == [
         "'port' is no setting (f) (perhaps server.port)",

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from askew_server.serving.admission import Admission
 from askew_server.serving.metrics import Observer
-from askew_server.serving.settings import SETTINGS, QueueLimits, configuration_of, read_file
+from askew_server.serving.settings import SETTINGS, ServerConfig, read_file
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
@@ -28,8 +28,8 @@ COMPOSE = (DEPLOY / "compose.yml").read_text(encoding="utf-8")
 TOML = (DEPLOY / "server.toml").read_text(encoding="utf-8")
 
 
-def configuration() -> Any:
-    return configuration_of(SETTINGS.read({}, {}, read_file(DEPLOY / "server.toml")))
+def configuration() -> ServerConfig:
+    return ServerConfig(**SETTINGS.read({}, {}, read_file(DEPLOY / "server.toml")))
 
 
 def replaced(text: str, shipped: str, planted: str) -> str:
@@ -42,7 +42,7 @@ def documents(text: str = KUBERNETES) -> list[dict[str, Any]]:
 
 
 def kubernetes(text: str = KUBERNETES) -> list[str]:
-    return kubernetes_complaints(documents(text), configuration().server.grace)
+    return kubernetes_complaints(documents(text), configuration().grace)
 
 
 def test_the_manifests_fit_their_schema_and_each_other() -> None:
@@ -91,8 +91,8 @@ def test_the_servers_of_both_have_one_configuration() -> None:
     """That of the file beside, whose ports are the ones that are asked."""
     [config] = [each for each in documents() if each["kind"] == "ConfigMap"]
     assert config["data"]["server.toml"] == TOML
-    server = configuration().server
-    assert (server.port, server.metrics.port) == (7571, 7580)
+    server = configuration()
+    assert (server.port, server.metrics_port) == (7571, 7580)
     names = [f"askew-{number}" for number in (1, 2, 3)]
     for asked in (f"{name}:{port}" for name in names for port in (7571, 7572)):
         assert asked in (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
@@ -188,11 +188,11 @@ def filled() -> Observer:
     """What observes a server with everything on."""
     observer = Observer()
     observer.method("askew.wire.v1.Retrieval", "Retrieve")("OK", 0.1)
-    Admission("answers", QueueLimits(), observer)
+    Admission("answers", ServerConfig(), observer)
     observer.serving.labels("askew.wire.v1.Retrieval").set(1)
-    observer.serves(lambda: 4, 0.0, lambda: {4: "ab" * 8})
+    observer.serves(lambda: 4, lambda: {4: "ab" * 8})
     observer.shows_certificate(lambda: 30.0)
-    observer.fetched(200)
+    observer.fetches.labels("200").inc()
     return observer
 
 

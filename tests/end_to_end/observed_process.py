@@ -52,7 +52,7 @@ from askew_server.serving.metrics import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.retrieval import RetrievalService
 from askew_server.serving.server import serve
-from askew_server.serving.settings import Metrics, QueueLimits, ServerConfig
+from askew_server.serving.settings import ServerConfig
 from askew_server.serving.tokens import Tokens, add_token
 
 DATASET, PRINCIPAL = "dataset-brontosaurus", "ada-lovelace-canary"
@@ -173,10 +173,7 @@ def leak(observer: Observer, say: Callable[[object], object]) -> None:
 
 
 async def main(folder: Path, *, leaky: bool) -> None:
-    config = ServerConfig(
-        metrics=Metrics(port=0),
-        answers=QueueLimits(threads=1, waiting=1),
-    )
+    config = ServerConfig(metrics_port=0, threads=1, waiting=1)
     start_log(sys.stderr)
     observer = Observer()
     if leaky:
@@ -198,7 +195,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
             sys.stdout.write(json.dumps({"port": port}) + "\n")
             sys.stdout.flush()
             observer.swap_refused("model/manifest.json is altered", "ArtifactError")
-            observer.swapped(answers.snapshot.since, time.time())
+            observer.swapped(answers.snapshot.since)
 
         await serve(services, config, announce, observer=observer)
 

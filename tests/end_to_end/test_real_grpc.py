@@ -86,7 +86,7 @@ async def serving(served: RetrievalService | SnapshotHolder | MetricModel) -> As
         served = SnapshotHolder(Serving(served).snapshot)
     if isinstance(served, SnapshotHolder):
         served = RetrievalService(served)
-    async with running([served], ServerConfig(), grace=0) as server:
+    async with running([served], ServerConfig(grace=0)) as server:
         address = f"127.0.0.1:{server.port}"
         async with GrpcTransport(address, PATIENCE) as transport:
             yield Served(address, transport)

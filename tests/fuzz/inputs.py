@@ -467,8 +467,7 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
     chain, secret = world.written("server.pem", certificate), world.written("server.key", key)
     with warnings.catch_warnings():  # the library's, of serial numbers that it will refuse one day
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
-        tls = server_settings.Tls(certificate=chain, key=secret)
-        return read_pair(tls, datetime.now(UTC))
+        return read_pair(chain, secret, datetime.now(UTC))
 
 
 def items_of(data: bytes) -> object:

@@ -28,16 +28,7 @@ from askew_server.cli.options import (
 )
 from askew_server.cli.saved_model import of_one_kind, of_tastes
 from askew_server.folders import today
-from askew_server.serving.settings import (
-    KEYS,
-    NO_MODEL,
-    SETTINGS,
-    Analysts,
-    Configuration,
-    configuration_of,
-    read_file,
-)
-from askew_server.serving.settings import Models as Chosen
+from askew_server.serving.settings import KEYS, NO_MODEL, SETTINGS, ServerConfig, read_file
 
 if TYPE_CHECKING:
     from askew_server.cli.saved_model import Model
@@ -63,9 +54,6 @@ class CommandSettings:
         self, *names: str, defaults: Mapping[str, object] | None = None, shared: bool = False
     ) -> None:
         own = defaults or {}
-        self._own = {
-            key.name for key in KEYS if not {key.name, key.name.partition(".")[0]}.isdisjoint(names)
-        }
         keys = (
             replace(
                 key,
@@ -75,16 +63,21 @@ class CommandSettings:
             for key in KEYS
         )
         self._table = replace(SETTINGS, settings=tuple(keys))
+        self._has_http = "http" in names
+        self._own = [
+            key
+            for key in self._table.settings
+            if not {key.name, key.name.partition(".")[0]}.isdisjoint(names)
+        ]
 
     def options(self, command: _Command) -> _Command:
         """Return a command with --config, and an option for each setting of its own that has a
         flag.
         """
-        for key in reversed(
-            [key for key in self._table.settings if key.name in self._own and key.flag]
-        ):
-            names, keywords = key.option()
-            command = click.option(*names, **keywords)(command)
+        for key in reversed(self._own):
+            if key.flag:
+                names, keywords = key.option()
+                command = click.option(*names, **keywords)(command)
         return click.option(
             "--config",
             type=click.Path(path_type=Path),
@@ -92,7 +85,7 @@ class CommandSettings:
             help="A file of settings in TOML; a variable or a flag says otherwise.",
         )(command)
 
-    def configuration(self, config: Path | None, flags: Mapping[str, object]) -> Configuration:
+    def configuration(self, config: Path | None, flags: Mapping[str, object]) -> ServerConfig:
         """Return the configuration that flags, variables, the file `config` and defaults make
         together, in this order. Raises ConfigError or ParameterError.
 
@@ -100,7 +93,8 @@ class CommandSettings:
         """
         file = {} if config is None else read_file(config)
         values = self._table.read(flags, os.environ, file, str(config))
-        return configuration_of({name: values[name] for name in self._own})
+        own = {key.parameter: values[key.parameter] for key in self._own}
+        return ServerConfig(http=self._has_http, **own)
 
 
 _SERVE = CommandSettings(
@@ -144,7 +138,7 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
       askew-server serve --config askew-server.toml --check
     """
     chosen = _SERVE.configuration(config, flags)
-    if chosen.models == Chosen():
+    if not (chosen.models_directory or chosen.models_folder or chosen.models_demo):
         raise ConfigError(NO_MODEL)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to look at again
     import asyncio
@@ -159,22 +153,22 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
 
     if not check:
         start_log(sys.stderr)
-    elif chosen.server.tls is not None:
+    elif chosen.tls_certificate is not None and chosen.tls_key is not None:
         from askew_server.serving.certificates import Certificates
 
-        Certificates(chosen.server.tls, click.echo)
-    reader, ledger = None, chosen.releases.ledger
+        Certificates(chosen.tls_certificate, chosen.tls_key, click.echo)
+    reader, ledger = None, chosen.releases_ledger
     if ledger is not None:
         from askew_server.published.reader import ReleaseReader
 
         reader = ReleaseReader(existing(ledger))
-    charge, observer = chosen.releases.popularity, Observer()
+    charge, observer = chosen.releases_popularity, Observer()
     popular = None if reader is None or charge is None else (reader, charge)
     wrong: list[str] = []  # with live values, without which a server goes on
     # No model was refused: it is served without these values, so the counter of refusals stays.
     note = partial(click.echo, err=True) if check else _log_refused
     reading = ModelReader(popular, wrong.append if check else note)
-    servings, folder = read_models(chosen.models, reading)
+    servings, folder = read_models(chosen, reading)
     for path in () if folder is None else folder.others():
         note(f"{path} is not served: its name is no Monday such as 2026-11-23")
     holder = SnapshotHolder(*(serving.snapshot for serving in servings.values()))
@@ -183,25 +177,24 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     if check:
         if reader is not None:
             reader.check()
-        if chosen.server.http is not None:
-            from askew_server.serving.http_door import http_app
+        from askew_server.serving.http_door import http_app
 
-            http_app([retrieval], {}, chosen.server.http, observer)
+        http_app([retrieval], {}, chosen, observer)
         if wrong:
             raise ArtifactError("; ".join(wrong))
         click.echo(f"in order: {reading.in_words()}")
         return
-    observer.serves(lambda: holder.current.since, time.time(), retrieval.catalogs)
+    observer.serves(lambda: holder.current.since, retrieval.catalogs)
     ready = retrieval.make_ready
     watch = ModelWatch(servings, folder, holder, ready, observer=observer, today=today)
 
     def announce(bound: int, http: int | None) -> None:
-        host, scheme = chosen.server.host, "https" if chosen.server.tls else "http"
+        host, scheme = chosen.host, "https" if chosen.tls_key else "http"
         door = "" if http is None else f"{scheme}://{host}:{http}, "
         tell(f"listening on {host}:{bound}, {door}{reading.in_words()}")
 
     services.append(retrieval)
-    asyncio.run(serve(services, chosen.server, announce, beside=watch.run, observer=observer))
+    asyncio.run(serve(services, chosen, announce, beside=watch.run, observer=observer))
 
 
 def _log_refused(reason: str) -> None:
@@ -211,29 +204,25 @@ def _log_refused(reason: str) -> None:
 
 
 def read_models(
-    chosen: Chosen, reading: ModelReader
+    chosen: ServerConfig, reading: ModelReader
 ) -> tuple[Mapping[int, Serving], ModelFolder | None]:
     """Return what was chosen, read and ready to be served, by its Monday in days since 1970-01-01,
     and the folder that it lies in, if it lies in one. Raises ArtifactError and ParameterError.
     """
-    if chosen.demo is not None:
-        return {FIRST: reading.model(_demo(chosen.demo))}, None
-    if chosen.folder is not None:
+    if chosen.models_folder is not None:
         from askew_server.serving.models import ModelFolder
 
-        folder = ModelFolder(chosen.folder, reading.directory)
+        folder = ModelFolder(chosen.models_folder, reading.directory)
         return folder.read_all(today()), folder
-    return {FIRST: reading.directory(chosen.directory or Path(), FIRST)}, None
-
-
-def _demo(name: str) -> Model:
-    if name == "places":
+    if chosen.models_directory is not None:
+        return {FIRST: reading.directory(chosen.models_directory, FIRST)}, None
+    if chosen.models_demo == "places":
         from askew_server.demo.places import places_model
 
-        return places_model()
+        return {FIRST: reading.model(places_model())}, None
     from askew_server.demo.simulation import demo_model
 
-    return demo_model()
+    return {FIRST: reading.model(demo_model())}, None
 
 
 @dataclass(frozen=True)
@@ -343,38 +332,37 @@ def serve_releases(*, config: Path | None, **flags: object) -> None:
 
     refuse_password(str(flags.get("analysts_engine") or ""))
     chosen = _RELEASES.configuration(config, flags)
-    analysts = chosen.analysts
 
     def announce(bound: int, _: int | None) -> None:
-        served = "releases, and answers to analysts" if analysts.tokens else "releases"
-        tell(f"listening on {chosen.server.host}:{bound}, {served}")
+        served = "releases, and answers to analysts" if chosen.analysts_tokens else "releases"
+        tell(f"listening on {chosen.host}:{bound}, {served}")
 
     start_log(sys.stderr)
     observer = Observer()
     with ExitStack() as stack:
         place = _place(chosen)
         services: list[Service] = [PopularityService(ReleaseReader(existing(place.ledger)))]
-        if analysts.tokens is not None and analysts.dataset is not None:
+        if chosen.analysts_tokens is not None and chosen.analysts_dataset is not None:
             from askew_server.serving.analyst import AnalystService
             from askew_server.serving.tokens import Tokens
 
-            desk = _desk(stack, place, analysts.dataset, _offered(place, analysts))
-            tokens = Tokens(analysts.tokens, partial(log_event, "token_refused"))
+            desk = _desk(stack, place, chosen.analysts_dataset, _offered(place, chosen))
+            tokens = Tokens(chosen.analysts_tokens, partial(log_event, "token_refused"))
             services.append(AnalystService(desk, tokens))
-        asyncio.run(serve(services, chosen.server, announce, observer=observer))
+        asyncio.run(serve(services, chosen, announce, observer=observer))
 
 
-def _place(chosen: Configuration) -> Workplace:
-    analysts, encoding = chosen.analysts, None
-    if analysts.tokens is not None:
+def _place(chosen: ServerConfig) -> Workplace:
+    encoding = None
+    if chosen.analysts_tokens is not None:
         from askew_server.tables.text import usual_encoding  # pyarrow takes a while
 
-        encoding = usual_encoding(analysts.encoding)
+        encoding = usual_encoding(chosen.analysts_encoding)
     return Workplace(
         encoding=encoding,
-        ledger=chosen.releases.ledger or Path(DEFAULT_LEDGER),
-        mark=chosen.releases.mark,
-        engine=analysts.engine,
+        ledger=chosen.releases_ledger or Path(DEFAULT_LEDGER),
+        mark=chosen.releases_mark,
+        engine=chosen.analysts_engine,
     )
 
 
@@ -422,17 +410,17 @@ def _look(engine: Engine, task: CountingTask) -> None:
         engine.look_through(task.events, {task.unit_column, task.item_column})
 
 
-def _offered(place: Workplace, analysts: Analysts) -> CountingTask:
+def _offered(place: Workplace, chosen: ServerConfig) -> CountingTask:
     from askew_server.counting import CountingTask
     from askew_server.counting.engines import public_address
     from askew_server.release.plan import MIN_KBAR
 
     return CountingTask(
         engine=public_address(place.engine),
-        events=analysts.events or "",
+        events=chosen.analysts_events or "",
         encoding=place.log_encoding,
-        unit_column=analysts.unit_column,
-        item_column=analysts.item_column,
-        max_items_per_unit=analysts.max_items_per_unit,
+        unit_column=chosen.analysts_unit_column,
+        item_column=chosen.analysts_item_column,
+        max_items_per_unit=chosen.analysts_max_items_per_unit,
         limit=MIN_KBAR + 1,
     )

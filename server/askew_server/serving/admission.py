@@ -21,24 +21,27 @@ from askew.wire import status
 from askew_server.serving.call import Answer, Caller, Job, QueueName
 from askew_server.serving.log import log_event, of_error
 from askew_server.serving.metrics import Observer
-from askew_server.serving.settings import QueueLimits
+from askew_server.serving.settings import ServerConfig
 
 # No error is raised for it: what a refusal takes is missing where the work is.
 _FULL = status.status_of(Overloaded("too many calls are under way"))
 
 
 class Admission:
-    """One queue's threads and state. clock: seconds, never going back."""
+    """One queue's threads and state: jobs beyond the configuration's `threads` wait, in `waiting`
+    slots. longest: seconds for a call, whatever deadline its caller has. clock: never goes back.
+    """
 
     def __init__(
         self,
         name: str,
-        limits: QueueLimits,
+        config: ServerConfig,
         observer: Observer,
+        longest: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._limits, self._clock = limits, clock
-        self._threads = ThreadPoolExecutor(limits.threads, name)
+        self._room, self._longest, self._clock = config.threads + config.waiting, longest, clock
+        self._threads = ThreadPoolExecutor(config.threads, name)
         self.taken, self._lock = 0, Lock()  # slots of jobs that run or wait
         self._refusals = observer.refusals.labels(name)
         observer.slots.labels(name).set_function(lambda: self.taken)
@@ -51,13 +54,13 @@ class Admission:
         Raises TooSlow for a deadline that passes first, and Unreachable where the queue stops.
         """
         with self._lock:
-            room = self._limits.threads + self._limits.waiting
-            if self.taken and self.taken + job.slots > room:  # one that finds nobody may be large
+            if (
+                self.taken and self.taken + job.slots > self._room
+            ):  # one that finds nobody may be large
                 self._refusals.inc()
                 return None
             self.taken += job.slots
-        longest = self._limits.longest
-        seconds = longest if remaining is None else min(remaining, longest)
+        seconds = self._longest if remaining is None else min(remaining, self._longest)
         try:
             future = self._threads.submit(self._work, job, self._clock() + seconds)
         except RuntimeError:  # it stops

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from askew.errors import Unauthenticated
 from askew.wire.releases import (
@@ -13,22 +13,18 @@ from askew.wire.releases import (
 )
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.release.job import AnalystDesk
-from askew_server.serving.call import Answer, Caller, Job, QueueName
+from askew_server.serving.call import Answer, Caller, Job, QueueName, Service
 from askew_server.serving.tokens import Tokens
 
 
-class AnalystService:
-    """One desk behind the methods of the service."""
+class AnalystService(Service):
+    """One desk behind the methods TopK and GetBudget."""
 
     name = pb.DESCRIPTOR.services_by_name["Analyst"].full_name
 
     def __init__(self, desk: AnalystDesk, tokens: Tokens) -> None:
         self._desk, self._tokens = desk, tokens
-
-    @property
-    def methods(self) -> Mapping[str, Answer]:
-        """Return the ways to answer, by the name of the method: TopK and GetBudget."""
-        return {
+        self.methods = {
             "TopK": self._for_principal(self._top_k),
             "GetBudget": self._for_principal(self._budget),
         }

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+
+from askew.errors import NotFound
 
 
 class QueueName(StrEnum):
@@ -34,13 +35,19 @@ Caller = Callable[[], Sequence[str]]
 Answer = Callable[[bytes, Caller], bytes | Job]
 
 
-class Service(Protocol):
-    """What can be served: a full name, and a way to answer each method."""
+class Service:
+    """What can be served. name: in full, with its package. methods: by name, how each answers."""
 
-    @property
-    def name(self) -> str:
-        """Return the service's full name, with its package."""
+    name: str
+    methods: Mapping[str, Answer]
 
-    @property
-    def methods(self) -> Mapping[str, Answer]:
-        """Return the ways to answer, by the name of the method."""
+    def check(self) -> None:
+        """Raise what makes the service unable to answer now, as when its file is gone; by default
+        nothing. May read files.
+        """
+
+    def catalog_file(self, _date: int, _part: str, /) -> bytes:
+        """Return a file that devices hold of a Monday, in days since 1970-01-01, by its part.
+        Raises a WireError, by default NotFound.
+        """
+        raise NotFound("catalog file")

@@ -7,8 +7,8 @@ or out of its time is reported once, and the server goes on with what it had.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import cast
 
 import grpc
@@ -18,29 +18,21 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from askew.errors import AccessError
 from askew_server.folders import read_private
 from askew_server.serving.log import log_event
-from askew_server.serving.settings import Tls
+
+Pair = tuple[bytes, bytes, datetime]
+"""A certificate with its chain, and the key that fits it, both in PEM; and when it expires."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A certificate with its chain, and the key that fits it."""
-
-    chain: bytes
-    key: bytes = field(repr=False)
-    ends: datetime
-
-
-def read_pair(tls: Tls, now: datetime) -> Pair:
-    """Return the certificate and the key in the files of a configuration. Raises AccessError for
-    what is no use at this moment: as a key that others can read or that is another certificate's,
-    or a certificate that is out of its time.
+def read_pair(certificate: Path, key_file: Path, now: datetime) -> Pair:
+    """Return the certificate and the key in two files. Raises AccessError for what is no use now: a
+    key that others can read or that is another certificate's, a certificate that is out of its
+    time, and the like.
     """
-    certificate = tls.certificate
     try:
         chain = certificate.read_bytes()
     except OSError as error:
         raise AccessError(f"{certificate} cannot be read: {error.strerror}") from None
-    key = read_private(tls.key)
+    key = read_private(key_file)
     try:
         leaf = x509.load_pem_x509_certificates(chain)[0]
         public = leaf.public_key()
@@ -53,9 +45,9 @@ def read_pair(tls: Tls, now: datetime) -> Pair:
     try:
         fits = load_pem_private_key(key, None).public_key() == public
     except Exception:
-        raise AccessError(f"{tls.key} holds no private key in PEM without a passphrase") from None
+        raise AccessError(f"{key_file} holds no private key in PEM without a passphrase") from None
     if not fits:
-        raise AccessError(f"the key {tls.key} is not that of the certificate {certificate}")
+        raise AccessError(f"the key {key_file} is not that of the certificate {certificate}")
     if not has_host:
         raise AccessError(
             f"the certificate {certificate} names no host: callers look at subjectAltName alone"
@@ -68,7 +60,7 @@ def read_pair(tls: Tls, now: datetime) -> Pair:
             f"the certificate {certificate} is not valid before {begins:%Y-%m-%d %H:%M} UTC; is "
             "this machine's clock right?"
         )
-    return Pair(chain, key, ends)
+    return chain, key, ends
 
 
 def _now() -> datetime:
@@ -81,18 +73,22 @@ class Certificates:
     """
 
     def __init__(
-        self, tls: Tls, refused: Callable[[str], None], now: Callable[[], datetime] = _now
+        self,
+        certificate: Path,
+        key: Path,
+        refused: Callable[[str], None],
+        now: Callable[[], datetime] = _now,
     ) -> None:
-        self.tls, self._refused, self._now = tls, refused, now
+        self.files, self._refused, self._now = (certificate, key), refused, now
         self._complaint = ""  # of the last look
-        self.pair = read_pair(tls, now())
+        self.pair = read_pair(certificate, key, now())
 
     @property
     def days_left(self) -> float:
         """Return the days, with a fraction, until the certificate that is shown expires; below 0
         since it did.
         """
-        return (self.pair.ends - self._now()).total_seconds() / 86_400
+        return (self.pair[2] - self._now()).total_seconds() / 86_400
 
     def look(self) -> bool:
         """Take the pair that the files hold; return True if it is another than before. Files that
@@ -100,7 +96,7 @@ class Certificates:
         is logged.
         """
         try:
-            pair = read_pair(self.tls, self._now())
+            pair = read_pair(*self.files, self._now())
         except AccessError as error:
             if str(error) != self._complaint:
                 self._complaint = str(error)
@@ -130,4 +126,5 @@ class Certificates:
 
 
 def _for_grpc(pair: Pair) -> grpc.ServerCertificateConfiguration:
-    return grpc.ssl_server_certificate_configuration([(pair.key, pair.chain)])
+    chain, key, _ = pair
+    return grpc.ssl_server_certificate_configuration([(key, chain)])

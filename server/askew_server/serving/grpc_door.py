@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import grpc
 import grpc.aio
@@ -78,14 +77,6 @@ LIVE = "live"
 """The name under which somebody asks whether the event loop answers, whatever it can serve."""
 
 
-@runtime_checkable
-class SelfChecking(Protocol):
-    """A service that may become unable to answer while it runs, as when its file is gone."""
-
-    def check(self) -> None:
-        """Raise what makes the service unable to answer, if anything does. May read files."""
-
-
 class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
     """The state of each service, kept and not made when somebody asks: no check waits for a disk.
 
@@ -109,11 +100,10 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
         """
         for service in self._services:
             good = True
-            if isinstance(service, SelfChecking):
-                try:
-                    await asyncio.to_thread(service.check)
-                except Exception:  # whatever it is: it cannot answer
-                    good = False
+            try:
+                await asyncio.to_thread(service.check)
+            except Exception:  # whatever it is: it cannot answer
+                good = False
             if self._good.get(service.name, good) != good:
                 log_event("health_changed", service=service.name, serving=good)
             self._good[service.name] = good

@@ -15,11 +15,11 @@ import asyncio
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import grpc
 import uvicorn
@@ -34,13 +34,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askew.catalog.catalog_file import Part
-from askew.errors import AccessError, Malformed, Overloaded, StaleSpace, WireError
+from askew.errors import AccessError, Malformed, NotFound, Overloaded, StaleSpace, WireError
 from askew_server.serving.admission import Method
 from askew_server.serving.call import Service
 from askew_server.serving.certificates import Certificates
 from askew_server.serving.grpc_door import REQUEST_BYTES
 from askew_server.serving.metrics import Observer
-from askew_server.serving.settings import Http
+from askew_server.serving.settings import ServerConfig
 
 _PROTO = "application/proto"
 _HTTP_STATUS: Mapping[grpc.StatusCode, int] = {  # of the Connect protocol
@@ -70,20 +70,10 @@ _ASKED = ("content-type", "connect-protocol-version", "connect-timeout-ms", "ran
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-@runtime_checkable
-class HasFiles(Protocol):
-    """A service with files that devices hold."""
-
-    def catalog_file(self, catalog_date: int, part: str) -> bytes:
-        """Return a file that was in force on a Monday, in days since 1970-01-01, by its part.
-        Raises a WireError.
-        """
-
-
 def http_app(
     services: Sequence[Service],
     methods: Mapping[str, Mapping[str, Method]],
-    config: Http,
+    config: ServerConfig,
     observer: Observer,
 ) -> Starlette:
     """Return the application of HTTP: a POST for each method, a GET for files that devices hold,
@@ -94,22 +84,18 @@ def http_app(
         for service, own in methods.items()
         for name, method in own.items()
     ]
-    routes += [
-        Route("/catalog/{day}.{part}", _catalog(service, observer))
-        for service in services
-        if isinstance(service, HasFiles)
-    ]
-    if config.web:
+    routes.append(Route("/catalog/{day}.{part}", _catalog(services, observer)))
+    if config.http_web:
         folder = files("askew_server.serving").joinpath("web")
         if not folder.joinpath("index.html").is_file():
             raise AccessError("this installation has no page: --web is of no use")
         routes.append(Mount("/", _Page(directory=str(folder), html=True)))
     around = [Middleware(_ClosedForPages)]
-    if config.origins:
+    if config.http_origins:
         around.append(
             Middleware(
                 CORSMiddleware,
-                allow_origins=config.origins,
+                allow_origins=config.http_origins,
                 allow_methods=("GET", "POST"),
                 allow_headers=_ASKED,
             )
@@ -155,11 +141,17 @@ async def _message(request: Request) -> bytes:
     return message
 
 
-def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Response]:
+def _catalog(services: Sequence[Service], observer: Observer) -> Callable[[Request], Response]:
+    def file_of(day: int, part: str) -> bytes:
+        for service in services:
+            with suppress(NotFound):
+                return service.catalog_file(day, part)
+        raise NotFound("catalog file")
+
     def part_of(request: Request) -> Response:
         try:
             day = date.fromisoformat(request.path_params["day"]).toordinal() - _EPOCH
-            file = service.catalog_file(max(0, day), request.path_params["part"])
+            file = file_of(max(0, day), request.path_params["part"])
         except StaleSpace:  # a date for which there is no model
             return _refused(HTTPStatus.CONFLICT)
         except (ValueError, WireError):
@@ -180,7 +172,7 @@ def _catalog(service: HasFiles, observer: Observer) -> Callable[[Request], Respo
 
     async def endpoint(request: Request) -> Response:
         response = part_of(request)
-        observer.fetched(response.status_code)
+        observer.fetches.labels(str(response.status_code)).inc()
         return response
 
     return endpoint  # type: ignore[return-value]
@@ -232,8 +224,7 @@ class HttpDoor(uvicorn.Server):
     ) -> None:
         tls: dict[str, Any] = {}
         if certificates is not None:
-            tls["ssl_certfile"] = certificates.tls.certificate
-            tls["ssl_keyfile"] = certificates.tls.key
+            tls["ssl_certfile"], tls["ssl_keyfile"] = certificates.files
         super().__init__(
             uvicorn.Config(
                 app,
@@ -268,8 +259,7 @@ class HttpDoor(uvicorn.Server):
     def renew(self) -> None:
         """Show new connections the certificate that the files hold now; without TLS, do nothing."""
         if self.config.ssl is not None and self._certificates is not None:
-            tls = self._certificates.tls
-            self.config.ssl.load_cert_chain(tls.certificate, tls.key)
+            self.config.ssl.load_cert_chain(*self._certificates.files)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

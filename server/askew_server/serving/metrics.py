@@ -53,7 +53,7 @@ class Observer:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._fetches = counter(
+        self.fetches = counter(
             "askew_file_fetches",
             "Requests for a file that devices hold, by the status of HTTP.",
             ["code"],
@@ -72,7 +72,6 @@ class Observer:
         self._swaps_refused = counter(
             "askew_snapshot_swaps_refused", "Snapshots that were not good, and were not served."
         )
-        self._loaded: Gauge | None = None
 
     def method(self, service: str, method: str) -> Done:
         """Return a function that counts a call of a method that ended: with which status, after how
@@ -87,34 +86,19 @@ class Observer:
 
         return done
 
-    def fetched(self, status: int) -> None:
-        """Count a request for a file that devices hold, by the status of HTTP that it got."""
-        self._fetches.labels(str(status)).inc()
-
-    def serves(
-        self, monday: Callable[[], int], now: float, catalogs: Callable[[], Mapping[int, str]]
-    ) -> None:
-        """Publish which Monday's model serves, when it was loaded, and what devices hold. monday:
-        in days since 1970-01-01. now: in seconds since then. catalogs: by their Mondays, the
-        digests of what devices hold.
+    def serves(self, monday: Callable[[], int], catalogs: Callable[[], Mapping[int, str]]) -> None:
+        """Publish which Monday's model serves, in days since 1970-01-01, and of the catalogs that
+        devices hold the digests, by their Mondays; both are asked anew for each reading.
         """
         self._gauge(
             "askew_snapshot_monday_timestamp_seconds",
             "The Monday from which on what serves now is in force.",
         ).set_function(lambda: monday() * _DAY)
-        self._loaded = self._gauge(
-            "askew_snapshot_loaded_timestamp_seconds", "When what serves now was loaded."
-        )
-        self._loaded.set(now)
         self.registry.register(_Catalogs(catalogs))
 
-    def swapped(self, day: int, now: float) -> None:
-        """Count and log that another snapshot serves, of the model of this Monday, from `now`
-        on.
-        """
+    def swapped(self, day: int) -> None:
+        """Count and log that another snapshot serves, of the model of this Monday."""
         self._swaps.inc()
-        if self._loaded is not None:
-            self._loaded.set(now)
         log_event("swapped", monday=monday_of(day))
 
     def withdrawn(self, day: int) -> None:

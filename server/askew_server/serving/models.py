@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -239,7 +238,7 @@ class ModelWatch:
     def _swap(self, day: int, snapshot: Snapshot) -> None:
         self._make_ready(snapshot)
         self._holder.swap(snapshot)
-        self._observer.swapped(day, time.time())
+        self._observer.swapped(day)
 
     def _complain(self, reason: str) -> None:
         if reason not in self._said:

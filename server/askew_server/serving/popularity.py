@@ -6,8 +6,6 @@ spend, count or draw. A contract checks who may import what.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from askew.wire.releases import (
     PAGE,
     charge_from_bytes,
@@ -17,21 +15,17 @@ from askew.wire.releases import (
 )
 from askew.wire.v1 import popularity_pb2 as pb
 from askew_server.published.reader import ReleaseReader
-from askew_server.serving.call import Answer, Caller, Job
+from askew_server.serving.call import Caller, Job, Service
 
 
-class PopularityService:
-    """Stored releases behind the two methods of the service."""
+class PopularityService(Service):
+    """Stored releases behind the methods GetRelease and ListReleases."""
 
     name = pb.DESCRIPTOR.services_by_name["Popularity"].full_name
 
     def __init__(self, reader: ReleaseReader) -> None:
         self._reader = reader
-
-    @property
-    def methods(self) -> Mapping[str, Answer]:
-        """Return the ways to answer, by the name of the method: GetRelease and ListReleases."""
-        return {"GetRelease": self._release, "ListReleases": self._page}
+        self.methods = {"GetRelease": self._release, "ListReleases": self._page}
 
     def check(self) -> None:
         """Raise LedgerError where the file of releases cannot be read."""

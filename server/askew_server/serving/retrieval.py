@@ -25,27 +25,20 @@ from askew.wire.rows_file import live_to_bytes
 from askew.wire.tastes import card_to_bytes, slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
-from askew_server.serving.call import Answer, Caller, Job
+from askew_server.serving.call import Caller, Job, Service
 
 
-class RetrievalService:
-    """The current snapshot behind the two methods of the service."""
+class RetrievalService(Service):
+    """The snapshots of a holder behind the methods Retrieve and GetModelCard."""
 
     name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 
     def __init__(self, holder: SnapshotHolder) -> None:
         self._holder = holder
+        self.methods = {"Retrieve": self._retrieve, "GetModelCard": self._model_card}
         self._encoded = WeakKeyDictionary[Snapshot, _Encoded]()
         for snapshot in holder.snapshots:  # before the first call: a large one takes seconds
             self.make_ready(snapshot)
-
-    @property
-    def methods(self) -> Mapping[str, Answer]:
-        """Return the ways to answer, by the name of the method: Retrieve and GetModelCard."""
-        return {
-            "Retrieve": self._retrieve,
-            "GetModelCard": self._model_card,
-        }
 
     def catalogs(self) -> Mapping[int, str]:
         """Return the first 16 hexadecimal digits of the digest of the file that devices hold whole,

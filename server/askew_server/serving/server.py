@@ -57,12 +57,15 @@ async def serve(
     beside, and ends nothing where nothing does. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
+    # A job asks for the interpreter's lock after each product of numpy. Beside a loop that refuses
+    # calls all the time it waits so long for it: 5 ms by default, as long as the job itself.
+    sys.setswitchinterval(0.0005)
     stop, wake = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, wake.set)
-    with published(config.metrics.host, config.metrics.port, observer) as numbers:
+    with published(config.metrics_host, config.metrics_port, observer) as numbers:
         async with running(services, config, observer) as server:
 
             async def look() -> None:
@@ -70,9 +73,8 @@ async def serve(
                     await asyncio.sleep(_EVERY)
                     await server.look()
 
-            tasks = [loop.create_task(look())]
-            if beside is not None:
-                tasks.append(loop.create_task(beside(wake)))
+            beside_it = [look()] if beside is None else [look(), beside(wake)]
+            tasks = [loop.create_task(each) for each in beside_it]
             announce(server.port, server.http_port)
             log_event("ready", port=server.port, http_port=server.http_port, metrics_port=numbers)
             if os.environ.get(_WITH_PARENT):
@@ -89,22 +91,23 @@ async def running(
     services: Sequence[Service],
     config: ServerConfig,
     observer: Observer | None = None,
-    grace: float | None = None,
 ) -> AsyncIterator[Running]:
     """Answer at both doors while the body of an `async with` runs; at the end turn new calls away,
-    and finish those under way within `grace` seconds, by default those of the configuration.
+    and finish those under way within the seconds of `grace`.
 
     Raises OSError, which says why a port is none, and AccessError for a certificate that is no use.
     """
     observer = observer if observer is not None else Observer()
-    grace = config.grace if grace is None else grace
     certificates = None
-    if config.tls is not None:
-        certificates = Certificates(config.tls, observer.certificates_refused)
+    if config.tls_certificate is not None and config.tls_key is not None:
+        certificates = Certificates(
+            config.tls_certificate, config.tls_key, observer.certificates_refused
+        )
         observer.shows_certificate(lambda: certificates.days_left if certificates else 0.0)
     queues = {
-        QueueName.ANSWERS: Admission("answers", config.answers, observer),
-        QueueName.ANALYSTS: Admission("analysts", config.analysts, observer),
+        QueueName.ANSWERS: Admission("answers", config, observer),
+        # One count at a time: who waits for one must not take the threads of everybody's answers.
+        QueueName.ANALYSTS: Admission("analysts", config, observer, longest=3600.0),
     }
     methods = {
         service.name: {
@@ -113,9 +116,7 @@ async def running(
         }
         for service in services
     }
-    app = None
-    if config.http is not None:
-        app = http_app(services, methods, config.http, observer)
+    app = http_app(services, methods, config, observer) if config.http else None
     health = Health(services, observer)
     server = grpc_server(methods, health)
     try:
@@ -128,7 +129,7 @@ async def running(
     http = None
     await server.start()
     if app is not None and bound is not None:
-        http = HttpDoor(app, bound, certificates, grace)
+        http = HttpDoor(app, bound, certificates, config.grace)
         await http.start()
     await health.look()
 
@@ -141,7 +142,7 @@ async def running(
         yield Running(port, None if http is None else http.port, look)
     finally:
         await health.stop()
-        await asyncio.gather(server.stop(grace), *([] if http is None else [http.stop()]))
+        await asyncio.gather(server.stop(config.grace), *([] if http is None else [http.stop()]))
         for queue in queues.values():
             queue.stop()
 
@@ -156,7 +157,7 @@ def _listening(
         try:
             if config.port:  # the port that was typed is named first
                 bound_socket(config.host, config.port).close()
-            if config.http is not None:
+            if config.http:
                 bound = bound_socket(config.host, number, _OF_HTTP if config.port else "")
             port = config.port if bound is None else bound.getsockname()[1] - 1
             address = f"[{config.host}]:{port}" if ":" in config.host else f"{config.host}:{port}"
@@ -227,14 +228,12 @@ def why_not(error: OSError | UnicodeError, flag: str = "--port") -> str:
     """
     if isinstance(error, socket.gaierror | UnicodeError):
         return "this machine knows no such host"
-    match error.errno:
-        case errno.EADDRINUSE:
-            return f"the port is taken by another program; {flag} names another"
-        case errno.EADDRNOTAVAIL:
-            return "this machine has no such address"
-        case errno.EACCES:
-            return f"a low port needs a privilege; {flag} names another"
-    return os.strerror(error.errno or 0).lower()
+    words = {
+        errno.EADDRINUSE: f"the port is taken by another program; {flag} names another",
+        errno.EADDRNOTAVAIL: "this machine has no such address",
+        errno.EACCES: f"a low port needs a privilege; {flag} names another",
+    }
+    return words.get(error.errno or 0) or os.strerror(error.errno or 0).lower()
 
 
 def tell(line: str) -> None:

@@ -307,4 +307,4 @@ def test_a_host_that_is_none_is_named_with_the_reason(
 def test_the_two_servers_have_ports_of_their_own() -> None:
     """With one for both, whoever follows the README cannot start the second."""
     of_both = (serve._SERVE, serve._RELEASES)
-    assert [settings.configuration(None, {}).server.port for settings in of_both] == [7571, 7575]
+    assert [settings.configuration(None, {}).port for settings in of_both] == [7571, 7575]

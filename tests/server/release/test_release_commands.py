@@ -524,7 +524,7 @@ def test_analysts_are_answered_from_a_log_in_its_own_encoding(
     chosen = serve._RELEASES.configuration(None, latin)
     place = serve._place(chosen)
     with ExitStack() as stack:
-        offered = serve._offered(place, chosen.analysts)
+        offered = serve._offered(place, chosen)
         desk = serve._desk(stack, place, "films", offered)
         answer, _ = desk.top_k("ada", TopKQuestion("films", 1, "key"))
     assert release_from_bytes(answer).items == ("film \xe9",)

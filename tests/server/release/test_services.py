@@ -106,7 +106,7 @@ async def wired(ledger: Ledger, paths: tuple[Path, Path], count: Count) -> Async
     ]
     with logged() as lines:
         async with (
-            running(services, ServerConfig(), observer, grace=0) as server,
+            running(services, ServerConfig(grace=0), observer) as server,
             grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
         ):
             yield Wired(ledger, channel, lines)

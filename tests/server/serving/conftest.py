@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from issuer import Issuer
+from issuer import Issuer, Tls
 
 from askew_server.folders import write_new
-from askew_server.serving.settings import Tls
 
 NOW = datetime.datetime.now(datetime.UTC)
 HERE = ("127.0.0.1",)
@@ -40,6 +39,6 @@ def made(tmp_path: Path) -> MakeFiles:
         for path in (certificate, key):
             path.unlink(missing_ok=True)
         write_new(dict(zip((certificate, key), by.server(hosts), strict=True)))
-        return Tls(certificate=certificate, key=key)
+        return Tls(certificate, key)
 
     return make

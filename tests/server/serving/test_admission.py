@@ -12,7 +12,7 @@ from askew.errors import TooSlow, Unreachable
 from askew_server.serving.admission import Admission
 from askew_server.serving.call import Job
 from askew_server.serving.metrics import Observer
-from askew_server.serving.settings import QueueLimits
+from askew_server.serving.settings import ServerConfig
 
 PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should
 MakeQueue = Callable[..., Admission]
@@ -55,8 +55,8 @@ def queue_of(clock: Clock, observer: Observer) -> Iterator[MakeQueue]:
     queues: list[Admission] = []
 
     def make(threads: int = 1, waiting: int = 64) -> Admission:
-        limits = QueueLimits(threads=threads, waiting=waiting)
-        queues.append(Admission(f"queue {len(queues)}", limits, observer, clock))
+        config = ServerConfig(threads=threads, waiting=waiting)
+        queues.append(Admission(f"queue {len(queues)}", config, observer, clock=clock))
         return queues[-1]
 
     yield make

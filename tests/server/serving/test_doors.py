@@ -23,12 +23,12 @@ from askew.catalog.catalog_file import FIRST, HEAD_BYTES, file_of
 from askew.errors import AccessError, LedgerError, NotFound, Overloaded, StaleSpace
 from askew_server.published.reader import ReleaseReader
 from askew_server.serving import http_door
-from askew_server.serving.call import Answer, Caller, Job
+from askew_server.serving.call import Answer, Caller, Job, Service
 from askew_server.serving.grpc_door import REQUEST_BYTES
 from askew_server.serving.metrics import Observer
 from askew_server.serving.popularity import PopularityService
 from askew_server.serving.server import Running, running
-from askew_server.serving.settings import Http, QueueLimits, ServerConfig
+from askew_server.serving.settings import ServerConfig
 
 HERE = "127.0.0.1"
 PATIENCE = 20.0  # seconds; only ever waited for by a server that does not do what it should
@@ -45,17 +45,14 @@ def refuse(error: Exception) -> Answer:
     return answer
 
 
-class Studio:
+class Studio(Service):
     """One method for each way in which a call can end, and one file."""
 
     name = "test.Service"
 
     def __init__(self) -> None:
         self.begun, self.go_on, self.good = Event(), Event(), True
-
-    @property
-    def methods(self) -> Mapping[str, Answer]:
-        return {
+        self.methods = {
             "Echo": lambda request, _: request,
             "Work": lambda request, _: Job(lambda: request * 2),
             "Wait": lambda _, __: Job(self._wait),
@@ -134,10 +131,10 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(grace: float = 0, **settings: Any) -> AsyncIterator[Served]:
-    config = ServerConfig(**{"http": Http(), **settings})
+async def serving(**settings: Any) -> AsyncIterator[Served]:
+    config = ServerConfig(**{"http": True, "grace": 0, **settings})
     observer, studio = Observer(), Studio()
-    async with running([studio], config, observer, grace) as server:
+    async with running([studio], config, observer) as server:
         channel = grpc.aio.insecure_channel(f"{HERE}:{server.port}")
         yield Served(server, observer, studio, channel)
         studio.go_on.set()
@@ -205,7 +202,7 @@ async def test_a_message_that_is_too_long_is_refused_before_all_of_it_is_here(
 
 
 async def test_one_queue_refuses_for_both_doors() -> None:
-    async with serving(answers=QueueLimits(threads=1, waiting=0)) as served:
+    async with serving(waiting=0) as served:
         busy = asyncio.create_task(served.by_grpc("Wait"))
         assert await asyncio.to_thread(served.studio.begun.wait, PATIENCE)
         assert (await served.called("Work"))[0] == 429
@@ -219,7 +216,7 @@ async def test_one_queue_refuses_for_both_doors() -> None:
 
 async def test_a_stop_finishes_what_is_under_way() -> None:
     """By both doors. Planted bug: a stop that cuts off who waits."""
-    async with serving(grace=PATIENCE, answers=QueueLimits(threads=2)) as served:
+    async with serving(grace=PATIENCE, threads=2) as served:
         by_http = asyncio.create_task(served.called("Wait"))
         assert await asyncio.to_thread(served.studio.begun.wait, PATIENCE)
         served.studio.begun.clear()
@@ -233,7 +230,7 @@ async def test_a_stop_finishes_what_is_under_way() -> None:
 async def test_a_port_that_is_taken_is_named_with_its_option() -> None:
     async with serving() as served:
         for config in (
-            ServerConfig(port=served.server.port - 1, http=Http()),
+            ServerConfig(port=served.server.port - 1, http=True),
             ServerConfig(port=served.server.port),
         ):
             with pytest.raises(OSError, match="--port names another"):
@@ -317,7 +314,7 @@ async def test_what_is_not_there_is_not_there(method: str, path: str, status: in
 
 
 async def test_a_file_comes_whole_or_in_part_and_fetches_are_counted() -> None:
-    async with serving(http=Http(origins=(ORIGIN,))) as served:
+    async with serving(http_origins=(ORIGIN,)) as served:
         status, said, body = await served.asked("GET", PATH)
         assert (status, body) == (200, FILE)
         assert said["accept-ranges"] == "bytes"
@@ -346,7 +343,7 @@ async def test_only_pages_of_named_origins_may_read_replies() -> None:
         ((), ORIGIN, None),
         (("*",), ORIGIN, "*"),
     ):
-        async with serving(http=Http(origins=origins)) as served:
+        async with serving(http_origins=origins) as served:
             assert (await served.called("Echo", origin=asks))[1].get(allowed) == expected
             assert (await served.asked("GET", PATH, origin=asks))[1].get(allowed) == expected
             found = await served.asked(
@@ -372,11 +369,11 @@ async def test_a_page_comes_with_a_strict_policy(
     (tmp_path / "web").mkdir()
     monkeypatch.setattr(http_door, "files", lambda _: tmp_path)
     with pytest.raises(AccessError, match="this installation has no page"):
-        async with serving(http=Http(web=True)):
+        async with serving(http_web=True):
             pass
     for name in ("index.html", "page.js"):
         (tmp_path / "web" / name).write_text(name)
-    async with serving(http=Http(web=True)) as served:
+    async with serving(http_web=True) as served:
         for path, kind, body in (
             ("/", "text/html", b"index.html"),
             ("/page.js", "text/javascript", b"page.js"),

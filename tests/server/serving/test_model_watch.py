@@ -56,7 +56,7 @@ class Told(Observer):
         self.swaps, self.withdrawals = list[int](), list[int]()
         self.reasons, self.errors = list[str](), list[str]()
 
-    def swapped(self, day: int, _: float) -> None:
+    def swapped(self, day: int) -> None:
         self.swaps.append(day)
 
     def withdrawn(self, day: int) -> None:
@@ -481,7 +481,7 @@ async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two
             answers[number] += 1
 
     async with (
-        running([shop.service], ServerConfig(), grace=0) as server,
+        running([shop.service], ServerConfig(grace=0)) as server,
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
     ):
         call: Call = channel.unary_unary("/askew.wire.v1.Retrieval/Retrieve")

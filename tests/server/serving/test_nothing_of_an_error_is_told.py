@@ -7,7 +7,7 @@ raised in a method, a caller gets a status of the one table and, at most, a text
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -65,20 +65,16 @@ class Broken:
         planted(self._kind)
 
 
-class LateService:
+class LateService(Service):
     """One whose jobs fail, each in a queue of its own."""
 
     name = "askew.wire.v1.Late"
 
     def __init__(self, kind: Callable[[], Exception]) -> None:
-        self._kind = kind
-
-    @property
-    def methods(self) -> Mapping[str, Answer]:
         def in_lane(queue: QueueName) -> Answer:
-            return lambda _, __: Job(lambda: planted(self._kind), queue)
+            return lambda _, __: Job(lambda: planted(kind), queue)
 
-        return {queue.value.title(): in_lane(queue) for queue in QueueName}
+        self.methods = {queue.value.title(): in_lane(queue) for queue in QueueName}
 
 
 def services_of(kind: Callable[[], Exception], folder: Path) -> list[Service]:
@@ -153,7 +149,7 @@ async def test_what_a_method_raises_reaches_neither_its_caller_nor_the_log(
     token = "Bearer " + add_token(tmp_path / "tokens", "ada", SystemBits())
     with logged() as told:
         async with (
-            running(services_of(make, tmp_path), ServerConfig(), grace=0) as server,
+            running(services_of(make, tmp_path), ServerConfig(grace=0)) as server,
             grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
         ):
             call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from issuer import Issuer
+from issuer import Issuer, Tls
 from small_collections import GERMANY, cafes, keys_of, small_map
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
@@ -19,7 +19,7 @@ from askew_server.collections.model import model_of
 from askew_server.folders import text_of_date, today
 from askew_server.serving import server
 from askew_server.serving.server import serve
-from askew_server.serving.settings import ServerConfig, Tls
+from askew_server.serving.settings import ServerConfig
 
 Run = Callable[..., int]
 MakeFiles = Callable[..., Tls]

@@ -12,12 +12,7 @@ import pytest
 
 from askew.settings import SWITCH, Setting
 from askew_server.cli import serve as serving
-from askew_server.serving.settings import (
-    KEYS,
-    Configuration,
-    Http,
-    configuration_of,
-)
+from askew_server.serving.settings import KEYS, ServerConfig
 
 COMMANDS = {"serve": serving._SERVE, "serve-releases": serving._RELEASES}
 Shown = pytest.CaptureFixture[str]
@@ -68,21 +63,17 @@ def file_with(folder: Path, **tables: Any) -> Path:
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
 def test_every_setting_reaches_the_configuration(key: Setting) -> None:
-    """Planted bug: a key of the table that nothing is made of."""
-    first, second = (_plain(key, key.of(value, "")) for value in values_of(key))
-    assert vars(first) != vars(second)
-
-
-def _plain(key: Setting, value: Any) -> Configuration:
-    """A configuration in which one thing was said, beside what it needs."""
-    needs: dict[str, Any] = {"tls.certificate": Path("c"), "tls.key": Path("k")}
+    """By the name of its parameter, which the constructor takes."""
+    needs: dict[str, Any] = {"tls_certificate": Path("c"), "tls_key": Path("k")}
     if key.name == "server.plain_text":
         needs = {}
     if key.name == "releases.popularity":
-        needs["releases.ledger"] = Path("ledger")
+        needs["releases_ledger"] = Path("ledger")
     if key.name.startswith("analysts."):
-        needs |= {"analysts.tokens": Path("t"), "analysts.dataset": "d", "analysts.events": "e"}
-    return configuration_of(needs | {key.name: value})
+        needs |= {"analysts_tokens": Path("t"), "analysts_dataset": "d", "analysts_events": "e"}
+    for value in values_of(key):
+        read = key.of(value, "")
+        assert getattr(ServerConfig(**needs | {key.parameter: read}), key.parameter) == read
 
 
 def test_there_are_at_most_35_settings_each_with_a_variable_and_a_meaning() -> None:
@@ -104,7 +95,7 @@ def test_an_option_beats_a_variable_and_a_variable_the_file(
     @settings.options
     def command(*, config: Path | None, **flags: object) -> None:
         chosen = settings.configuration(config, flags)
-        found.append((chosen.server.port, chosen.server.plain_text, chosen.models.folder))
+        found.append((chosen.port, chosen.plain_text, chosen.models_folder))
 
     path = file_with(tmp_path, server={"port": 1, "plain_text": True}, models={"folder": "a"})
     monkeypatch.setenv("ASKEW_SERVER_CONFIG", str(path))
@@ -125,9 +116,9 @@ def test_a_command_takes_the_file_of_another(name: str, tmp_path: Path) -> None:
         analysts={"dataset": "films", "events": "log", "tokens": "tokens"},
     )
     chosen = COMMANDS[name].configuration(path, {})
-    assert (chosen.server.port, chosen.releases.ledger) == (9000, Path("ledger"))
-    assert (chosen.server.http == Http()) == (name == "serve")
-    assert (chosen.analysts.dataset, chosen.releases.popularity) == (
+    assert (chosen.port, chosen.releases_ledger) == (9000, Path("ledger"))
+    assert chosen.http == (name == "serve")
+    assert (chosen.analysts_dataset, chosen.releases_popularity) == (
         (None, 2) if name == "serve" else ("films", None)
     )
 
@@ -137,7 +128,7 @@ def test_a_variable_of_the_operators_other_commands_is_not_the_public_servers(
 ) -> None:
     """Who set ASKEW_LEDGER to look at it has not said that it should be served beside a model."""
     monkeypatch.setenv("ASKEW_LEDGER", "mine")
-    found = {name: each.configuration(None, {}).releases.ledger for name, each in COMMANDS.items()}
+    found = {name: each.configuration(None, {}).releases_ledger for name, each in COMMANDS.items()}
     assert found == {"serve": None, "serve-releases": Path("mine")}
 
 
@@ -147,7 +138,7 @@ def test_a_port_that_kubernetes_makes_of_a_service_is_no_port(
     """Of a Service `askew-server`. Planted bug: a server that does not start beside it."""
     monkeypatch.setenv("ASKEW_SERVER_PORT", "tcp://10.0.0.1:7571")
     monkeypatch.setenv("ASKEW_SERVER_SERVICE_HOST", "10.0.0.1")
-    assert COMMANDS["serve"].configuration(None, {}).server.port == 7571
+    assert COMMANDS["serve"].configuration(None, {}).port == 7571
 
 
 # -- refusals -------------------------------------------------------------------------------------
@@ -236,6 +227,5 @@ def test_plain_text_is_not_spoken_where_others_listen(
 
 def test_plain_text_is_spoken_on_this_machine_and_to_a_proxy_in_front() -> None:
     for host in ("127.0.0.1", "::1", "localhost"):
-        assert configuration_of({"server.host": host}).server.tls is None
-    said = {"server.host": "0.0.0.0", "server.plain_text": True}
-    assert configuration_of(said).server.tls is None
+        assert ServerConfig(host=host).tls_key is None
+    assert ServerConfig(host="0.0.0.0", plain_text=True).tls_key is None
