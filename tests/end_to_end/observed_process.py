@@ -12,7 +12,6 @@ import logging
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -181,7 +180,7 @@ async def main(folder: Path, *, leaky: bool) -> None:
     answers = retriever()
     answers.loop = asyncio.get_running_loop()
     holder = SnapshotHolder(answers.snapshot)
-    observer.serves(lambda: holder.current.since, time.time(), dict)
+    observer.serves(lambda: holder.current.since, dict)
     with Ledger(folder / "ledger.sqlite", folder / "mark") as ledger:
         cap = PrivacyFilter(epsilon=Fraction(100), delta=Fraction(1, 1000))
         ledger.open_dataset(DATASET, "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)

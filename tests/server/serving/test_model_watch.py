@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from operator import sub
@@ -330,21 +329,9 @@ def test_what_is_being_written_is_let_be_until_it_stays_the_same(
 # -- what is refused -------------------------------------------------------------------------------
 
 
-def cut(place: Path) -> None:
-    os.truncate(place / "arrays.safetensors", 100)
-
-
 def altered(place: Path) -> None:
     data = (place / "items.json").read_bytes()
     (place / "items.json").write_bytes(data[:-1] + b" ")
-
-
-def forge(place: Path) -> None:
-    (place / "manifest.json").write_text('{"kind": "tastes", "files": {}}')
-
-
-def no_card(place: Path) -> None:
-    (place / "manifest.json").unlink()
 
 
 def a_pipe(place: Path) -> None:
@@ -363,10 +350,7 @@ def a_model_of_places(place: Path) -> None:
     collections.save(small_map(), place)
 
 
-DAMAGES = [cut, altered, forge, no_card, a_pipe, nothing, a_model_of_places]
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [altered, a_pipe, nothing, a_model_of_places])
 def test_what_cannot_be_used_leaves_the_old_one_and_is_said_once(
     folder: Path, model: ItemModel, damage: Callable[[Path], None]
 ) -> None:
@@ -506,56 +490,23 @@ async def test_no_call_fails_from_one_rollout_to_the_next_and_no_reply_mixes_two
 # -- the task --------------------------------------------------------------------------------------
 
 
-class Script(Serving):
-    """A serving that does what it is told, one look after the other."""
-
-    def __init__(self, looks: Iterator[object]) -> None:
-        super().__init__(small_map())
-        self.looks = looks
-
-    def refresh(self, refused: Callable[[str], None], /) -> bool:
-        what = next(self.looks, False)
-        if isinstance(what, Exception):
-            raise what
-        if isinstance(what, Snapshot):
-            self.snapshot = what
-        return isinstance(what, Snapshot)
-
-
-def scripted(*looks: object) -> tuple[SnapshotHolder, ModelWatch, Told]:
-    script = Script(iter(looks))
-    holder, told = SnapshotHolder(script.snapshot), Told()
-    servings = {FIRST: script}
-    watch = ModelWatch(servings, None, holder, lambda _: None, observer=told, today=lambda: TODAY)
-    return holder, watch, told
-
-
 async def test_it_looks_at_once_when_woken_and_an_error_ends_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bugs: the event wakes nothing; an error ends the task."""
+    shop, wake, looks = Shop(folder), asyncio.Event(), asyncio.Queue[bool]()
+    loop = asyncio.get_running_loop()
+
+    def look(at_once: bool) -> None:
+        loop.call_soon_threadsafe(looks.put_nowait, at_once)
+        raise ValueError("a secret value")
+
     monkeypatch.setattr(models, "_EVERY", 3600)
-    next_one = Serving(small_map()).snapshot
-    holder, watch, told = scripted(ValueError("a secret value"), False, next_one)
-    swapped, wake = asyncio.Event(), asyncio.Event()
-    loop, swap = asyncio.get_running_loop(), holder.swap
-
-    def noticed(snapshot: Snapshot) -> None:
-        swap(snapshot)
-        loop.call_soon_threadsafe(swapped.set)
-
-    monkeypatch.setattr(holder, "swap", noticed)
-    task = asyncio.create_task(watch.run(wake))
-
-    async def keep_waking() -> None:
-        while not swapped.is_set():
-            wake.set()
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(keep_waking(), 20)
-    assert holder.current is next_one
-    assert told.errors == ["ValueError"]
-    assert told.reasons == ["no look at the models"]
+    monkeypatch.setattr(shop.watch, "look", look)
+    task = asyncio.create_task(shop.watch.run(wake))
+    for _ in range(2):
+        wake.set()
+        assert await asyncio.wait_for(looks.get(), PATIENCE)
     task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    assert shop.told.errors[0] == "ValueError"
+    assert shop.told.reasons[0] == "no look at the models"

@@ -53,7 +53,8 @@ class Pieces(Service):
 
     name = pb.DESCRIPTOR.services_by_name["Retrieval"].full_name
 
-    methods = {"GetModelCard": lambda _, __: b"a card"}  # noqa: RUF012
+    def __init__(self) -> None:
+        self.methods = {"GetModelCard": lambda _, __: b"a card"}
 
 
 @asynccontextmanager
