@@ -24,6 +24,7 @@ from askew.errors import AccessError, ParameterError, Unreachable
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.transport import grpc as grpc_transport
 from askew_client.transport.grpc import GrpcTransport
+from askew_server.folders import write_new
 from askew_server.serving import server
 from askew_server.serving.analyst_client import AnalystClient
 from askew_server.serving.call import Service
@@ -42,9 +43,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 CURVE = bytes.fromhex("2a8648ce3d030107")  # its name in a key
-LONG_AGO = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=40)
+HERE = ("127.0.0.1",)
 NOW = datetime.datetime.now(datetime.UTC)
-AHEAD = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=40)
+LONG_AGO, AHEAD = (NOW + days * datetime.timedelta(days=40) for days in (-1, 1))
 MakeFiles = Callable[..., Tls]
 
 
@@ -88,52 +89,27 @@ async def test_a_device_is_served_by_whom_its_authority_vouches_for(
         assert await card_of(network) == b"a card"
 
 
-FAULTS: dict[str, tuple[Callable[[Issuer, MakeFiles], Tls | None], str]] = {
-    "another host": (
-        lambda issuer, made: made(issuer, ("example.org", "127.0.0.2")),
-        "its certificate is for another host",
-    ),
-    "another authority": (
-        lambda issuer, made: made(Issuer(LONG_AGO, days=90)),
-        "its certificate is of no authority that is trusted here",
-    ),
-    "plain text": (lambda issuer, made: None, "it does not speak TLS"),
+FAULTS = {
+    "its certificate is for another host": (NOW, ("example.org", "127.0.0.2")),
+    "its certificate is of no authority that is trusted here": (NOW, HERE),
+    "its certificate has expired": (LONG_AGO, HERE),
+    "its certificate is not valid yet": (AHEAD, HERE),
+    "it does not speak TLS": (NOW, None),
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("reason", FAULTS)
 async def test_a_server_that_is_not_trusted_is_refused_in_one_line(
-    fault: str, issuer: Issuer, authority: Path, made: MakeFiles
+    reason: str, tmp_path: Path, made: MakeFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make, reason = FAULTS[fault]
+    since, hosts = FAULTS[reason]
+    monkeypatch.setattr(Certificates.__init__, "__defaults__", (lambda: since,))  # else none shown
+    issuer = Issuer(since, days=1)
+    authority = tmp_path / "authority.pem"
+    write_new({authority: (Issuer(NOW, 1) if "authority" in reason else issuer).certificate})
     async with (
-        serving(make(issuer, made)) as where,
+        serving(made(issuer, hosts) if hosts else None) as where,
         GrpcTransport(where, PATIENCE, str(authority)) as network,
-    ):
-        assert await one_line_of(card_of(network)) == f"no connection to {where}: {reason}"
-
-
-@pytest.mark.parametrize(
-    ("since", "reason"),
-    [
-        (LONG_AGO, "its certificate has expired"),
-        (AHEAD, "its certificate is not valid yet"),
-    ],
-)
-async def test_a_certificate_out_of_its_time_is_refused_in_one_line(
-    since: datetime.datetime,
-    reason: str,
-    tmp_path: Path,
-    made: MakeFiles,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """By a device; a server of ours does not show it."""
-    monkeypatch.setattr(Certificates.__init__, "__defaults__", (lambda: since,))
-    other = Issuer(since, days=1)
-    (tmp_path / "other.pem").write_bytes(other.certificate)
-    async with (
-        serving(made(other)) as where,
-        GrpcTransport(where, PATIENCE, str(tmp_path / "other.pem")) as network,
     ):
         assert await one_line_of(card_of(network)) == f"no connection to {where}: {reason}"
 
@@ -206,14 +182,6 @@ async def test_new_connections_get_the_new_certificate_and_old_ones_live_on(
         assert await card_of(old) == b"a card"
 
 
-def half_exchanged(tls: Tls, issuer: Issuer) -> None:
-    tls.certificate.write_bytes(issuer.server(("127.0.0.1",))[0])
-
-
-def cut_off(tls: Tls, issuer: Issuer) -> None:
-    tls.certificate.write_bytes(tls.certificate.read_bytes()[:100])
-
-
 def damaged(tls: Tls, issuer: Issuer) -> None:
     """In the name of its host alone, which is read last."""
     der = ssl.PEM_cert_to_DER_cert(tls.certificate.read_text())
@@ -229,42 +197,29 @@ def of_no_kind(tls: Tls, issuer: Issuer) -> None:
     tls.key.write_text("\n".join([lines[0], other, lines[-1]]))
 
 
-def taken_away(tls: Tls, issuer: Issuer) -> None:
-    tls.key.unlink()
-
-
-def expired(tls: Tls, issuer: Issuer) -> None:
-    replaced(tls, Issuer(LONG_AGO, days=1))
-
-
-def to_come(tls: Tls, issuer: Issuer) -> None:
-    replaced(tls, Issuer(AHEAD, days=1))
-
-
 def replaced(tls: Tls, by: Issuer) -> None:
-    for path, content in zip((tls.certificate, tls.key), by.server(("127.0.0.1",)), strict=True):
+    for path, content in zip(tls, by.server(HERE), strict=True):
         path.write_bytes(content)
-
-
-def laid_open(tls: Tls, issuer: Issuer) -> None:
-    tls.key.chmod(0o644)
 
 
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (half_exchanged, "is not that of the certificate"),
-        (cut_off, "holds no certificate in PEM"),
+        (
+            lambda tls, by: tls.certificate.write_bytes(by.server(HERE)[0]),
+            "is not that of the cert",
+        ),
+        (lambda tls, _: os.truncate(tls.certificate, 100), "holds no certificate in PEM"),
         (damaged, "holds no certificate in PEM"),
         (of_no_kind, "holds no private key in PEM"),
-        (taken_away, "cannot be read: No such file or directory"),
-        (laid_open, "must be a regular file of mode 0600"),
-        (expired, "server.pem expired on"),
-        (to_come, "server.pem is not valid before"),
+        (lambda tls, _: tls.key.unlink(), "cannot be read: No such file or directory"),
+        (lambda tls, _: tls.key.chmod(0o644), "must be a regular file of mode 0600"),
+        (lambda tls, _: replaced(tls, Issuer(LONG_AGO, days=1)), "server.pem expired on"),
+        (lambda tls, _: replaced(tls, Issuer(AHEAD, days=1)), "server.pem is not valid before"),
     ],
 )
 def test_what_is_no_use_leaves_the_old_certificate_and_one_line_without_a_caller(
-    spoil: Callable[[Tls, Issuer], None], reason: str, issuer: Issuer, made: MakeFiles
+    spoil: Callable[[Tls, Issuer], object], reason: str, issuer: Issuer, made: MakeFiles
 ) -> None:
     """And what comes after it is shown: nobody restarts a server for a file half written. At the
     start it is refused.
@@ -293,13 +248,11 @@ async def test_a_timer_looks_at_the_files_and_says_what_is_wrong(
     """Nobody calls. Planted bug: files that are looked at when somebody connects."""
     monkeypatch.setattr(server, "_EVERY", 0.01)
     tls, observer = made(issuer), Observer()
-    half_exchanged(tls, issuer)
     refused = "askew_certificates_refused_total"
 
     def announce(*_: int | None) -> None:
-        half_exchanged(tls, issuer)
+        tls.certificate.write_bytes(issuer.server(HERE)[0])
 
-    made(issuer)
     with logged() as lines:
         serving = asyncio.create_task(server.serve([], tls.config(), announce, observer=observer))
         async with asyncio.timeout(PATIENCE):
