@@ -63,10 +63,6 @@ def read_pair(certificate: Path, key_file: Path, now: datetime) -> Pair:
     return chain, key, ends
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Certificates:
     """What a server shows, read again when its files change. refused: told of files that are no
     use. Raises AccessError where they are none at the start. now: with a time zone.
@@ -77,7 +73,7 @@ class Certificates:
         certificate: Path,
         key: Path,
         refused: Callable[[str], None],
-        now: Callable[[], datetime] = _now,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.files, self._refused, self._now = (certificate, key), refused, now
         self._complaint = ""  # of the last look

@@ -67,7 +67,6 @@ _PAGE_HEADERS = {
     "connection": "close",
 }
 _ASKED = ("content-type", "connect-protocol-version", "connect-timeout-ms", "range")
-_EPOCH = date(1970, 1, 1).toordinal()
 
 
 def http_app(
@@ -150,7 +149,7 @@ def _catalog(services: Sequence[Service], observer: Observer) -> Callable[[Reque
 
     def part_of(request: Request) -> Response:
         try:
-            day = date.fromisoformat(request.path_params["day"]).toordinal() - _EPOCH
+            day = (date.fromisoformat(request.path_params["day"]) - date(1970, 1, 1)).days
             file = file_of(max(0, day), request.path_params["part"])
         except StaleSpace:  # a date for which there is no model
             return _refused(HTTPStatus.CONFLICT)

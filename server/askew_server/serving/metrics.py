@@ -8,7 +8,6 @@ or address, would tell of one question on a server that is asked rarely.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
 from functools import cache, partial
 
 from prometheus_client import (
@@ -24,13 +23,13 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from askew import __version__
+from askew_server.folders import text_of_date
 from askew_server.serving.log import log_event
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double what is published
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _DAY = 86_400  # seconds
-_EPOCH = date(1970, 1, 1).toordinal()
 Done = Callable[[str, float], None]
 """Told when a call ended: with which status, after how many seconds."""
 
@@ -99,11 +98,11 @@ class Observer:
     def swapped(self, day: int) -> None:
         """Count and log that another snapshot serves, of the model of this Monday."""
         self._swaps.inc()
-        log_event("swapped", monday=monday_of(day))
+        log_event("swapped", monday=text_of_date(day))
 
     def withdrawn(self, day: int) -> None:
         """Log that the model of this Monday is answered from no more."""
-        log_event("withdrawn", monday=monday_of(day))
+        log_event("withdrawn", monday=text_of_date(day))
 
     def swap_refused(self, reason: str, error: str = "refused") -> None:
         """Count and log that what would have been next is not good; what was served goes on being
@@ -137,12 +136,5 @@ class _Catalogs(Collector):
             labels=["monday", "digest"],
         )
         for day, digest in self._catalogs().items():
-            family.add_metric([monday_of(day), digest], 1)
+            family.add_metric([text_of_date(day), digest], 1)
         yield family
-
-
-def monday_of(day: int) -> str:
-    """Return a day, in days since 1970-01-01, as text such as "2026-11-23"; what is beyond the last
-    date of the calendar as that date.
-    """
-    return date.fromordinal(min(_EPOCH + day, date.max.toordinal())).isoformat()

@@ -113,9 +113,9 @@ class _Encoded:
                 self.files = {**self.files, Part.LIVE: live}
         else:
             self.card = card_to_bytes(self._card)
-        if catalog is not None and isinstance(self._card, ModelCard):
-            files = catalog_files(self._card, catalog)
-            self.files = {str(part): file for part, file in files.items()}
+            if catalog is not None:
+                files = catalog_files(self._card, catalog)
+                self.files = {str(part): file for part, file in files.items()}
 
     def reply(self, slate: Slate) -> bytes:
         """Return the bytes of a reply with some items of the catalog. Raises NotFound where there

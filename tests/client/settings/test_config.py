@@ -62,11 +62,7 @@ def test_there_are_at_most_twenty_settings_and_each_says_what_it_means() -> None
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("epsilon_per_rating = 1e99999999\n", "epsilon_per_rating (F) must be a number"),
-        (
-            "epsilon_per_rating = 1025\n",
-            "epsilon_per_rating (F) must be a number such as 2, 1/3 or",
-        ),
+        ("epsilon_per_rating = 1025\n", "epsilon_per_rating (F) must be a number such as 2, 1/3"),
         ("k = true\n", "k (F) must be a whole number from 1"),
         ("server = 3\n", "server (F) must be text"),
         ('server = "nowhere"\n', "server (F) must be host:port"),
@@ -74,14 +70,12 @@ def test_there_are_at_most_twenty_settings_and_each_says_what_it_means() -> None
         ('theme = "pink"\n', "theme (F) must be one of dark, light"),
         ("timeout = 0\n", "timeout (F) must be a number from 0.001 to 3600 seconds"),
         ("colour = 3\n", "'colour' is no setting (F)"),
-        ("interval = 3\n", "'interval' is no setting (F)"),
+        ("interval = 3\n", "'interval' is no setting (F)"),  # an argument of programs alone
         ("k = = 3\n", "F must be a file in TOML"),
         ('mode = "both"\n', "mode (F) must be one of auto, held, ask"),
         ('region = "Atlantis"\n', "region (F) must be a country's English name"),
         ("data = 5\n", "data (F) must be an absolute path"),
         ('data = ""\n', "data (F) must be an absolute path"),
-        ('data = "here"\n', "data (F) must be an absolute path"),
-        ('data = "~nobody-of-this-name/here"\n', "data (F) must be an absolute path"),
         ('data = "/a\\u0000b"\n', "data (F) must be an absolute path"),
     ],
 )
@@ -101,15 +95,8 @@ def test_a_ledger_does_not_depend_on_where_a_command_starts(place: str) -> None:
     assert configured({}, {"ASKEW_DATA": "~/here"}, {}).data == Path.home() / "here"
 
 
-def test_a_device_starts_beside_services_of_kubernetes() -> None:
-    """Of a Service `askew`, and of one `askew-server`."""
-    made = {
-        "ASKEW_SERVICE_HOST": "10.0.0.1",
-        "ASKEW_PORT": "tcp://10.0.0.1:7571",
-        "ASKEW_PORT_7571_TCP_PROTO": "tcp",
-        "ASKEW_SERVER_PORT": "tcp://10.0.0.1:7571",
-    }
-    assert configured({}, made, {}) == configured({}, {}, {})
+def test_variables_of_a_server_are_nothing_to_a_device() -> None:
+    assert configured({}, {"ASKEW_SERVER_PORT": "7571"}, {}) == configured({}, {}, {})
 
 
 MINE = '# mine\nk = 3  # a few\nserver = "a:1"  # home # really\n\n# the end\n'
@@ -163,21 +150,16 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
         "epsilon_per_rating = 0x" + 5000 * "f",
         "epsilon_per_rating = " + 5000 * "[",
         'data = "here"\n',
+        "k = 3 # \udcff\n",  # no text at all
     ],
 )
 def test_a_file_that_is_not_understood_is_left_alone_and_it_says_so(path: Path, text: str) -> None:
     """Planted bugs: a second line for a key in quotes; a line within another value."""
-    written(path, text)
+    content = text.encode(errors="surrogateescape")
+    written(path, "").write_bytes(content)
     with pytest.raises(ConfigError, match=r"the configuration .*config\.toml has something in it"):
         ConfigFile(path).keep({"k": 5})
-    assert path.read_text() == text
-
-
-def test_a_file_that_is_no_text_is_left_alone(path: Path) -> None:
-    written(path, "").write_bytes(b"k = 3 # \xff\n")
-    with pytest.raises(ConfigError, match="left alone"):
-        ConfigFile(path).keep({"k": 5})
-    assert path.read_bytes() == b"k = 3 # \xff\n"
+    assert path.read_bytes() == content
 
 
 def test_a_directory_in_its_place_cannot_be_written(path: Path) -> None:
