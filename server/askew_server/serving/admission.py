@@ -54,9 +54,8 @@ class Admission:
         Raises TooSlow for a deadline that passes first, and Unreachable where the queue stops.
         """
         with self._lock:
-            if (
-                self.taken and self.taken + job.slots > self._room
-            ):  # one that finds nobody may be large
+            # One that finds nobody may be large.
+            if self.taken and self.taken + job.slots > self._room:
                 self._refusals.inc()
                 return None
             self.taken += job.slots

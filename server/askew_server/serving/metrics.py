@@ -8,6 +8,7 @@ or address, would tell of one question on a server that is asked rarely.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
 from functools import cache, partial
 
 from prometheus_client import (
@@ -23,7 +24,6 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from askew import __version__
-from askew_server.folders import text_of_date
 from askew_server.serving.log import log_event
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double what is published
@@ -98,11 +98,11 @@ class Observer:
     def swapped(self, day: int) -> None:
         """Count and log that another snapshot serves, of the model of this Monday."""
         self._swaps.inc()
-        log_event("swapped", monday=text_of_date(day))
+        log_event("swapped", monday=_text_of_date(day))
 
     def withdrawn(self, day: int) -> None:
         """Log that the model of this Monday is answered from no more."""
-        log_event("withdrawn", monday=text_of_date(day))
+        log_event("withdrawn", monday=_text_of_date(day))
 
     def swap_refused(self, reason: str, error: str = "refused") -> None:
         """Count and log that what would have been next is not good; what was served goes on being
@@ -136,5 +136,9 @@ class _Catalogs(Collector):
             labels=["monday", "digest"],
         )
         for day, digest in self._catalogs().items():
-            family.add_metric([text_of_date(day), digest], 1)
+            family.add_metric([_text_of_date(day), digest], 1)
         yield family
+
+
+def _text_of_date(day: int) -> str:
+    return (date(1970, 1, 1) + timedelta(days=day)).isoformat()
