@@ -178,7 +178,9 @@ class Setting:
         raise ParameterError(called, _HIDDEN if self.secret else value, limit) from None
 
     def option(self) -> tuple[Sequence[str], dict[str, Any]]:
-        """Return names and keywords for `click.option`; `read` looks at its text."""
+        """Return names, the flag before the parameter, and keywords for `click.option`; its value
+        is text, which `Table.read` looks at.
+        """
         names, default = [self.flag], "" if self.default in {None, (), False, ""} else self.default
         keywords: dict[str, Any] = {
             "default": None,  # what was not typed says nothing
@@ -252,7 +254,9 @@ def check(role: object) -> None:
 
 
 def tables_of(data: bytes, name: str) -> dict[str, Any]:
-    """Return a file in TOML; a decimal is a Decimal, so exact. Raises ConfigError."""
+    """Return the tables of a file in TOML, in which a decimal is a Decimal, so exact. Raises
+    ConfigError, which calls it `name` and does not repeat it.
+    """
     try:
         tables = tomllib.loads(data.decode(), parse_float=Decimal)
         repr(tables)  # ValueError for whole numbers of thousands of digits

@@ -58,8 +58,8 @@ SETTINGS: Final = Table(
     "ASKEW_",
     # What other programs of this project read in the same environment, beside ASKEW_SERVER_...
     (
-        *("ANALYST_SERVER", "CERTIFICATE", "CERTIFICATE_KEY", "CONFIG", "ENGINE", "LEDGER", "MARK"),
-        *("TOKEN_FILE", "WITH_PARENT", "BENCH_ROWS", "BROWSERS", "ENGINES"),
+        *("ANALYST_SERVER", "CONFIG", "ENGINE", "LEDGER", "MARK", "TOKEN_FILE", "WITH_PARENT"),
+        *("BENCH_ROWS", "BROWSERS", "ENGINES"),
     ),
 )
 

@@ -47,11 +47,12 @@ class Admission:
         observer.slots.labels(name).set_function(lambda: self.taken)
 
     async def run(self, job: Job, remaining: float | None) -> bytes | None:
-        """Return the reply that a job makes in a thread of the queue; None, before anything else is
-        done, where no slot is free. remaining: seconds until its caller's deadline, None without
-        one; the queue's own limit counts too.
+        """Return the reply that a job makes in a thread of the queue; None at once where too few
+        slots are free, but for a job that finds the queue empty. remaining: seconds until its
+        caller's deadline, None without one; the queue's own limit counts too.
 
-        Raises TooSlow for a deadline that passes first, and Unreachable where the queue stops.
+        Raises what the job raises, TooSlow for a deadline that passes first, and Unreachable where
+        the queue stops.
         """
         with self._lock:
             # One that finds nobody may be large.
@@ -103,8 +104,9 @@ class Method:
     async def reply(
         self, message: bytes | Awaitable[bytes], caller: Caller, remaining: float | None
     ) -> bytes | tuple[grpc.StatusCode, str]:
-        """Return the reply's bytes, or the status and the text of a refusal or a failure.
-        remaining: seconds until the caller's deadline, None without one.
+        """Return the reply's bytes, or the status and the text of a refusal or a failure; raise
+        nothing but the end of a caller who goes away. remaining: seconds until the caller's
+        deadline, None without one.
         """
         began, ended = time.monotonic(), "CANCELLED"  # which it stays where the caller goes away
         try:

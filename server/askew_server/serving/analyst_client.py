@@ -81,7 +81,7 @@ class AnalystClient:
 
     def top_k(self, dataset: str, k: int, key: str) -> AnalystAnswer:
         """Return the most popular items, k at most, with the budget after it. The answer costs as
-        many outputs as come, and the stop.
+        many outputs as items come, and one more where it stops before k.
 
         key: a name of your own for the question. Raises Refused where the terms do not allow it,
         and the errors of `budget`.

@@ -72,7 +72,7 @@ FIELDS: Mapping[str, re.Pattern[str] | range] = {
 
 
 def has_form(name: str, value: object) -> bool:
-    """Return True for a value that the log's field of this name may have."""
+    """Return True for a value that the log's field of this name, one of `FIELDS`, may have."""
     form = FIELDS[name]
     if isinstance(form, range):
         return isinstance(value, int) and value in form

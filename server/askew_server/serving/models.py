@@ -44,7 +44,7 @@ class ModelFolder:
 
     def find(self) -> dict[int, Path]:
         """Return the directories of the models that are there now, by their Mondays in days since
-        1970-01-01. Raises AskewError.
+        1970-01-01. Raises as `models_in` does.
         """
         return models_in(self._folder)
 
@@ -112,8 +112,8 @@ class ModelFolder:
 
 
 def mark_of(directory: Path) -> Mark:
-    """Return what changes with the files of a model's directory; () where there is none. Live
-    values are no part of it: they have a way of their own.
+    """Return what changes with the files of a model's directory, in the order of their names; ()
+    where there is none. Live values are no part of it, and neither are names with a point before.
     """
     try:
         with os.scandir(directory) as entries:

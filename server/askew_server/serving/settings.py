@@ -165,13 +165,9 @@ class ServerConfig:
             raise ConfigError(NO_MODEL)
         if self.releases_popularity is not None and self.releases_ledger is None:
             raise ConfigError("--popularity names a release of the ledger in --ledger")
-        if self.analysts_tokens is not None and None in {
-            self.analysts_dataset,
-            self.analysts_events,
-        }:
-            raise ConfigError("analysts need --dataset and --events")
-        if self.analysts_tokens is None and (self.analysts_dataset or self.analysts_events):
-            raise ConfigError("--dataset and --events are for analysts: name their --tokens")
+        analysts = (self.analysts_tokens, self.analysts_dataset, self.analysts_events)
+        if analysts.count(None) in {1, 2}:
+            raise ConfigError("analysts need all of --tokens, --dataset and --events")
 
 
 KEYS: Final = settings_of(

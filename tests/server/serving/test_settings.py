@@ -182,12 +182,15 @@ def test_a_file_that_is_none_is_wrong_usage_and_not_repeated(
         ),
         (["--popularity", "1"], "--popularity names a release of the ledger in --ledger"),
         (["--model", "m", "--demo"], "--model DIR, --models FOLDER or --demo"),
+        (["--tokens", "t", "--dataset", "d"], "analysts need all of --tokens, --dataset and"),
+        (["--events", "e"], "analysts need all of --tokens, --dataset and --events"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(
     arguments: list[str], words: str, refusal: Any
 ) -> None:
-    assert words in refusal("serve", *arguments)
+    command = "serve-releases" if "analysts" in words else "serve"
+    assert words in refusal(command, *arguments)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "server.example.org"])
