@@ -43,15 +43,13 @@ from askew_server.serving.metrics import Observer
 from askew_server.serving.settings import ServerConfig
 
 _PROTO = "application/proto"
-_HTTP_STATUS: Mapping[grpc.StatusCode, int] = {  # of the Connect protocol
+_HTTP_STATUS: Mapping[grpc.StatusCode, int] = {  # of the Connect protocol, all that we send
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
     grpc.StatusCode.NOT_FOUND: 404,
-    grpc.StatusCode.PERMISSION_DENIED: 403,
     grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
     grpc.StatusCode.FAILED_PRECONDITION: 400,
     grpc.StatusCode.OUT_OF_RANGE: 400,
-    grpc.StatusCode.UNIMPLEMENTED: 501,
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.UNAUTHENTICATED: 401,
 }
@@ -89,17 +87,13 @@ def http_app(
         if not folder.joinpath("index.html").is_file():
             raise AccessError("this installation has no page: --web is of no use")
         routes.append(Mount("/", _Page(directory=str(folder), html=True)))
-    around = [Middleware(_ClosedForPages)]
-    if config.http_origins:
-        around.append(
-            Middleware(
-                CORSMiddleware,
-                allow_origins=config.http_origins,
-                allow_methods=("GET", "POST"),
-                allow_headers=_ASKED,
-            )
-        )
-    return Starlette(routes=routes, middleware=around)
+    readers = Middleware(
+        CORSMiddleware,
+        allow_origins=config.http_origins,
+        allow_methods=("GET", "POST"),
+        allow_headers=_ASKED,
+    )
+    return Starlette(routes=routes, middleware=[Middleware(_ClosedForPages), readers])
 
 
 def _call(method: Method) -> Callable[[Request], Any]:
@@ -120,9 +114,10 @@ def _call(method: Method) -> Callable[[Request], Any]:
         if isinstance(reply, bytes):
             return Response(reply, media_type=_PROTO)
         code, text = reply
-        name = "canceled" if code is grpc.StatusCode.CANCELLED else code.name.lower()
         said = None if is_read else {"connection": "close"}
-        return JSONResponse({"code": name, "message": text}, _HTTP_STATUS.get(code, 500), said)
+        return JSONResponse(
+            {"code": code.name.lower(), "message": text}, _HTTP_STATUS.get(code, 500), said
+        )
 
     return endpoint
 
