@@ -90,12 +90,14 @@ def main() -> int:
         }
         rate = FACTOR * capacity_of(loads["bare"])
         windows: dict[str, list[Window]] = {"ours": [], "bare": []}
-        for number in range(ROUNDS):
+        for number in range(ROUNDS + 1):  # the first is for connections and threads
             for who in ("ours", "bare") if number % 2 else ("bare", "ours"):
                 windows[who].append(offer(loads[who], SECONDS, rate=rate))
         late = int(replies_to(ours, "/Work/Late", [b""])[0])
     print(f"{rate:.0f} calls a second\n{'':5} {'goodput/s':>9} {'refused p99 ms':>15} "
           f"{'health p99 ms':>14} {'server':>7} {'generator':>10}  lost statuses")  # fmt: skip
+    for own in windows.values():
+        own.pop(0)
     taken = {who: figures(who, own) for who, own in windows.items()}
     ratio, low, high = interval(
         [
