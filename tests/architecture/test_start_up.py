@@ -139,7 +139,9 @@ def test_the_list_says_of_a_command_what_it_says_of_itself() -> None:
     said = dict(line.split(maxsplit=1) for line in listed if line)
     of_itself = {
         name: " ".join((command.help or "").split())
-        for name, command in ((name, server.get_command(context, name)) for name in server.listed)
+        for name, command in (
+            (name, server.get_command(context, name)) for name in server.list_commands(context)
+        )
         if command is not None and not command.hidden
     }
     assert said.keys() == of_itself.keys()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -27,19 +27,13 @@ _ELSEWHERE = {
 
 
 class Commands(click.Group):
-    """A group that imports a command when it is named, and explains its errors.
-
-    listed: by name, what the list of commands says of each, so that this imports none of them. A
-    command's function is called as its module is, but for those elsewhere.
+    """A group that imports a command when it is named, and explains its errors. Its function has
+    the name of its module, but for those elsewhere.
     """
-
-    def __init__(self, *args: Any, listed: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.listed = listed
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of the commands, sorted."""
-        return sorted(self.listed)
+        return sorted(_COMMANDS)
 
     def format_commands(
         self,
@@ -48,27 +42,22 @@ class Commands(click.Group):
     ) -> None:
         """Write the list of commands as click does, but import nothing for it."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(self.listed.items()))
+            formatter.write_dl(sorted(_COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command as click does, imported the first time; None for a name that there is
         not.
         """
-        if cmd_name in self.listed and cmd_name not in self.commands:
+        if cmd_name in _COMMANDS and cmd_name not in self.commands:
             own = cmd_name.replace("-", "_")
             module, name = _ELSEWHERE.get(cmd_name, (own, own))
             found = getattr(import_module(f"askew_server.cli.{module}"), name)
+            _explain(found)
             self.add_command(found, cmd_name)
         return super().get_command(ctx, cmd_name)
 
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command as click does. A ParameterError of an option becomes wrong usage of that
-        option.
-        """
-        _explain(cmd)
-        super().add_command(cmd, name)
 
-
+# A ParameterError of an option becomes wrong usage of that option.
 def _explain(command: click.Command) -> None:
     if isinstance(command, click.Group):
         for each in command.commands.values():
@@ -120,7 +109,6 @@ _COMMANDS = {
 
 @click.group(
     cls=Commands,
-    listed=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__)
