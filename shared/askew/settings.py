@@ -226,9 +226,7 @@ def settings_of(role: type, variables: str, tables: Sequence[str] = ()) -> tuple
 
     def name_of(field_name: str) -> str:
         table, _, own = field_name.partition("_")
-        if table in tables:
-            return f"{table}.{own}"
-        return f"{tables[0]}.{field_name}" if tables else field_name
+        return ".".join((table, own) if table in tables else (*tables[:1], field_name))
 
     return tuple(
         replace(

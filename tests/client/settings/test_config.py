@@ -30,13 +30,9 @@ def test_without_any_source_there_are_the_defaults() -> None:
     ("name", "lowest", "middle", "highest", "expected"),
     [
         ("server", "a:1", "b:2", "c:3", ("a:1", "b:2", "c:3")),
-        ("theme", "light", "dark", "light", ("light", "dark", "light")),
         ("data", "/a", "/b", Path("/c"), (Path("/a"), Path("/b"), Path("/c"))),
-        ("mode", "held", "ask", "auto", ("held", "ask", "auto")),
         ("epsilon_per_rating", "1/3", "2", "3", (Fraction(1, 3), Fraction(2), Fraction(3))),
         ("k", 3, "4", "5", (3, 4, 5)),
-        ("timeout", "1.5", "2", 3, (1.5, 2.0, 3.0)),
-        ("authority", "/a.pem", "/b.pem", "~/c.pem", ("/a.pem", "/b.pem", "~/c.pem")),
     ],
 )
 def test_a_flag_beats_the_environment_and_that_beats_the_file(
