@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from end_to_end.recorder import two_listeners
 from end_to_end.server_process import PATIENCE, Server
 from typed_calls import retrieve
 
@@ -58,7 +58,10 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("where", ["a pipe that nobody reads", "a closed pipe", "a full disk"])
 async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -> None:
     """Planted bugs: a line that waits for a reader; one that fails and ends the process."""
-    port = free_ports()
+    listeners = two_listeners()  # nothing can be read of the server, not even where it listens
+    port = listeners[0].getsockname()[1]
+    for listener in listeners:
+        listener.close()
     words = ("serve", "--models", folder, "--port", port)
     with outlet(where) as output:
         process = await asyncio.create_subprocess_exec(
@@ -76,18 +79,6 @@ async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -
         finally:
             process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
-
-
-def free_ports() -> int:
-    """Return the first of two ports that are free, where no connection that goes out takes one
-    meanwhile: below Linux's range. The server cannot say which it chose.
-    """
-    for first in range(20_000 + os.getpid() % 5_000 * 2, 32_768, 2):
-        with suppress(OSError), ExitStack() as tried:
-            for port in (first, first + 1):
-                tried.enter_context(socket.create_server((HERE, port)))
-            return first
-    raise AssertionError("no two ports that follow each other are free")
 
 
 async def healthy(network: GrpcTransport, process: Process) -> None:
