@@ -1,4 +1,4 @@
-"""Shekelyan, Loukides 2022: the probability of a good set against epsilon, and run times.
+"""Shekelyan, Loukides 2022: the probability of a good set against epsilon.
 
 The paper draws probabilities that it partly samples; here all are exact. CANONICAL: sums over
 classes of subsets. ONESHOT and PEELING: `one_shot_law`. Qualities are the paper's TOP-k (the k
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import partial
 from math import ceil, floor, log
 
 import numpy as np
@@ -20,7 +19,6 @@ from benchmarks.papers.frame import (
     Line,
     Panel,
     Reproduction,
-    milliseconds,
     short,
     zipf,
 )
@@ -28,9 +26,8 @@ from benchmarks.papers.one_shot_law import NOISES, OneShotLaw
 from benchmarks.selection import films
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
-from askew.mechanisms import Canonical, OneShot, Peeling
+from askew.mechanisms import Canonical
 from askew.mechanisms.shortfall import log_binomials
-from askew.noise.randomness import SystemBits
 
 TOP, GREAT, GOOD = (100, 100), (10, 110), (1, 150)  # percent of k: must be in, and none beyond
 Quality = tuple[int, int]
@@ -158,30 +155,6 @@ def noise_families(falling: Counts, k: int, title: str, points: int) -> tuple[Pa
     return panel, [title, str(k), *(short(needs[name]) for name in NOISES)]
 
 
-def run_times(counts: Counts, title: str, ks: Iterable[int]) -> list[list[str]]:
-    """CPU of one selection at epsilon 1; the paper's algorithms as it states them, and ours."""
-    from benchmarks.baselines import selection as paper
-
-    bits, rng = SystemBits(), np.random.default_rng(1)
-    rows = []
-    for k in ks:
-        ours: dict[str, Canonical | OneShot | Peeling] = {
-            "CANONICAL": Canonical(k=k, epsilon=1, neighbors=ONE, clipped=True),
-            "CANONICAL gamma=1": Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1, clipped=True),
-            "ONESHOT": OneShot(k=k, epsilon=1, neighbors=ONE),
-            "PEELING": Peeling(k=k, epsilon=1, neighbors=ONE),
-        }
-        theirs: dict[str, Callable[[], object]] = {
-            "CANONICAL": partial(paper.canonical, counts, k, 1.0, rng),
-            "PEELING": partial(paper.one_shot, counts, k, 1.0, rng),
-        }
-        for name, made in ours.items():
-            took = milliseconds(partial(made.select, counts, bits=bits))
-            plain = short(milliseconds(theirs[name])) if name in theirs else "-"
-            rows.append([title, str(k), name, plain, short(took)])
-    return rows
-
-
 def measure(data: Data) -> Reproduction:
     points = 21
     made = {"made-up films": films(), "ZIPFIAN": zipf(10_000, TOTAL, 0.04)}
@@ -209,10 +182,8 @@ def measure(data: Data) -> Reproduction:
                 noise_panels.append(panel)
     pictures["canonical-noise"] = noise_panels
     pictures["canonical-against-zipf"] = against_zipf((10, 100), points)
-    times = [["counts", "k", "mechanism", "as the paper states it, ms", "ours, exact, ms"]]
-    times += run_times(made["made-up films"], "made-up films", (10, 100, 1000))
     return Reproduction(
-        tables={"needed": rows, "noise": families, "times": times},
+        tables={"needed": rows, "noise": families},
         pictures={name: panels for name, panels in pictures.items() if panels},
         data=["made-up films (17,770 items)", "ZIPFIAN by its formula (10,000)", *real],
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
-from time import process_time
 from typing import Any, Literal
 
 import numpy as np
@@ -117,18 +115,6 @@ def blocks_of(found: Mapping[str, Any]) -> dict[str, str]:
 def _table(rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(["", lines[0], "|---" * len(rows[0]) + "|", *lines[1:], "", ""])
-
-
-def milliseconds(work: Callable[[], object], most: float = 1.0) -> float:
-    """CPU of one run: the median of three at least, more while `most` seconds last."""
-    times: list[float] = []
-    while len(times) < 3 or (sum(times) < most / 2 and len(times) < 25):
-        began = process_time()
-        work()
-        times.append(process_time() - began)
-        if times[0] > most:
-            break
-    return 1000 * median(times)
 
 
 def short(value: float) -> str:

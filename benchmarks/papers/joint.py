@@ -1,8 +1,8 @@
-"""Gillenwater, Joseph, Muñoz Medina, Ribero 2022: errors and run times of ranked top-k.
+"""Gillenwater, Joseph, Muñoz Medina, Ribero 2022: errors of ranked top-k.
 
 Drawn is what the authors' public code draws (google-research/dp_topk): three errors of the selected
 counts against k = 5, 25, .. 185 at epsilon 1 and delta 1e-6, 50 trials, quartiles; the gaps between
-neighboring counts; run times. Relation: add or remove one.
+neighboring counts. Relation: add or remove one.
 
 The law of JOINT's k-relative error is exact besides. A sequence whose items all have counts of at
 least c_k - e is one over fewer items, so the probability is a ratio of two sums of weights:
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from math import exp, inf, log, sqrt
 from typing import Protocol
 
@@ -28,12 +27,11 @@ from benchmarks.papers.frame import (
     Line,
     Panel,
     Reproduction,
-    milliseconds,
     short,
 )
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
-from askew.mechanisms import ConcentratedPeeling, Joint, Peeling, PermuteAndFlip, PNFJoint
+from askew.mechanisms import ConcentratedPeeling, Joint, Peeling, PermuteAndFlip
 from askew.mechanisms.tally import tally
 from askew.noise.randomness import RandomBits
 from askew_server.release.forecast import SimulatedBits
@@ -215,27 +213,6 @@ def rates() -> list[list[str]]:
     return rows
 
 
-def run_times(vectors: Mapping[str, Counts], ks: Sequence[int]) -> list[list[str]]:
-    """CPU of one selection at epsilon 1: the paper's algorithms as stated, and ours."""
-    from benchmarks.baselines import selection as paper
-
-    bits, rng = SimulatedBits(SEED), np.random.default_rng(1)
-    rows = [["counts", "k", "mechanism", "as the paper states it, ms", "ours, exact, ms"]]
-    for title, counts in vectors.items():
-        for k in ks:
-            plain = {
-                "JOINT": partial(paper.joint, counts, k, 1.0, rng),
-                "CDP-PEEL": partial(paper.one_shot, counts, k, 1.0, rng),
-                "PNF-PEEL": partial(paper.permute_and_flip, counts, k, 1.0, rng),
-            }
-            made = {**mechanisms(k), "PNF-JOINT": PNFJoint(k=k, epsilon=1, neighbors=ONE)}
-            for name, each in made.items():
-                ours = milliseconds(partial(each.select, counts, bits=bits))
-                theirs = short(milliseconds(plain[name])) if name in plain else "-"
-                rows.append([f"{title}, d = {len(counts):,}", str(k), name, theirs, short(ours)])
-    return rows
-
-
 def made_up() -> dict[str, Counts]:
     """Counts of the paper's sizes: a power law for each, flat at the head."""
     rng = np.random.default_rng(SEED)
@@ -261,13 +238,11 @@ def measure(data: Data) -> Reproduction:
         panels, more = errors(counts, title, KS, 50)
         pictures["joint-" + title.replace(" ", "-").replace("_", "-")] = panels
         rows += more
-    some = dict([*vectors.items()][:2])
     return Reproduction(
         tables={
             "errors": rows,
             "appendix-d": appendix_d(),
             "rates": rates(),
-            "times": run_times(some, (25, 105, 185)),
         },
         pictures=pictures,
         data=[f"{title} ({len(counts):,} items)" for title, counts in vectors.items()],
