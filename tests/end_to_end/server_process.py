@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,14 +62,20 @@ def served(
     *words: object,
     program: tuple[str, ...] = ("-m", "askew_server"),
     fails: bool = False,
-    **said: str,
+    said: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server in a folder, and its port. It ends well when it is told to stop. fails: a call may
     fail. said: by the environment.
     """
     command = [sys.executable, *program, *map(str, words), "--port", "0"]
     running = subprocess.Popen(
-        command, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, env=BESIDE | said
+        command,
+        cwd=folder,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        text=True,
+        env=BESIDE | dict(said or {}),
     )
     try:
         assert running.stdout is not None

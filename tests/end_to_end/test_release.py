@@ -149,9 +149,9 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
         events = f"read_csv('{folder}/events.csv', all_varchar=true)"
         connection.execute(f"COPY (FROM {events}) TO '{folder}/events.parquet'")
     words = ("serve-releases", *OFFER[:-1], "events.parquet")
-    grace_of = {"ASKEW_SERVER_GRACE": str(grace)}
+    said = {"ASKEW_SERVER_GRACE": str(grace)}
     with (
-        served(folder, *words, program=("-c", WAITS), **grace_of) as (running, port),
+        served(folder, *words, program=("-c", WAITS), said=said) as (running, port),
         ThreadPoolExecutor(1) as pool,
     ):
         asked = pool.submit(call, port, "Analyst/TopK", releases.question_to_bytes(question), token)
@@ -257,20 +257,3 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     )
     assert popularity_pb2.GetReleaseResponse.FromString(reply).document == published
     assert (copy / "ledger.sqlite").read_bytes() == before
-
-
-def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
-    """The contract reads source; this is what the interpreter in fact loads."""
-    services = "retrieval, popularity"
-    program = (
-        f"import sys; from askew_server.serving import {services}; "
-        "from askew_server.published import popularity as _, reader; "
-        "from askew_server.retrieval import snapshot; print(*sys.modules)"
-    )
-    made = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    loaded = set(made.stdout.split())
-    roots = ("askew_server.counting", "askew_server.ledger", "askew_server.release", "duckdb")
-    assert "askew_server.serving.popularity" in loaded
-    assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []
