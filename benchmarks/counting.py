@@ -83,21 +83,6 @@ def compared(engine: Engine, events: str, table: str) -> Mapping[str, Work]:
     }
 
 
-def on_duckdb(log: Path) -> Mapping[str, Work]:
-    """On files, beyond its memory on disk."""
-    engine = DuckDBEngine(memory_limit=MEMORY, temp_directory=log.parent)
-    return compared(engine, str(log), *engine.table(str(log)))
-
-
-def on_duckdb_by_hand(log: Path) -> Mapping[str, Work]:
-    """Also our statement without what we do around it, which is why it is asked for once before."""
-    engine = _Listening(memory_limit=MEMORY, temp_directory=log.parent)
-    both = compared(engine, str(log), *engine.table(str(log)))
-    both[OURS]()
-    by_hand = partial(engine.execute, engine.asked, {"secret": "0" * 32})
-    return {"bare": both["bare"], "hand": by_hand, OURS: both[OURS]}
-
-
 class _Listening(DuckDBEngine):
     """Remembers the last statement that it was asked."""
 
@@ -110,20 +95,29 @@ class _Listening(DuckDBEngine):
         return super().execute(sql, parameters)
 
 
+def on_duckdb(make: Callable[[], Path], *, by_hand: bool) -> Mapping[str, Work]:
+    """On the file that `make` returns, beyond its memory on disk. by_hand: also our statement
+    without what we do around it, which is why it is asked for once before.
+    """
+    log = make()
+    engine = _Listening(memory_limit=MEMORY, temp_directory=log.parent)
+    works = compared(engine, str(log), *engine.table(str(log)))
+    if not by_hand:
+        return works
+    works[OURS]()
+    hand = partial(engine.execute, engine.asked, {"secret": "0" * 32})
+    return {"bare": works["bare"], "hand": hand, OURS: works[OURS]}
+
+
 def on_spark(log: Path, small: Path) -> Mapping[str, Work]:
-    """Warm: a JVM that counted a small log before."""
-    engine = started_spark(log.parent)
+    """Warm: a JVM that counted a small log before, with as much memory as DuckDB."""
+    from askew_server.counting.engines.spark import SparkEngine
+
+    settings = {"spark.driver.memory": JAVA_MEMORY, "spark.local.dir": str(log.parent)}
+    engine = SparkEngine("local[2]", settings=settings)
     for work in compared(engine, str(small), *engine.table(str(small))).values():
         work()
     return compared(engine, str(log), *engine.table(str(log)))
-
-
-def started_spark(folder: Path) -> Engine:
-    """Spark on this machine, with as much memory as DuckDB."""
-    from askew_server.counting.engines.spark import SparkEngine
-
-    settings = {"spark.driver.memory": JAVA_MEMORY, "spark.local.dir": str(folder)}
-    return SparkEngine("local[2]", settings=settings)
 
 
 SMALL, USUAL = 10**4, 10**7  # events
@@ -131,22 +125,18 @@ HAS_SPARK = bool(find_spec("pyspark") and shutil.which("java"))
 MEGABYTES = 4295  # 4 GiB
 BY_HAND = Goal(times=1.2, floor="hand", megabytes=MEGABYTES)
 WITHIN = Goal(floor="bare", megabytes=MEGABYTES)
-Made = Callable[[Path], Mapping[str, Work]]
 
 
 def rows_of(folder: Path, events: int) -> Iterator[Row]:
     """Every engine that is installed, on the same log; DuckDB on other shapes too."""
     large, most = events > USUAL, max(120, events // 40_000)
-
-    def row(name: str, made: Made, goal: Goal, rounds: int, shape: str = TEXTS) -> Row:
-        return Row(name, lambda: made(made_log(folder, shape, events)), goal, rounds, most)
-
-    if large:
-        yield row("DuckDB, text ids", on_duckdb, WITHIN, 1)
-    for shape in () if large else SHAPES:
-        yield row(f"DuckDB, {shape}", on_duckdb_by_hand, BY_HAND, 3, shape)
+    rounds, goal = (1, WITHIN) if large else (3, BY_HAND)
+    for shape in [TEXTS] if large else SHAPES:
+        make = partial(on_duckdb, partial(made_log, folder, shape, events), by_hand=not large)
+        yield Row(f"DuckDB, {shape}", make, goal, rounds, most)
     if HAS_SPARK:  # a JVM that counted a little log before
-        yield row("Spark", lambda log: on_spark(log, made_log(folder, TEXTS, SMALL)), WITHIN, 1)
+        logs = partial(made_log, folder, TEXTS)
+        yield Row("Spark", lambda: on_spark(logs(events), logs(SMALL)), WITHIN, 1, most)
 
 
 def measured(folder: Path, events: int) -> bool:

@@ -14,14 +14,14 @@ import grpc
 import grpc.aio
 import numpy as np
 import pytest
+from end_to_end.eavesdropping import made_world
 from small_collections import CAFES, DAY, POSTS, cafes, keys_of, posts, small_map
-from small_world import made_encoder, made_space
+from small_world import SOURCE
 from typed_calls import metric_card, places, retrieve
 
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, PERIOD, Part
-from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
@@ -29,7 +29,7 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import ALL_NUMBER, MetricRuleKind
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
-from askew.spaces.item_codes import encode, encode_boosts, rounded
+from askew.spaces.item_codes import encode, encode_boosts
 from askew.spaces.map import MapNoise
 from askew.wire.catalog_file import catalog_files
 from askew.wire.places import all_places_to_bytes, places_from_bytes
@@ -94,15 +94,8 @@ async def serving(served: RetrievalService | SnapshotHolder | MetricModel) -> As
 
 
 def retriever_of(n_items: int) -> Retriever:
-    turn = np.arange(n_items) / 5
-    vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
-    items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
-    space = made_space(made_encoder(ranking=2), step=1 / 32)
-    spiral = rounded(vectors.astype(np.float32), space.scales)
-    catalog = Catalog(items, spiral, np.ones(n_items, np.float32), tuple(range(8)))
-    words = "a spiral"
-    card = ModelCard(space, catalog.version, n_items, 8, words, True, n_items, 1.0)
-    return Retriever(card, catalog)
+    made = made_world(n_items=n_items, shared=8, most=8)
+    return Retriever(made.card, made.catalog)
 
 
 FILMS = retriever_of(40)
@@ -142,7 +135,7 @@ async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
     assert (codes, encode_boosts(slate.boosts)) == (reply.codes, reply.boosts)
     assert [item.title for item in slate.items] == [item.title for item in reply.items]
     said = pb.GetModelCardResponse.FromString(card)
-    assert (said.n_items, said.max_slate_size, said.source) == (40, 8, "a spiral")
+    assert (said.n_items, said.max_slate_size, said.source) == (40, 8, SOURCE)
     assert card_from_bytes(card) == FILMS.card
 
 
