@@ -189,7 +189,7 @@ def _town(words: tuple[str, ...]) -> str:
     town = " ".join(words)
     if town and ("=" in town or not any(letter.isalpha() for letter in town)):
         raise click.UsageError(
-            "the argument must be a town: type degrees at the prompt or send them to standard input"
+            "the argument must be a town: degrees go to the prompt or standard input"
         )
     return town
 
