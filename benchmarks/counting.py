@@ -43,7 +43,7 @@ SHAPES = {
 
 
 def made_log(folder: Path, shape: str, rows: int) -> Path:
-    """A parquet file of so many events, made once."""
+    """Return the path of a parquet file of so many events, which is made once."""
     path = folder / f"{shape}, {rows}.parquet"
     if path.exists():
         return path
@@ -59,12 +59,12 @@ def made_log(folder: Path, shape: str, rows: int) -> Path:
 
 
 def task(events: str) -> CountingTask:
-    """The last statement: the top of an unknown domain, at most DELTA items of a person."""
+    """Return the task: the top of an unknown domain, at most DELTA items of a person."""
     return CountingTask(events=events, max_items_per_unit=DELTA, limit=LIMIT)
 
 
 def bare(table: str) -> str:
-    """The same without a bound, as anybody would write it."""
+    """Return the same query without a bound, as anybody would write it."""
     return f"""SELECT item, COUNT(DISTINCT unit) AS n FROM {table}
                GROUP BY item ORDER BY n DESC, item LIMIT {LIMIT}"""
 
@@ -74,8 +74,8 @@ JAVA_MEMORY = "3g"  # of the heap; a quarter of 4 GiB is left to the rest of a J
 
 
 def compared(engine: Engine, events: str, table: str) -> Mapping[str, Work]:
-    """bare: the engine's own query without a bound. ours: count_top, that is column types, missing
-    ids and the statement.
+    """Return two contenders. bare: the engine's own query without a bound. ours: count_top, that is
+    column types, missing ids and the statement.
     """
     return {
         "bare": lambda: engine.execute(bare(table)),
@@ -96,7 +96,7 @@ class _Listening(DuckDBEngine):
 
 
 def on_duckdb(make: Callable[[], Path], *, by_hand: bool) -> Mapping[str, Work]:
-    """On the file that `make` returns, beyond its memory on disk. by_hand: also our statement
+    """Count the file that `make` returns, beyond its memory on disk. by_hand: also our statement
     without what we do around it, which is why it is asked for once before.
     """
     log = make()
@@ -110,7 +110,9 @@ def on_duckdb(make: Callable[[], Path], *, by_hand: bool) -> Mapping[str, Work]:
 
 
 def on_spark(log: Path, small: Path) -> Mapping[str, Work]:
-    """Warm: a JVM that counted a small log before, with as much memory as DuckDB."""
+    """Return contenders in a warm JVM, which counted a small log before, with as much memory as
+    DuckDB.
+    """
     from askew_server.counting.engines.spark import SparkEngine
 
     settings = {"spark.driver.memory": JAVA_MEMORY, "spark.local.dir": str(log.parent)}
@@ -128,7 +130,7 @@ WITHIN = Goal(floor="bare", megabytes=MEGABYTES)
 
 
 def rows_of(folder: Path, events: int) -> Iterator[Row]:
-    """Every engine that is installed, on the same log; DuckDB on other shapes too."""
+    """Yield a row for each engine that is installed, on one log; DuckDB on other shapes too."""
     large, most = events > USUAL, max(120, events // 40_000)
     rounds, goal = (1, WITHIN) if large else (3, BY_HAND)
     for shape in [TEXTS] if large else SHAPES:
@@ -140,7 +142,7 @@ def rows_of(folder: Path, events: int) -> Iterator[Row]:
 
 
 def measured(folder: Path, events: int) -> bool:
-    """All rows of a size; its logs are gone then."""
+    """Run all rows of a size, and remove its logs."""
     title = f"{events:.0e} events, at most {DELTA} items a person, {LIMIT} rows"
     kept = run(title, rows_of(folder, events))
     for log in folder.glob("*.parquet"):

@@ -44,7 +44,7 @@ def figure(path: Path, size: tuple[float, float], letters: float = 9) -> Iterato
 
 
 def plain(axes: Axes, title: str, x: str, y: str) -> None:
-    """No frame, no grid lines: the curves carry the picture."""
+    """Draw axes without frame and grid lines: the curves carry the picture."""
     axes.set_title(title, loc="left", fontsize="medium")
     axes.set_xlabel(x)
     axes.set_ylabel(y)

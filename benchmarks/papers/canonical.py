@@ -38,14 +38,14 @@ LEVELS = (0.5, 0.99, 0.999)
 
 
 def ranks(quality: Quality, k: int) -> Quality:
-    """How many of the best must be selected, and the lowest rank that may be."""
+    """Return how many of the best must be selected, and the lowest rank that may be."""
     must, within = quality
     return ceil(must * k / 100), floor(within * k / 100)
 
 
 def probability_of(made: Canonical, quality: Quality, falling: Counts) -> float:
-    """The probability of a set of this quality, of falling counts: a sum over h, the ranks that it
-    has from the first on, and t, its lowest; C(t-h-2, k-h-1) sets have both.
+    """Return the probability of a set of this quality, of falling counts: a sum over h, the ranks
+    that it has from the first on, and t, its lowest; C(t-h-2, k-h-1) sets have both.
     """
     k, (must, within) = made.k, ranks(quality, made.k)
     top, within = made.probability_of_top(falling), min(within, len(falling))
@@ -60,7 +60,7 @@ def probability_of(made: Canonical, quality: Quality, falling: Counts) -> float:
 
 
 def laws_of(falling: Counts, k: int) -> dict[str, Law]:
-    """Each of the paper's four mechanisms, and ours without the clip: epsilon, quality -> P."""
+    """Return each of the paper's four mechanisms, and ours without the clip: epsilon, quality -> P."""
     shots = {
         "ONESHOT": OneShotLaw(falling, k, NOISES["exponential"]),
         "PEELING": OneShotLaw(falling, k, NOISES["Gumbel"]),
@@ -89,12 +89,12 @@ def laws_of(falling: Counts, k: int) -> dict[str, Law]:
 
 
 def one_shot(shot: OneShotLaw, k: int) -> Law:
-    """At epsilon / k a unit of count."""
+    """Return the law of one shot at epsilon / k a unit of count."""
     return lambda epsilon, quality: shot.probability(epsilon / k, *ranks(quality, k))
 
 
 def epsilon_for(law: Law, probability: float, quality: Quality = TOP) -> float:
-    """The least epsilon, to 1e-3 of it, by bisection of its logarithm; all of them rise."""
+    """Return the least epsilon, to 1e-3 of it, by bisection of its logarithm; all of them rise."""
     low, high = log(1e-6), log(1e6)
     while high - low > 1e-3:
         middle = (low + high) / 2
@@ -108,7 +108,7 @@ def epsilon_for(law: Law, probability: float, quality: Quality = TOP) -> float:
 def against_epsilon(
     falling: Counts, k: int, title: str, points: int
 ) -> tuple[list[Panel], list[list[str]]]:
-    """Panels of TOP-k and, to k = 100, GOOD-k, and which epsilon gives some probabilities."""
+    """Return panels of TOP-k and, to k = 100, GOOD-k, and which epsilon gives some probabilities."""
     laws = laws_of(falling, k)
     needs = {name: {p: epsilon_for(law, p) for p in LEVELS} for name, law in laws.items()}
     low = min(need[LEVELS[0]] for need in needs.values()) / 20
@@ -131,7 +131,9 @@ def against_epsilon(
 
 
 def against_zipf(ks: Iterable[int], points: int) -> list[Panel]:
-    """The paper's synthetic data: 10,000 items by Zipf's law, epsilon 1, against its exponent."""
+    """Return panels of the paper's synthetic data: 10,000 items by Zipf's law, epsilon 1, against
+    its exponent.
+    """
     exponents = np.linspace(0.02, 1.0, points).tolist()
     panels = []
     for k in ks:
@@ -145,7 +147,7 @@ def against_zipf(ks: Iterable[int], points: int) -> list[Panel]:
 
 
 def noise_families(falling: Counts, k: int, title: str, points: int) -> tuple[Panel, list[str]]:
-    """One shot with each noise family that the Lipschitz mechanism allows."""
+    """Return a panel and a row of one shot with each noise that the mechanism allows."""
     shots = {name: OneShotLaw(falling, k, noise) for name, noise in NOISES.items()}
     laws = {name: one_shot(shot, k) for name, shot in shots.items()}
     needs = {name: epsilon_for(law, 0.999) for name, law in laws.items()}

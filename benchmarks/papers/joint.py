@@ -41,13 +41,13 @@ KS = tuple(range(5, 205, 20))
 
 
 def shortfalls(selected: Sequence[int], counts: Counts) -> Counts:
-    """The count at each rank less that of the item selected for it, in the order of selection."""
+    """Return the count at each rank less that of the item selected for it, in that order."""
     short: Counts = tally(counts, 1).top(len(selected)) - np.asarray(counts)[np.asarray(selected)]
     return short
 
 
 def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
-    """The k-th highest count less the lowest selected one; 0 exactly for a true top k."""
+    """Return the k-th highest count less the lowest selected one; 0 exactly for a true top k."""
     lowest = np.asarray(counts)[np.asarray(selected)].min()
     return int(tally(counts, 1).value_at(len(selected) - 1) - lowest)
 
@@ -65,7 +65,8 @@ class Selects(Protocol):
 
 
 def paper_rate(k: int, epsilon: float, delta: float) -> float:
-    """Epsilon of a round of CDP-PEEL: all k rounds are (epsilon, delta)-DP, by the paper's formula.
+    """Return the epsilon of a round of CDP-PEEL: all k rounds are (epsilon, delta)-DP, by the
+    paper's formula.
 
     sqrt(8 (ln(1 / delta) + epsilon) / k) - sqrt(8 ln(1 / delta) / k), or epsilon / k if more.
     """
@@ -74,7 +75,7 @@ def paper_rate(k: int, epsilon: float, delta: float) -> float:
 
 
 def mechanisms(k: int) -> dict[str, Selects]:
-    """The three that the authors' script compares; CDP-PEEL at the paper's rate."""
+    """Return the three that the authors' script compares; CDP-PEEL at the paper's rate."""
     rate = Fraction(paper_rate(k, EPSILON, float(DELTA))).limit_denominator(10**9)
     return {
         "JOINT": Joint(k=k, epsilon=EPSILON, neighbors=ONE),
@@ -84,7 +85,7 @@ def mechanisms(k: int) -> dict[str, Selects]:
 
 
 def log_weight(falling: Counts, k: int, rate: float, items: int) -> float:
-    """ln of the weight of all sequences of the first `items` items; see the module."""
+    """Return ln of the weight of all sequences of the first `items` items; see the module."""
     inside = falling[:items]
     # A loss matters only where some rank may hold more: at the differences of counts.
     losses = np.unique((falling[:k, None] - inside[None, :]).ravel())
@@ -100,7 +101,7 @@ def log_weight(falling: Counts, k: int, rate: float, items: int) -> float:
 
 
 def joint_k_relative(falling: Counts, k: int, rate: float, at: Sequence[float]) -> list[int]:
-    """Quantiles of JOINT's k-relative error, exact, by bisection over what it may hold."""
+    """Return quantiles of JOINT's k-relative error, exact, by bisection over what it may hold."""
     whole = log_weight(falling, k, rate, len(falling))
     ends = np.flatnonzero(np.append(np.diff(falling), -1)[k - 1 :]) + k  # where a count ends
     found = []
@@ -117,7 +118,9 @@ def joint_k_relative(falling: Counts, k: int, rate: float, at: Sequence[float]) 
 def errors(
     counts: Counts, title: str, ks: Sequence[int], trials: int
 ) -> tuple[list[Panel], list[list[str]]]:
-    """Medians and quartiles of each error; one more is drawn, as in the authors' code."""
+    """Return panels and rows of medians and quartiles of each error; one more is drawn, as in the
+    authors' code.
+    """
     bits, falling = SimulatedBits(SEED), np.sort(counts)[::-1]
     found: dict[tuple[str, str], list[Floats]] = {}
     exact = []
@@ -150,7 +153,7 @@ def errors(
 
 
 def gaps(vectors: Mapping[str, Counts], most: int) -> list[Panel]:
-    """Gaps between counts k and k + 1, and how many items have at least a count."""
+    """Return panels of the gaps between counts k and k + 1, and of all counts by rank."""
     lines, spread = [], []
     ks = [*range(5, most + 1, 5)]
     for title, counts in vectors.items():
@@ -165,7 +168,7 @@ def gaps(vectors: Mapping[str, Counts], most: int) -> list[Panel]:
 
 
 def appendix_d() -> list[list[str]]:
-    """The two examples that the paper gives values for, by our mechanisms' own weights."""
+    """Return the two examples that the paper gives values for, by our mechanisms' own weights."""
     paper = {"JOINT": (".63", ".34"), "PNF-JOINT": (".75", ".44")}
     rows = [["Appendix D: P(items 1, 2 in order), k = 2, ε = 1", "the paper", "exact"]]
     for i, counts in enumerate(APPENDIX_D):
@@ -176,13 +179,13 @@ def appendix_d() -> list[list[str]]:
 
 
 def joint_top(counts: Sequence[int], k: int, rate: float) -> float:
-    """P(the top k in order) of JOINT, where the k + 1 highest counts differ."""
+    """Return P(the top k in order) of JOINT, where the k + 1 highest counts differ."""
     falling = np.sort(np.array(counts))[::-1]
     return exp(-log_weight(falling, k, rate, len(falling)))
 
 
 def pnf_joint_top(counts: Sequence[int], k: int, rate: float) -> float:
-    """The same of PNF-JOINT: exponential noise for each sequence, the best wins.
+    """Return the same of PNF-JOINT: exponential noise for each sequence, the best wins.
 
     The top sequence has score 0 + Z. It wins where all others, at -rate l + Z', are lower:
     P = integral of e^{-z} product over l of (1 - e^{-z - rate l})^{n(l)} over z > 0.
@@ -204,7 +207,7 @@ def pnf_joint_top(counts: Sequence[int], k: int, rate: float) -> float:
 
 
 def rates() -> list[list[str]]:
-    """CDP-PEEL's epsilon a round: the paper's formula and what ours allows."""
+    """Return rows of CDP-PEEL's epsilon a round: the paper's formula and what ours allows."""
     rows = [["k", "the paper's epsilon a round", "`ConcentratedPeeling`", "ratio"]]
     for k in (10, 50, 200):
         made = ConcentratedPeeling(k=k, epsilon=EPSILON, delta=DELTA, neighbors=ONE)
