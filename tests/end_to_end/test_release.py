@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def start() -> Iterator[Start]:
     """Starts a server on a port of its own, and says which; none outlives the test."""
     with ExitStack() as running:
-        yield lambda folder, *words: running.enter_context(served(folder, *words))[1]
+        yield lambda folder, *words: running.enter_context(served(folder, *words)).port
 
 
 def call(port: int, method: str, request: bytes, token: str | None = None) -> bytes:
@@ -151,14 +151,15 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     words = ("serve-releases", *OFFER[:-1], "events.parquet")
     said = {"ASKEW_SERVER_GRACE": str(grace)}
     with (
-        served(folder, *words, program=("-c", WAITS), said=said) as (running, port),
+        served(folder, *words, program=("-c", WAITS), said=said) as server,
         ThreadPoolExecutor(1) as pool,
     ):
-        asked = pool.submit(call, port, "Analyst/TopK", releases.question_to_bytes(question), token)
-        assert running.stdout is not None
-        assert running.stdout.readline() == "waiting\n"
-        running.terminate()
-        assert running.wait(PATIENCE) == 0
+        asked = pool.submit(
+            call, server.port, "Analyst/TopK", releases.question_to_bytes(question), token
+        )
+        assert server.line() == "waiting\n"
+        server.process.terminate()
+        assert server.process.wait(PATIENCE) == 0
         assert isinstance(asked.exception(), grpc.RpcError)
     place = Workplace(ledger=folder / DEFAULT_LEDGER)
     with Ledger(place.ledger, place.mark_path) as ledger:
@@ -175,12 +176,12 @@ def test_a_new_file_of_a_pattern_with_other_types_costs_no_analyst_anything(fold
     with duckdb.connect() as connection:
         connection.execute(f"COPY (FROM {events}) TO '{good}'")
         words = ("serve-releases", *OFFER[:-1], "part*.parquet")
-        with served(folder, *words, fails=True) as (_, port):
+        with served(folder, *words, fails=True) as server:
             connection.execute(f"COPY (SELECT unit, 1.5::DOUBLE AS item FROM {events}) TO '{bad}'")
             with pytest.raises(grpc.RpcError):
-                call(port, "Analyst/TopK", request, token)
+                call(server.port, "Analyst/TopK", request, token)
             bad.unlink()
-            assert call(port, "Analyst/TopK", request, token)
+            assert call(server.port, "Analyst/TopK", request, token)
 
 
 @pytest.mark.slow
