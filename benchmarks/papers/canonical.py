@@ -60,7 +60,7 @@ def probability_of(made: Canonical, quality: Quality, falling: Counts) -> float:
 
 
 def laws_of(falling: Counts, k: int) -> dict[str, Law]:
-    """Return each of the paper's four mechanisms, and ours without the clip: epsilon, quality -> P."""
+    """Return the paper's four mechanisms, and ours without the clip: epsilon, quality -> P."""
     shots = {
         "ONESHOT": OneShotLaw(falling, k, NOISES["exponential"]),
         "PEELING": OneShotLaw(falling, k, NOISES["Gumbel"]),
@@ -108,7 +108,7 @@ def epsilon_for(law: Law, probability: float, quality: Quality = TOP) -> float:
 def against_epsilon(
     falling: Counts, k: int, title: str, points: int
 ) -> tuple[list[Panel], list[list[str]]]:
-    """Return panels of TOP-k and, to k = 100, GOOD-k, and which epsilon gives some probabilities."""
+    """Return panels of TOP-k and, to k = 100, GOOD-k, and rows of the epsilon for some P."""
     laws = laws_of(falling, k)
     needs = {name: {p: epsilon_for(law, p) for p in LEVELS} for name, law in laws.items()}
     low = min(need[LEVELS[0]] for need in needs.values()) / 20
