@@ -55,7 +55,8 @@ def claims_as_rows() -> list[list[str]]:
 
 
 def deployments() -> dict[str, dict[str, str]]:
-    """Each model of trust, by what NIST SP 800-226 asks and the deployments registry records.
+    """Return each model of trust, by what NIST SP 800-226 asks and the deployments registry
+    records.
 
     Numbers are those of the code's defaults.
     """

@@ -91,8 +91,8 @@ def options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def words(paths: list[Path]) -> int:
-    """Hand-written ones that a reader sees: what `make report` writes between its marks is left
-    out, and so are comments.
+    """Count hand-written words that a reader sees: what `make report` writes between its marks is
+    left out, and so are comments.
     """
     texts = (path.read_text(encoding="utf-8") for path in paths)
     return sum(len(GENERATED.sub("", text).split()) for text in texts)

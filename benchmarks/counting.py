@@ -43,7 +43,7 @@ SHAPES = {
 
 
 def made_log(folder: Path, shape: str, rows: int) -> Path:
-    """A parquet file of so many events, made once."""
+    """Return the path of a parquet file of so many events, which is made once."""
     path = folder / f"{shape}, {rows}.parquet"
     if path.exists():
         return path
@@ -59,12 +59,12 @@ def made_log(folder: Path, shape: str, rows: int) -> Path:
 
 
 def task(events: str) -> CountingTask:
-    """The last statement: the top of an unknown domain, at most DELTA items of a person."""
+    """Return the task: the top of an unknown domain, at most DELTA items of a person."""
     return CountingTask(events=events, max_items_per_unit=DELTA, limit=LIMIT)
 
 
 def bare(table: str) -> str:
-    """The same without a bound, as anybody would write it."""
+    """Return the same query without a bound, as anybody would write it."""
     return f"""SELECT item, COUNT(DISTINCT unit) AS n FROM {table}
                GROUP BY item ORDER BY n DESC, item LIMIT {LIMIT}"""
 
@@ -74,28 +74,13 @@ JAVA_MEMORY = "3g"  # of the heap; a quarter of 4 GiB is left to the rest of a J
 
 
 def compared(engine: Engine, events: str, table: str) -> Mapping[str, Work]:
-    """bare: the engine's own query without a bound. ours: count_top, that is column types, missing
-    ids and the statement.
+    """Return two contenders. bare: the engine's own query without a bound. ours: count_top, that is
+    column types, missing ids and the statement.
     """
     return {
         "bare": lambda: engine.execute(bare(table)),
         OURS: lambda: count_top(engine, task(events), KEY),
     }
-
-
-def on_duckdb(log: Path) -> Mapping[str, Work]:
-    """On files, beyond its memory on disk."""
-    engine = DuckDBEngine(memory_limit=MEMORY, temp_directory=log.parent)
-    return compared(engine, str(log), *engine.table(str(log)))
-
-
-def on_duckdb_by_hand(log: Path) -> Mapping[str, Work]:
-    """Also our statement without what we do around it, which is why it is asked for once before."""
-    engine = _Listening(memory_limit=MEMORY, temp_directory=log.parent)
-    both = compared(engine, str(log), *engine.table(str(log)))
-    both[OURS]()
-    by_hand = partial(engine.execute, engine.asked, {"secret": "0" * 32})
-    return {"bare": both["bare"], "hand": by_hand, OURS: both[OURS]}
 
 
 class _Listening(DuckDBEngine):
@@ -110,20 +95,31 @@ class _Listening(DuckDBEngine):
         return super().execute(sql, parameters)
 
 
+def on_duckdb(make: Callable[[], Path], *, by_hand: bool) -> Mapping[str, Work]:
+    """Count the file that `make` returns, beyond its memory on disk. by_hand: also our statement
+    without what we do around it, which is why it is asked for once before.
+    """
+    log = make()
+    engine = _Listening(memory_limit=MEMORY, temp_directory=log.parent)
+    works = compared(engine, str(log), *engine.table(str(log)))
+    if not by_hand:
+        return works
+    works[OURS]()
+    hand = partial(engine.execute, engine.asked, {"secret": "0" * 32})
+    return {"bare": works["bare"], "hand": hand, OURS: works[OURS]}
+
+
 def on_spark(log: Path, small: Path) -> Mapping[str, Work]:
-    """Warm: a JVM that counted a small log before."""
-    engine = started_spark(log.parent)
+    """Return contenders in a warm JVM, which counted a small log before, with as much memory as
+    DuckDB.
+    """
+    from askew_server.counting.engines.spark import SparkEngine
+
+    settings = {"spark.driver.memory": JAVA_MEMORY, "spark.local.dir": str(log.parent)}
+    engine = SparkEngine("local[2]", settings=settings)
     for work in compared(engine, str(small), *engine.table(str(small))).values():
         work()
     return compared(engine, str(log), *engine.table(str(log)))
-
-
-def started_spark(folder: Path) -> Engine:
-    """Spark on this machine, with as much memory as DuckDB."""
-    from askew_server.counting.engines.spark import SparkEngine
-
-    settings = {"spark.driver.memory": JAVA_MEMORY, "spark.local.dir": str(folder)}
-    return SparkEngine("local[2]", settings=settings)
 
 
 SMALL, USUAL = 10**4, 10**7  # events
@@ -131,26 +127,22 @@ HAS_SPARK = bool(find_spec("pyspark") and shutil.which("java"))
 MEGABYTES = 4295  # 4 GiB
 BY_HAND = Goal(times=1.2, floor="hand", megabytes=MEGABYTES)
 WITHIN = Goal(floor="bare", megabytes=MEGABYTES)
-Made = Callable[[Path], Mapping[str, Work]]
 
 
 def rows_of(folder: Path, events: int) -> Iterator[Row]:
-    """Every engine that is installed, on the same log; DuckDB on other shapes too."""
+    """Yield a row for each engine that is installed, on one log; DuckDB on other shapes too."""
     large, most = events > USUAL, max(120, events // 40_000)
-
-    def row(name: str, made: Made, goal: Goal, rounds: int, shape: str = TEXTS) -> Row:
-        return Row(name, lambda: made(made_log(folder, shape, events)), goal, rounds, most)
-
-    if large:
-        yield row("DuckDB, text ids", on_duckdb, WITHIN, 1)
-    for shape in () if large else SHAPES:
-        yield row(f"DuckDB, {shape}", on_duckdb_by_hand, BY_HAND, 3, shape)
+    rounds, goal = (1, WITHIN) if large else (3, BY_HAND)
+    for shape in [TEXTS] if large else SHAPES:
+        make = partial(on_duckdb, partial(made_log, folder, shape, events), by_hand=not large)
+        yield Row(f"DuckDB, {shape}", make, goal, rounds, most)
     if HAS_SPARK:  # a JVM that counted a little log before
-        yield row("Spark", lambda log: on_spark(log, made_log(folder, TEXTS, SMALL)), WITHIN, 1)
+        logs = partial(made_log, folder, TEXTS)
+        yield Row("Spark", lambda: on_spark(logs(events), logs(SMALL)), WITHIN, 1, most)
 
 
 def measured(folder: Path, events: int) -> bool:
-    """All rows of a size; its logs are gone then."""
+    """Run all rows of a size, and remove its logs."""
     title = f"{events:.0e} events, at most {DELTA} items a person, {LIMIT} rows"
     kept = run(title, rows_of(folder, events))
     for log in folder.glob("*.parquet"):

@@ -1,20 +1,23 @@
 """Draws the pictures of the documents. Needs the extra `plots`.
 
 `make report` draws docs/answer.svg, the map of an answer, and docs/distance.svg, how far a pick is
-against k; `make bench NAME=recall` draws docs/recall.svg. They have no background, and colors that
-can be read on white and on black; letters are large enough for 360 pixels of width.
+against k; `make bench NAME=recall` draws docs/recall.svg, and `make papers` those of docs/papers.
+They have no background, and colors that can be read on white and on black; letters are large enough
+for 360 pixels of width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import cos, pi, radians, sin
+from itertools import cycle
+from math import ceil, cos, pi, radians, sin
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from benchmarks.papers.frame import Line, Panel
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
@@ -41,7 +44,7 @@ def figure(path: Path, size: tuple[float, float], letters: float = 9) -> Iterato
 
 
 def plain(axes: Axes, title: str, x: str, y: str) -> None:
-    """No frame, no grid lines: the curves carry the picture."""
+    """Draw axes without frame and grid lines: the curves carry the picture."""
     axes.set_title(title, loc="left", fontsize="medium")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -138,3 +141,36 @@ def draw_recall(
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         drawn.legend(loc="outside lower center", ncols=2, frameon=False)
+
+
+_A_ROW = 3
+
+
+def draw_panels(path: Path, panels: Sequence[Panel]) -> None:
+    """Draw the curves of a paper, up to three panels a row; those of one name, which is all before
+    the comma, have one color everywhere.
+    """
+    columns, rows = min(_A_ROW, len(panels)), ceil(len(panels) / _A_ROW)
+    labels = dict.fromkeys(_name(line) for panel in panels for line in panel.lines)
+    colors = dict(zip(labels, cycle(COLORS)))
+    with figure(path, (4.2 * columns, 3.4 * rows)) as drawn:
+        axes = drawn.subplots(rows, columns, squeeze=False).ravel()
+        for each, panel in zip(axes, panels, strict=False):
+            for line in panel.lines:
+                size = {"markersize": 3.5} if line.style == "o" else {"linewidth": 1.3}
+                color = colors[_name(line)]
+                each.plot(line.xs, line.ys, line.style, color=color, label=line.label, **size)
+            each.set_xscale("log" if panel.log_x else "linear")
+            each.set_yscale("log" if panel.log_y else "linear")
+            plain(each, panel.title, panel.x, panel.y)
+        for unused in axes[len(panels) :]:
+            unused.set_axis_off()
+        # Beside the axes: within them it would lie on points.
+        named = axes[0].get_legend_handles_labels()
+        drawn.legend(
+            *named, loc="outside lower center", ncols=columns + 1, frameon=False, fontsize=7
+        )
+
+
+def _name(line: Line) -> str:
+    return line.label.partition(", ")[0]

@@ -169,14 +169,14 @@ def _toward_geometric_medians(samples: Points, points: Points, labels: NDArray[n
 
 
 def cross(d: int, k: int, arm: float) -> Points:
-    """The first k of 0, +-s e_1, +-s e_2, ..."""
+    """Return the first k of 0, +-s e_1, +-s e_2, ..."""
     arms = np.repeat(np.eye(d, dtype=np.float32), 2, axis=0) * np.float32(arm)
     arms[1::2] *= -1
     return np.concatenate([np.zeros((1, d), np.float32), arms])[:k]
 
 
 def codebooks(law: int, d: int) -> list[tuple[int, Points, float, float]]:
-    """(k, points, cost, standard error) for every size of one law in one dimension."""
+    """Return (k, points, cost, standard error) for every size of one law in one dimension."""
     noise_norm, norm = LAWS[law]
     noise = Laplace(1.0, d, noise_norm)
     fresh = sample(noise, TEST, np.random.default_rng([SEED + 1, law, d]))
@@ -197,7 +197,7 @@ def codebooks(law: int, d: int) -> list[tuple[int, Points, float, float]]:
 
 
 def save(parts: dict[tuple[int, int], list[tuple[int, Points, float, float]]]) -> None:
-    """Everything found so far, as one file."""
+    """Write everything found so far to one file."""
     table, costs, errors, points = [], [], [], []
     row = 0
     for (law, d), found in sorted(parts.items()):
@@ -225,13 +225,13 @@ MIRRORS = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]], dtype=np.float32)
 
 
 def map_draws(generator: np.random.Generator) -> Points:
-    """MAP_SAMPLES draws and their mirror images, mixed, so that every part has all kinds."""
+    """Draw MAP_SAMPLES points, and return them and their mirror images, mixed."""
     images: Points = (hexagonal.sample(MAP_SAMPLES, generator)[:, None] * MIRRORS).reshape(-1, 2)
     return images
 
 
 def map_codebook(k: int, previous: Points) -> Points:
-    """k points, nearest to the signal first."""
+    """Return k points (k, 2) fitted to the hexagonal law, nearest to the signal first."""
     generator = np.random.default_rng([MAP_SEED, k])
     training = map_draws(generator)
     starts = [spread_out(training, k, "l2", generator, previous)]

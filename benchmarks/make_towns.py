@@ -61,8 +61,8 @@ def town_rows(cities: Iterable[Town]) -> list[Row]:
 
 
 def districts(cities: Iterable[Town], others: Iterable[dict[str, str]]) -> dict[Row, str]:
-    """The name of each district, by its country and its code: that of most of its towns among
-    `others`, which have the names of their districts and no codes.
+    """Return the name of each district, by its country and its code: that of most of its towns
+    among `others`, which have the names of their districts and no codes.
     """
     named = {
         (each["cc"], round(float(each["lat"]), 2), round(float(each["lon"]), 2)): each["admin1"]
@@ -79,8 +79,8 @@ def districts(cities: Iterable[Town], others: Iterable[dict[str, str]]) -> dict[
 def known_lines(
     towns: Iterable[Town], cities: Iterable[Town], district: Mapping[Row, str]
 ) -> list[str]:
-    """Every one of `towns` and the most populous ones of each country, by country (which packs
-    better), most people first.
+    """Return a line for every one of `towns` and the most populous ones of each country, by country
+    (which packs better), most people first.
     """
     found = {town["geonameid"]: town for town in towns}
     seen = Counter[str]()
@@ -93,8 +93,8 @@ def known_lines(
 
 
 def known_line(town: Town, district: Mapping[Row, str]) -> str:
-    """A town as the device's table has it: to a kilometer, with all names that are Latin. One that
-    begins with a small letter is no name, but another script's letter by letter: "mywnkh".
+    """Return a town as the device's table has it: to a kilometer, with all names that are Latin.
+    One that begins with a small letter is no name, but another script's letter by letter: "mywnkh".
     """
     others = [name for name in town["alternatenames"] if not name[:1].islower()]
     keys = {folded(name) for name in (town["name"], *others)}

@@ -77,8 +77,8 @@ def copies(number: int) -> Iterator[SimpleQueue[Path]]:
 
 
 def failed(copy: Path, tests: Sequence[str], patience: float = PATIENCE) -> tuple[int, str | None]:
-    """How pytest ended in a copy, and the first test that failed: a run that breaks off, or does
-    not end, is no test that saw anything.
+    """Return how pytest ended in a copy, and the first test that failed: a run that breaks off, or
+    does not end, is no test that saw anything.
     """
     paths = os.pathsep.join(str(copy / each) for each in CODE)
     options = ("-q", "-x", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-m", "not nightly")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.baselines.recommenders import popularity
-from benchmarks.places.rules import rounded
+from benchmarks.places.country import rounded
 from scipy.sparse import csr_array
 
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance

@@ -44,7 +44,7 @@ MARK: Final = "<!-- generated: make report writes this page -->\n\n"
 
 
 def pages() -> Mapping[str, str]:
-    """Each page that the code alone determines, by its name."""
+    """Return each page that the code alone determines, by its name."""
     made = {
         "commands": _commands,
         "settings": _settings,
@@ -335,7 +335,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def demo_page(transcript: str) -> str:
-    """The page of what one run of `askew demo` printed."""
+    """Return the page of what one run of `askew demo` printed."""
     text = "\n".join(line.rstrip() for line in transcript.strip("\n").splitlines())
     return (
         f"{MARK}# The demo\n\nWhat one run of `askew demo` printed. The noise differs each time.\n"

@@ -4,8 +4,8 @@
     python -m benchmarks.report --ratings "MovieLens 1M=ratings.dat"     real ones beside them
     python -m benchmarks.report --only render                writes the documents anew
 
-Parts: `worth`, a signal beside what one would do otherwise; `places` and `wants`, the rules of a
-server; `utility` and `private`, models of ratings; and, only where it is named, `example`, one
+Parts: `worth`, a signal beside what one would do otherwise; `wants`, the rules of a server;
+`utility` and `private`, models of ratings; and, only where it is named, `example`, one
 question, whose noise is drawn anew. All take some 15 minutes of one core. What a part
 measures goes into docs/report.json with its people, seeds and standard errors, and from there into
 the documents, between `<!-- report: NAME -->` and `<!-- end of report -->`, and into pictures. What
@@ -24,9 +24,8 @@ from typing import Any, Final
 
 from benchmarks import private_model, reference, tastes
 from benchmarks.claims import claims_as_rows, deployments_as_rows
-from benchmarks.places import rules, wants, worth
-from benchmarks.places.country import CROWDS, Country, france
-from benchmarks.places.rules import rounded
+from benchmarks.places import wants, worth
+from benchmarks.places.country import CROWDS, Country, france, rounded
 from threadpoolctl import threadpool_limits
 
 from askew.spaces.map import Position
@@ -37,7 +36,7 @@ from askew_server.taste.measures import Estimate
 
 DOCS: Final = Path("docs")
 REPORT: Final = DOCS / "report.json"
-PARTS: Final = ("worth", "places", "wants", "utility", "private")
+PARTS: Final = ("worth", "wants", "utility", "private")
 SIMULATED: Final = "simulated films"
 BERLIN: Final = Position(52.52, 13.405)
 _BLOCK = re.compile(r"(<!-- report: ([\w-]+) -->\n).*?(<!-- end of report -->)", re.DOTALL)
@@ -86,8 +85,6 @@ def measured(parts: Sequence[str], options: argparse.Namespace) -> Report:
     if "example" in parts:
         country = Country(german_towns().towns, GERMANY)
         report["example"] = worth.example(country, BERLIN, 30_000)
-    if "places" in parts:
-        report["places"] = rules.measured(france(0), 100_000, options.people)
     if "wants" in parts:
         report["wants"] = wants.measured(france(0), 100_000, options.people, (20, 64))
     if "utility" in parts:
@@ -113,13 +110,12 @@ def blocks_of(report: Report) -> Mapping[str, str]:
         "utility-rules": _rules(report),
         "utility-held": _held(report),
         "utility-best": _best(report),
-        "places-rules": _places(report),
         "places-wants": _wants(report),
         "private-model": _private(report),
         "claims": claims_as_rows(),
         "deployments": deployments_as_rows(),
     }
-    of_rules, of_wants = report["places"], report["wants"]
+    of_wants = report["wants"]
     logs = report["utility"].items()
     texts = {
         "before-after": _before_after(report["example"]),
@@ -131,10 +127,8 @@ def blocks_of(report: Report) -> Mapping[str, str]:
             for name, log in logs
         ),
         "places-people": (
-            f"Rules: {of_rules['items']:,} items, {of_rules['people']:,} people a crowd, seed "
-            f"{of_rules['seed']}. Preferences:\n{of_wants['items']:,} items, "
-            f"{of_wants['people']:,} people a crowd, seed {of_wants['seed']}. All at level "
-            "`town`.\n"
+            f"{of_wants['items']:,} items, {of_wants['people']:,} people a crowd, seed "
+            f"{of_wants['seed']}, level `town`.\n"
         ),
     }
     return texts | {name: _as_table(rows) for name, rows in tables.items()}
@@ -293,16 +287,6 @@ def _last(report: Report) -> list[Report]:
 
 def _is_held(cell: Report) -> bool:
     return str(cell["rule"]).startswith("held")
-
-
-def _places(report: Report) -> Rows:
-    cells = report["places"]["cells"]
-    names = list(dict.fromkeys(cell["rule"] for cell in cells))
-    yield ["who", "k", *(f"`{name}`" for name in names[:-1]), f"`{rules.SERVED}` less `codebook`"]
-    for crowd, k in dict.fromkeys((cell["crowd"], cell["k"]) for cell in cells):
-        extra = [_only(cells, crowd=crowd, k=k, rule=name)["extra"] for name in names]
-        mean, error = extra.pop()
-        yield [_PEOPLE[crowd], str(k), *map(_km, extra), f"{mean:+.3f} ± {error:.3f}"]
 
 
 def _wants(report: Report) -> Rows:

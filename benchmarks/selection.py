@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -38,7 +39,7 @@ from askew.noise.randomness import RandomBits, SystemBits
 
 Counts = NDArray[np.int64]
 BITS = SystemBits()
-TENTH, DELTA = Fraction(1, 10), Fraction(1, 10**6)
+DELTA = Fraction(1, 10**6)
 KBAR = 1000
 OPENDP = "OpenDP"
 
@@ -67,63 +68,76 @@ def gumbel_max(counts: Counts) -> int:
 
 
 def beside(
-    floor: tuple[str, Work], mechanism: Selects, counts: Counts, peers: Mapping[str, Work]
-) -> Mapping[str, Work]:
-    ours = {OURS: lambda: mechanism.select(counts, bits=BITS)}
-    return {floor[0]: floor[1], **peers, **ours}
-
-
-def to_argsort(
-    name: str,
-    counts: Counts,
-    mechanism: Selects,
-    times: float | None = None,
-    peers: Mapping[str, Work] | None = None,
+    name: str, counts: Counts, mechanism: Selects, goal: Goal, peers: Mapping[str, Work]
 ) -> Row:
-    floor = ("argsort", lambda: np.argsort(counts))
-    goal = Goal(times=times, floor="argsort")
-    return Row(name, lambda: beside(floor, mechanism, counts, peers or {}), goal)
+    """Return the row of a mechanism beside peers; of those is the floor, if it is not argsort."""
+    works: dict[str, Work] = dict(peers)
+    if goal.floor == "argsort":
+        works["argsort"] = lambda: np.argsort(counts)
+    works[OURS] = lambda: mechanism.select(counts, bits=BITS)
+    return Row(name, lambda: works, goal)
 
 
-def of_size(counts: Counts, k: int, *, others: bool = True) -> Iterator[Row]:
+def sorting(times: float) -> Goal:
+    return Goal(times=times, floor="argsort")
+
+
+def of_size(counts: Counts, k: int) -> Iterator[Row]:
     rng, dk = np.random.default_rng(1), len(counts) * k
-    most = (1.5, 1.5) if k <= 200 else (8.0, 4.0)
+    most = (1.5, 1.5) if k <= 200 else (8.0, 4.0) if len(counts) < 100_000 else (4.0, 4.0)
     peers: dict[str, Work] = {}
     if dk <= 4_000_000:  # beyond, it sorts d k losses in gigabytes
         peers["paper"] = lambda: plain.joint(counts, k, 1.0, rng)
     if k <= 200:  # beyond, a table of k^2 ln d numbers
         peers["FastJoint"] = lambda: plain.fast_joint(counts, k, 1.0, rng)
-    yield to_argsort(f"Joint, k={k}", counts, Joint(k=k, epsilon=1, neighbors=ONE), most[0], peers)
+    joint = Joint(k=k, epsilon=1, neighbors=ONE)
+    yield beside(f"Joint, k={k}", counts, joint, sorting(most[0]), peers)
     peers = {"paper": lambda: plain.canonical(counts, k, 1.0, rng)} if dk <= 20_000_000 else {}
     half = Canonical(k=k, epsilon=1, neighbors=ONE)
-    yield to_argsort(f"Canonical 1/2, k={k}", counts, half, most[1], peers=peers)
+    yield beside(f"Canonical 1/2, k={k}", counts, half, sorting(most[1]), peers)
+
+
+def of_films(counts: Counts) -> Iterator[Row]:
+    rng = np.random.default_rng(1)
+    for k in (10, 100, 200, 1000):
+        yield from of_size(counts, k)
+    for k in (10, 100, 1000):
+        flips = partial(plain.permute_and_flip, counts, k, 1.0, rng)
+        peers: dict[str, Work] = {"paper": flips}
+        if peer.INSTALLED and k <= 100:
+            peers[OPENDP] = peer.top_k(counts, k, 1.0)
+        flip = PermuteAndFlip(k=k, epsilon=1, neighbors=ONE)
+        yield beside(f"permute-and-flip, k={k}", counts, flip, Goal(times=1, floor="paper"), peers)
+    k = 1000
     shot = OneShot(k=k, epsilon=1, neighbors=ONE, noise="gumbel")
     peers = {"paper": lambda: plain.one_shot(counts, k, 1.0, rng)}
-    yield to_argsort(f"one-shot Gumbel, k={k}", counts, shot, 6 if k == 1000 else None, peers=peers)
-    if others:
-        yield of_a_domain(counts, k)
-        yield of_flips(counts, k)
-
-
-def of_a_domain(counts: Counts, k: int) -> Row:
+    yield beside(f"one-shot Gumbel, k={k}", counts, shot, sorting(6), peers)
     limited = LimitedDomain(k=k, kbar=KBAR, epsilon=1, delta=DELTA, neighbors=ONE)
-    rng = np.random.default_rng(1)
-    peers: dict[str, Work] = {
-        "paper": lambda: plain.limited_domain(counts, k, 1.0, rng, (KBAR, float(DELTA)))
-    }
-    most = 10 if k == 1000 else None
-    return to_argsort(f"LimitedDomain of 1,000, k={k}", counts, limited, most, peers=peers)
+    peers = {"paper": lambda: plain.limited_domain(counts, k, 1.0, rng, (KBAR, float(DELTA)))}
+    yield beside(f"LimitedDomain of 1,000, k={k}", counts, limited, sorting(10), peers)
 
 
-def of_flips(counts: Counts, k: int) -> Row:
-    flip = PermuteAndFlip(k=k, epsilon=1, neighbors=ONE)
-    rng = np.random.default_rng(1)
-    peers: dict[str, Work] = {"paper": lambda: plain.permute_and_flip(counts, k, 1.0, rng)}
-    if peer.INSTALLED and k <= 100:
-        peers["OpenDP"] = peer.top_k(counts, k, 1.0)
-    floor = ("argsort", lambda: np.argsort(counts))
-    name, goal = f"permute-and-flip, k={k}", Goal(times=1, floor="paper")
-    return Row(name, lambda: beside(floor, flip, counts, peers), goal)
+def of_a_million(most: int) -> Iterator[Row]:
+    k, rng = 1000, np.random.default_rng(1)
+    shot = OneShot(k=k, epsilon=1, neighbors=ONE, noise="gumbel")
+    logs = [("Zipf", zipf(1_000_000, 1e7), 28.0), ("distinct", distinct(1_000_000), 28.0)]
+    if most > 1_000_000:
+        logs.append((f"Zipf, d={most:,}", zipf(most, 10.0 * most), 1.5))
+    for name, counts, times in logs:
+        noisy = counts / k + np.random.default_rng(2).gumbel(size=len(counts))
+        peers: dict[str, Work] = {
+            "argpartition": partial(np.argpartition, noisy, len(noisy) - k),
+            "paper": partial(plain.one_shot, counts, k, 1.0, rng),
+        }
+        yield beside(
+            f"Gumbel, k={k}, {name}", counts, shot, Goal(times=times, floor="argpartition"), peers
+        )
+    counts = distinct(1_000_000)
+    peers = {"sort": lambda: np.sort(counts), "numpy Gumbel-max": lambda: gumbel_max(counts)}
+    goal = Goal(times=2.5, floor="sort")
+    exponential, flip = (kind(epsilon=1, neighbors=ONE) for kind in (Lipschitz, PermuteAndFlip))
+    yield beside("exponential mechanism, distinct", counts, exponential, goal, peers)
+    yield beside("permute-and-flip, distinct", counts, flip, goal, peers)
 
 
 def of_flat_counts(most: int) -> Iterator[Row]:
@@ -131,48 +145,7 @@ def of_flat_counts(most: int) -> Iterator[Row]:
     for items in (1_000_000, *([most] if most > 1_000_000 else [])):
         counts = np.random.default_rng(1).integers(0, 4, items)
         half = Canonical(k=100, epsilon=1, neighbors=ONE)
-        yield to_argsort(f"Canonical 1/2, counts 0 to 3, d={items:,}", counts, half, 2)
-
-
-def of_many_of_many() -> Iterator[Row]:
-    """k = 1,000 of 10^5 items."""
-    counts, k = zipf(100_000, 1e6), 1000
-    joint, half = Joint(k=k, epsilon=1, neighbors=ONE), Canonical(k=k, epsilon=1, neighbors=ONE)
-    yield to_argsort(f"Joint, k={k}", counts, joint, 4)
-    yield to_argsort(f"Canonical 1/2, k={k}", counts, half, 4)
-
-
-def of_a_million(most: int) -> Iterator[Row]:
-    k = 1000
-    shot = OneShot(k=k, epsilon=1, neighbors=ONE, noise="gumbel")
-    for kind, counts in (("Zipf", zipf(1_000_000, 1e7)), ("distinct", distinct(1_000_000))):
-        yield gumbel_row(f"Gumbel, k={k}, {kind}", counts, shot, 28)
-    if most > 1_000_000:
-        counts = zipf(most, 10.0 * most)
-        yield gumbel_row(f"Gumbel, k={k}, Zipf, d={most:,}", counts, shot, 1.5)
-    counts = distinct(1_000_000)
-    ones: dict[str, Selects] = {
-        "exponential mechanism": Lipschitz(epsilon=1, neighbors=ONE),
-        "permute-and-flip": PermuteAndFlip(epsilon=1, neighbors=ONE),
-    }
-    for name, mechanism in ones.items():
-        yield top_one_row(f"{name}, distinct", counts, mechanism)
-
-
-def gumbel_row(name: str, counts: Counts, mechanism: OneShot, times: float) -> Row:
-    k = mechanism.k
-    noisy = counts / k + np.random.default_rng(2).gumbel(size=len(counts))
-    floor = ("argpartition", lambda: np.argpartition(noisy, len(noisy) - k))
-    rng = np.random.default_rng(1)
-    peers: dict[str, Work] = {"paper": lambda: plain.one_shot(counts, k, 1.0, rng)}
-    goal = Goal(times=times, floor="argpartition")
-    return Row(name, lambda: beside(floor, mechanism, counts, peers), goal)
-
-
-def top_one_row(name: str, counts: Counts, mechanism: Selects) -> Row:
-    floor = ("sort", lambda: np.sort(counts))
-    peers: dict[str, Work] = {"numpy Gumbel-max": lambda: gumbel_max(counts)}
-    return Row(name, lambda: beside(floor, mechanism, counts, peers), Goal(times=2.5, floor="sort"))
+        yield beside(f"Canonical 1/2, counts 0 to 3, d={items:,}", counts, half, sorting(2), {})
 
 
 def of_an_engine() -> Iterator[Row]:
@@ -215,13 +188,10 @@ def main(arguments: list[str]) -> None:
         record(Result("peers", "OpenDP", note=peer.MISSING))
     kept = []
     for name, counts in (files or {"made-up films": films()}).items():
-        for k in (10, 100, 200, 1000):
-            rows = of_size(counts, k, others=k != 200)
-            kept.append(run(f"{name}, d={len(counts):,}", rows))
+        kept.append(run(f"{name}, d={len(counts):,}", of_films(counts)))
     big = zipf(166_000, 1e6)
-    for k in (10, 100, 200):
-        kept.append(run("Zipf, d=166,000", of_size(big, k, others=False)))
-    kept.append(run("Zipf, d=100,000", of_many_of_many()))
+    kept.append(run("Zipf, d=166,000", [row for k in (10, 100, 200) for row in of_size(big, k)]))
+    kept.append(run("Zipf, d=100,000", of_size(zipf(100_000, 1e6), 1000)))
     kept.append(run("d=1,000,000", of_a_million(most)))
     kept.append(run("flat counts", of_flat_counts(most)))
     kept.append(run("an engine's top 1,001", of_an_engine()))

@@ -95,7 +95,7 @@ class Cell:
 
     @classmethod
     def of(cls, label: Label, runs: Sequence[Run]) -> Cell:
-        """Clients of all seeds count alike; who is one in several makes errors a little small."""
+        """Merge all seeds: clients count alike; who is one in several makes errors a bit small."""
         ndcg = np.concatenate([run.got.ndcg for run in runs])
         recall = np.concatenate([run.got.recall for run in runs])
         gain = ndcg - np.concatenate([run.none.ndcg for run in runs])

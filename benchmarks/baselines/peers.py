@@ -13,7 +13,7 @@ MISSING = "opendp is not installed: no row of its own (pip install -r requiremen
 
 
 def top_k(counts: NDArray[Any], k: int, epsilon: float) -> Callable[[], list[int]]:
-    """Its noisy top k with exponential noise: permute-and-flip peeled, by exact arithmetic."""
+    """Return a call of OpenDP's noisy top k: permute-and-flip peeled, by exact arithmetic."""
     dp = _opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i32"))
     made = dp.m.make_noisy_top_k(
@@ -28,7 +28,7 @@ def top_k(counts: NDArray[Any], k: int, epsilon: float) -> Callable[[], list[int
 
 
 def noise(values: list[int], scale: float) -> Callable[[], object]:
-    """Its discrete Laplace noise on each of some integers."""
+    """Return a call that adds OpenDP's discrete Laplace noise to each of these integers."""
     dp = _opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i32"))
     made = dp.m.make_laplace(domain, dp.l1_distance(T="i32"), scale)

@@ -28,13 +28,13 @@ _FIRST_LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA = 100.0, 0.4, 1e5
 
 
 def popularity(likes: csr_array) -> Scorer:
-    """The same for everybody."""
+    """Return a scorer that gives everybody the same: how many people like each item."""
     counts = np.asarray(likes.sum(axis=0), dtype=np.float64)
     return lambda people: np.broadcast_to(counts, (people.shape[0], len(counts)))
 
 
 def item_knn(gram: Matrix, neighbors: int) -> Scorer:
-    """By the cosines of so many items that are nearest to each."""
+    """Return a scorer by the cosines of so many items that are nearest to each."""
     roots = np.sqrt(np.maximum(np.diag(gram), 1))
     cosines = gram / roots[:, None] / roots
     np.fill_diagonal(cosines, 0)
@@ -45,7 +45,8 @@ def item_knn(gram: Matrix, neighbors: int) -> Scorer:
 
 
 def ease(gram: Matrix, penalty: float) -> Scorer:
-    """By the weights B of EASE; penalty: lambda. Raises DataError where G + lambda I is singular.
+    """Return a scorer by the weights B of EASE; penalty: lambda. Raises DataError where G + lambda
+    I is singular.
 
     Complexity: O(n^3) by Cholesky, one matrix of items by items beside G.
     """
@@ -64,7 +65,7 @@ def _by_weights(weights: Matrix | csr_array) -> Scorer:
 
 
 def tuned_ease(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, float]:
-    """EASE with the lambda that is best for these people, and that lambda.
+    """Return EASE with the lambda that is best for these people, and that lambda.
 
     Halved and doubled from 100 on for as long as that helps: the measure has one peak in lambda,
     but for what chance makes of it.
@@ -86,7 +87,7 @@ def tuned_ease(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, float]:
 
 
 def tuned_knn(gram: Matrix, choosing: HeldOutPeople) -> tuple[Scorer, int]:
-    """Item-kNN with the number of neighbors that is best for these people, and that number."""
+    """Return item-kNN with the number of neighbors that is best for these people, and it."""
     made = {size: item_knn(gram, size) for size in _NEIGHBORS}
     reached = {
         size: mean_with_error(choosing.evaluate(scorer).ndcg).mean for size, scorer in made.items()
@@ -110,6 +111,6 @@ def evaluate_baselines(
 
 
 def most_liked(likes: csr_array, count: int = 200) -> Items:
-    """The items that most people like, ascending."""
+    """Return the `count` items that most people like, by ascending id."""
     totals = np.asarray(likes.sum(axis=0))
     return np.sort(np.argsort(-totals, kind="stable")[:count])

@@ -15,7 +15,7 @@ Random = np.random.Generator
 
 
 def one_shot(counts: Counts, k: int, epsilon: float, rng: Random) -> list[int]:
-    """Gumbel noise of epsilon / k on each count: the exponential mechanism peeled.
+    """Select by Gumbel noise of epsilon / k on each count: the exponential mechanism peeled.
 
     Source: Durfee, Rogers 2019, Lemma 4.2; CDP_PEEL of Gillenwater et al. 2022.
     """
@@ -25,7 +25,7 @@ def one_shot(counts: Counts, k: int, epsilon: float, rng: Random) -> list[int]:
 
 
 def permute_and_flip(counts: Counts, k: int, epsilon: float, rng: Random) -> list[int]:
-    """k rounds of exponential noise of epsilon / k. Source: McKenna, Sheldon 2020."""
+    """Select in k rounds of exponential noise of epsilon / k. Source: McKenna, Sheldon 2020."""
     left = counts * (epsilon / k)
     chosen = []
     for _ in range(k):
@@ -35,7 +35,7 @@ def permute_and_flip(counts: Counts, k: int, epsilon: float, rng: Random) -> lis
 
 
 def joint(counts: Counts, k: int, epsilon: float, rng: Random) -> list[int]:
-    """A sequence s with probability ~ exp(-epsilon L / 2), L the largest x_r - count(s_r).
+    """Draw a sequence s with probability ~ exp(-epsilon L / 2), L the largest x_r - count(s_r).
 
     Sorts all d k losses and counts the sequences of each. Of equal losses the lower ranks come
     first, so that what rank r may hold is always a part of what rank r + 1 may.
@@ -69,7 +69,8 @@ def joint(counts: Counts, k: int, epsilon: float, rng: Random) -> list[int]:
 def fast_joint(
     counts: Counts, k: int, epsilon: float, rng: Random, tau: int | None = None
 ) -> list[int]:
-    """`joint` with losses cut at tau: by default beyond what is lost with probability 1 - 2^-10.
+    """Draw as `joint` does, with losses cut at tau: by default beyond what is lost with probability
+    1 - 2^-10.
 
     Its cost grows with k tau, so with k^2 / epsilon. Source: Wu, Zhang 2024; the last step draws
     without replacement, as the text says and the published code does not.
@@ -122,9 +123,9 @@ def _member(first: int, loss: int, reach: NDArray[np.int64], d: int, rng: Random
 
 
 def canonical(counts: Counts, k: int, epsilon: float, rng: Random) -> list[int]:
-    """A set of k with probability ~ exp(-epsilon L), L = (M - m) / 2: M the highest count outside,
-    m the lowest inside; L = 0 for the k highest. Scans all classes (h, t): the h highest are in,
-    the next is not, and the lowest that is in has rank t.
+    """Draw a set of k with probability ~ exp(-epsilon L), L = (M - m) / 2: M the highest count
+    outside, m the lowest inside; L = 0 for the k highest. Scans all classes (h, t): the h highest
+    are in, the next is not, and the lowest that is in has rank t.
 
     Source: Shekelyan, Loukides 2022, Algorithm 1 with gamma = 1/2 and Gumbel noise.
     """
@@ -151,7 +152,8 @@ def canonical(counts: Counts, k: int, epsilon: float, rng: Random) -> list[int]:
 def limited_domain(
     counts: Counts, k: int, epsilon: float, rng: Random, domain: tuple[int, float]
 ) -> list[int]:
-    """Of the kbar highest those whose noisy count is above a noisy threshold; k at most, ranked.
+    """Select of the kbar highest those with a noisy count above a noisy threshold; k at most,
+    ranked.
 
     domain: kbar and delta.
 

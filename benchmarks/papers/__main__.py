@@ -86,10 +86,10 @@ def keep(name: str, found: dict[str, Any]) -> None:
 
 def render(name: str, found: dict[str, Any]) -> None:
     """Writes the pictures of a paper and the blocks of its page."""
-    from benchmarks.papers.pictures import draw
+    from benchmarks.figures import draw_panels
 
     for picture, panels in panels_of(found).items():
-        draw(OUT / f"{picture}.svg", panels)
+        draw_panels(OUT / f"{picture}.svg", panels)
     page = page_of(name)
     page.write_text(rendered(page.read_text("utf-8"), blocks_of(found)), "utf-8")
 

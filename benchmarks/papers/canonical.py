@@ -1,4 +1,4 @@
-"""Shekelyan, Loukides 2022: the probability of a good set against epsilon, and run times.
+"""Shekelyan, Loukides 2022: the probability of a good set against epsilon.
 
 The paper draws probabilities that it partly samples; here all are exact. CANONICAL: sums over
 classes of subsets. ONESHOT and PEELING: `one_shot_law`. Qualities are the paper's TOP-k (the k
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import partial
 from math import ceil, floor, log
 
 import numpy as np
@@ -20,7 +19,6 @@ from benchmarks.papers.frame import (
     Line,
     Panel,
     Reproduction,
-    milliseconds,
     short,
     zipf,
 )
@@ -28,9 +26,8 @@ from benchmarks.papers.one_shot_law import NOISES, OneShotLaw
 from benchmarks.selection import films
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
-from askew.mechanisms import Canonical, OneShot, Peeling
+from askew.mechanisms import Canonical
 from askew.mechanisms.shortfall import log_binomials
-from askew.noise.randomness import SystemBits
 
 TOP, GREAT, GOOD = (100, 100), (10, 110), (1, 150)  # percent of k: must be in, and none beyond
 Quality = tuple[int, int]
@@ -41,14 +38,14 @@ LEVELS = (0.5, 0.99, 0.999)
 
 
 def ranks(quality: Quality, k: int) -> Quality:
-    """How many of the best must be selected, and the lowest rank that may be."""
+    """Return how many of the best must be selected, and the lowest rank that may be."""
     must, within = quality
     return ceil(must * k / 100), floor(within * k / 100)
 
 
 def probability_of(made: Canonical, quality: Quality, falling: Counts) -> float:
-    """The probability of a set of this quality, of falling counts: a sum over h, the ranks that it
-    has from the first on, and t, its lowest; C(t-h-2, k-h-1) sets have both.
+    """Return the probability of a set of this quality, of falling counts: a sum over h, the ranks
+    that it has from the first on, and t, its lowest; C(t-h-2, k-h-1) sets have both.
     """
     k, (must, within) = made.k, ranks(quality, made.k)
     top, within = made.probability_of_top(falling), min(within, len(falling))
@@ -63,7 +60,7 @@ def probability_of(made: Canonical, quality: Quality, falling: Counts) -> float:
 
 
 def laws_of(falling: Counts, k: int) -> dict[str, Law]:
-    """Each of the paper's four mechanisms, and ours without the clip: epsilon, quality -> P."""
+    """Return the paper's four mechanisms, and ours without the clip: epsilon, quality -> P."""
     shots = {
         "ONESHOT": OneShotLaw(falling, k, NOISES["exponential"]),
         "PEELING": OneShotLaw(falling, k, NOISES["Gumbel"]),
@@ -92,12 +89,12 @@ def laws_of(falling: Counts, k: int) -> dict[str, Law]:
 
 
 def one_shot(shot: OneShotLaw, k: int) -> Law:
-    """At epsilon / k a unit of count."""
+    """Return the law of one shot at epsilon / k a unit of count."""
     return lambda epsilon, quality: shot.probability(epsilon / k, *ranks(quality, k))
 
 
 def epsilon_for(law: Law, probability: float, quality: Quality = TOP) -> float:
-    """The least epsilon, to 1e-3 of it, by bisection of its logarithm; all of them rise."""
+    """Return the least epsilon, to 1e-3 of it, by bisection of its logarithm; all of them rise."""
     low, high = log(1e-6), log(1e6)
     while high - low > 1e-3:
         middle = (low + high) / 2
@@ -111,7 +108,7 @@ def epsilon_for(law: Law, probability: float, quality: Quality = TOP) -> float:
 def against_epsilon(
     falling: Counts, k: int, title: str, points: int
 ) -> tuple[list[Panel], list[list[str]]]:
-    """Panels of TOP-k and, to k = 100, GOOD-k, and which epsilon gives some probabilities."""
+    """Return panels of TOP-k and, to k = 100, GOOD-k, and rows of the epsilon for some P."""
     laws = laws_of(falling, k)
     needs = {name: {p: epsilon_for(law, p) for p in LEVELS} for name, law in laws.items()}
     low = min(need[LEVELS[0]] for need in needs.values()) / 20
@@ -134,7 +131,9 @@ def against_epsilon(
 
 
 def against_zipf(ks: Iterable[int], points: int) -> list[Panel]:
-    """The paper's synthetic data: 10,000 items by Zipf's law, epsilon 1, against its exponent."""
+    """Return panels of the paper's synthetic data: 10,000 items by Zipf's law, epsilon 1, against
+    its exponent.
+    """
     exponents = np.linspace(0.02, 1.0, points).tolist()
     panels = []
     for k in ks:
@@ -148,7 +147,7 @@ def against_zipf(ks: Iterable[int], points: int) -> list[Panel]:
 
 
 def noise_families(falling: Counts, k: int, title: str, points: int) -> tuple[Panel, list[str]]:
-    """One shot with each noise family that the Lipschitz mechanism allows."""
+    """Return a panel and a row of one shot with each noise that the mechanism allows."""
     shots = {name: OneShotLaw(falling, k, noise) for name, noise in NOISES.items()}
     laws = {name: one_shot(shot, k) for name, shot in shots.items()}
     needs = {name: epsilon_for(law, 0.999) for name, law in laws.items()}
@@ -156,30 +155,6 @@ def noise_families(falling: Counts, k: int, title: str, points: int) -> tuple[Pa
     lines = [Line(name, epsilons, [law(e, TOP) for e in epsilons]) for name, law in laws.items()]
     panel = Panel(f"{title}: TOP-{k}, one shot", "ε", "probability", lines, log_x=True)
     return panel, [title, str(k), *(short(needs[name]) for name in NOISES)]
-
-
-def run_times(counts: Counts, title: str, ks: Iterable[int]) -> list[list[str]]:
-    """CPU of one selection at epsilon 1; the paper's algorithms as it states them, and ours."""
-    from benchmarks.baselines import selection as paper
-
-    bits, rng = SystemBits(), np.random.default_rng(1)
-    rows = []
-    for k in ks:
-        ours: dict[str, Canonical | OneShot | Peeling] = {
-            "CANONICAL": Canonical(k=k, epsilon=1, neighbors=ONE, clipped=True),
-            "CANONICAL gamma=1": Canonical(k=k, epsilon=1, neighbors=ONE, gamma=1, clipped=True),
-            "ONESHOT": OneShot(k=k, epsilon=1, neighbors=ONE),
-            "PEELING": Peeling(k=k, epsilon=1, neighbors=ONE),
-        }
-        theirs: dict[str, Callable[[], object]] = {
-            "CANONICAL": partial(paper.canonical, counts, k, 1.0, rng),
-            "PEELING": partial(paper.one_shot, counts, k, 1.0, rng),
-        }
-        for name, made in ours.items():
-            took = milliseconds(partial(made.select, counts, bits=bits))
-            plain = short(milliseconds(theirs[name])) if name in theirs else "-"
-            rows.append([title, str(k), name, plain, short(took)])
-    return rows
 
 
 def measure(data: Data) -> Reproduction:
@@ -209,10 +184,8 @@ def measure(data: Data) -> Reproduction:
                 noise_panels.append(panel)
     pictures["canonical-noise"] = noise_panels
     pictures["canonical-against-zipf"] = against_zipf((10, 100), points)
-    times = [["counts", "k", "mechanism", "as the paper states it, ms", "ours, exact, ms"]]
-    times += run_times(made["made-up films"], "made-up films", (10, 100, 1000))
     return Reproduction(
-        tables={"needed": rows, "noise": families, "times": times},
+        tables={"needed": rows, "noise": families},
         pictures={name: panels for name, panels in pictures.items() if panels},
         data=["made-up films (17,770 items)", "ZIPFIAN by its formula (10,000)", *real],
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
-from time import process_time
 from typing import Any, Literal
 
 import numpy as np
@@ -24,12 +22,12 @@ class Data:
     counts: Mapping[str, Counts]
 
     def named(self, *names: str) -> dict[str, Counts]:
-        """Those of these names that are here."""
+        """Return those of these names that are here."""
         return {name: self.counts[name] for name in names if name in self.counts}
 
 
 def read_counts(folder: Path) -> dict[str, Counts]:
-    """Each `NAME.npy` or `NAME.nD.npy` of a folder: a vector of whole counts, an item each."""
+    """Read each `NAME.npy` or `NAME.nD.npy` of a folder: a vector of whole counts, an item each."""
     found = {}
     for path in sorted(folder.glob("*.npy")):
         values = np.load(path, allow_pickle=False)
@@ -38,7 +36,7 @@ def read_counts(folder: Path) -> dict[str, Counts]:
 
 
 def zipf(items: int, total: float, exponent: float) -> Counts:
-    """Zipf's law in falling order: count i ~ i**-exponent, all counts together `total`."""
+    """Return Zipf's law in falling order: count i ~ i**-exponent, all counts together `total`."""
     weights = np.arange(1, items + 1, dtype=np.float64) ** -exponent
     counts: Counts = np.rint(total * weights / weights.sum()).astype(np.int64)
     return counts
@@ -76,7 +74,7 @@ class Reproduction:
     seeds: list[int] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers with five digits: pictures and tables need no more."""
+        """Return it with numbers of five digits: pictures and tables need no more."""
         rounded: dict[str, Any] = _rounded(asdict(self))
         return rounded
 
@@ -90,7 +88,7 @@ def _rounded(value: Any) -> Any:
 
 
 def panels_of(found: Mapping[str, Any]) -> dict[str, list[Panel]]:
-    """The pictures of a `Reproduction` that was kept as json."""
+    """Return the pictures of a `Reproduction` that was kept as json."""
     return {
         name: [
             Panel(**{**panel, "lines": [Line(**line) for line in panel["lines"]]})
@@ -101,7 +99,7 @@ def panels_of(found: Mapping[str, Any]) -> dict[str, list[Panel]]:
 
 
 def blocks_of(found: Mapping[str, Any]) -> dict[str, str]:
-    """Each table as markdown; `run`: with what, from which commit; each picture."""
+    """Return each table as markdown; `run`: with what, from which commit; each picture."""
     run = (
         f"Data: {', '.join(found['data'])}. "
         f"Seeds: {', '.join(map(str, found['seeds'])) or 'none, nothing is drawn'}. "
@@ -119,18 +117,6 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(["", lines[0], "|---" * len(rows[0]) + "|", *lines[1:], "", ""])
 
 
-def milliseconds(work: Callable[[], object], most: float = 1.0) -> float:
-    """CPU of one run: the median of three at least, more while `most` seconds last."""
-    times: list[float] = []
-    while len(times) < 3 or (sum(times) < most / 2 and len(times) < 25):
-        began = process_time()
-        work()
-        times.append(process_time() - began)
-        if times[0] > most:
-            break
-    return 1000 * median(times)
-
-
 def short(value: float) -> str:
-    """Four digits."""
+    """Return four digits of it."""
     return f"{value:.4g}"

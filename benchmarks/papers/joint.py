@@ -1,8 +1,8 @@
-"""Gillenwater, Joseph, Muñoz Medina, Ribero 2022: errors and run times of ranked top-k.
+"""Gillenwater, Joseph, Muñoz Medina, Ribero 2022: errors of ranked top-k.
 
 Drawn is what the authors' public code draws (google-research/dp_topk): three errors of the selected
 counts against k = 5, 25, .. 185 at epsilon 1 and delta 1e-6, 50 trials, quartiles; the gaps between
-neighboring counts; run times. Relation: add or remove one.
+neighboring counts. Relation: add or remove one.
 
 The law of JOINT's k-relative error is exact besides. A sequence whose items all have counts of at
 least c_k - e is one over fewer items, so the probability is a ratio of two sums of weights:
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from math import exp, inf, log, sqrt
 from typing import Protocol
 
@@ -28,12 +27,11 @@ from benchmarks.papers.frame import (
     Line,
     Panel,
     Reproduction,
-    milliseconds,
     short,
 )
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
-from askew.mechanisms import ConcentratedPeeling, Joint, Peeling, PermuteAndFlip, PNFJoint
+from askew.mechanisms import ConcentratedPeeling, Joint, Peeling, PermuteAndFlip
 from askew.mechanisms.tally import tally
 from askew.noise.randomness import RandomBits
 from askew_server.release.forecast import SimulatedBits
@@ -43,13 +41,13 @@ KS = tuple(range(5, 205, 20))
 
 
 def shortfalls(selected: Sequence[int], counts: Counts) -> Counts:
-    """The count at each rank less that of the item selected for it, in the order of selection."""
+    """Return the count at each rank less that of the item selected for it, in that order."""
     short: Counts = tally(counts, 1).top(len(selected)) - np.asarray(counts)[np.asarray(selected)]
     return short
 
 
 def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
-    """The k-th highest count less the lowest selected one; 0 exactly for a true top k."""
+    """Return the k-th highest count less the lowest selected one; 0 exactly for a true top k."""
     lowest = np.asarray(counts)[np.asarray(selected)].min()
     return int(tally(counts, 1).value_at(len(selected) - 1) - lowest)
 
@@ -67,7 +65,8 @@ class Selects(Protocol):
 
 
 def paper_rate(k: int, epsilon: float, delta: float) -> float:
-    """Epsilon of a round of CDP-PEEL: all k rounds are (epsilon, delta)-DP, by the paper's formula.
+    """Return the epsilon of a round of CDP-PEEL: all k rounds are (epsilon, delta)-DP, by the
+    paper's formula.
 
     sqrt(8 (ln(1 / delta) + epsilon) / k) - sqrt(8 ln(1 / delta) / k), or epsilon / k if more.
     """
@@ -76,7 +75,7 @@ def paper_rate(k: int, epsilon: float, delta: float) -> float:
 
 
 def mechanisms(k: int) -> dict[str, Selects]:
-    """The three that the authors' script compares; CDP-PEEL at the paper's rate."""
+    """Return the three that the authors' script compares; CDP-PEEL at the paper's rate."""
     rate = Fraction(paper_rate(k, EPSILON, float(DELTA))).limit_denominator(10**9)
     return {
         "JOINT": Joint(k=k, epsilon=EPSILON, neighbors=ONE),
@@ -86,7 +85,7 @@ def mechanisms(k: int) -> dict[str, Selects]:
 
 
 def log_weight(falling: Counts, k: int, rate: float, items: int) -> float:
-    """ln of the weight of all sequences of the first `items` items; see the module."""
+    """Return ln of the weight of all sequences of the first `items` items; see the module."""
     inside = falling[:items]
     # A loss matters only where some rank may hold more: at the differences of counts.
     losses = np.unique((falling[:k, None] - inside[None, :]).ravel())
@@ -102,7 +101,7 @@ def log_weight(falling: Counts, k: int, rate: float, items: int) -> float:
 
 
 def joint_k_relative(falling: Counts, k: int, rate: float, at: Sequence[float]) -> list[int]:
-    """Quantiles of JOINT's k-relative error, exact, by bisection over what it may hold."""
+    """Return quantiles of JOINT's k-relative error, exact, by bisection over what it may hold."""
     whole = log_weight(falling, k, rate, len(falling))
     ends = np.flatnonzero(np.append(np.diff(falling), -1)[k - 1 :]) + k  # where a count ends
     found = []
@@ -119,7 +118,9 @@ def joint_k_relative(falling: Counts, k: int, rate: float, at: Sequence[float]) 
 def errors(
     counts: Counts, title: str, ks: Sequence[int], trials: int
 ) -> tuple[list[Panel], list[list[str]]]:
-    """Medians and quartiles of each error; one more is drawn, as in the authors' code."""
+    """Return panels and rows of medians and quartiles of each error; one more is drawn, as in the
+    authors' code.
+    """
     bits, falling = SimulatedBits(SEED), np.sort(counts)[::-1]
     found: dict[tuple[str, str], list[Floats]] = {}
     exact = []
@@ -152,7 +153,7 @@ def errors(
 
 
 def gaps(vectors: Mapping[str, Counts], most: int) -> list[Panel]:
-    """Gaps between counts k and k + 1, and how many items have at least a count."""
+    """Return panels of the gaps between counts k and k + 1, and of all counts by rank."""
     lines, spread = [], []
     ks = [*range(5, most + 1, 5)]
     for title, counts in vectors.items():
@@ -167,7 +168,7 @@ def gaps(vectors: Mapping[str, Counts], most: int) -> list[Panel]:
 
 
 def appendix_d() -> list[list[str]]:
-    """The two examples that the paper gives values for, by our mechanisms' own weights."""
+    """Return the two examples that the paper gives values for, by our mechanisms' own weights."""
     paper = {"JOINT": (".63", ".34"), "PNF-JOINT": (".75", ".44")}
     rows = [["Appendix D: P(items 1, 2 in order), k = 2, ε = 1", "the paper", "exact"]]
     for i, counts in enumerate(APPENDIX_D):
@@ -178,13 +179,13 @@ def appendix_d() -> list[list[str]]:
 
 
 def joint_top(counts: Sequence[int], k: int, rate: float) -> float:
-    """P(the top k in order) of JOINT, where the k + 1 highest counts differ."""
+    """Return P(the top k in order) of JOINT, where the k + 1 highest counts differ."""
     falling = np.sort(np.array(counts))[::-1]
     return exp(-log_weight(falling, k, rate, len(falling)))
 
 
 def pnf_joint_top(counts: Sequence[int], k: int, rate: float) -> float:
-    """The same of PNF-JOINT: exponential noise for each sequence, the best wins.
+    """Return the same of PNF-JOINT: exponential noise for each sequence, the best wins.
 
     The top sequence has score 0 + Z. It wins where all others, at -rate l + Z', are lower:
     P = integral of e^{-z} product over l of (1 - e^{-z - rate l})^{n(l)} over z > 0.
@@ -206,33 +207,12 @@ def pnf_joint_top(counts: Sequence[int], k: int, rate: float) -> float:
 
 
 def rates() -> list[list[str]]:
-    """CDP-PEEL's epsilon a round: the paper's formula and what ours allows."""
+    """Return rows of CDP-PEEL's epsilon a round: the paper's formula and what ours allows."""
     rows = [["k", "the paper's epsilon a round", "`ConcentratedPeeling`", "ratio"]]
     for k in (10, 50, 200):
         made = ConcentratedPeeling(k=k, epsilon=EPSILON, delta=DELTA, neighbors=ONE)
         theirs, ours = paper_rate(k, EPSILON, float(DELTA)), float(made.epsilon_per_round)
         rows.append([str(k), f"{theirs:.6f}", f"{ours:.6f}", short(ours / theirs)])
-    return rows
-
-
-def run_times(vectors: Mapping[str, Counts], ks: Sequence[int]) -> list[list[str]]:
-    """CPU of one selection at epsilon 1: the paper's algorithms as stated, and ours."""
-    from benchmarks.baselines import selection as paper
-
-    bits, rng = SimulatedBits(SEED), np.random.default_rng(1)
-    rows = [["counts", "k", "mechanism", "as the paper states it, ms", "ours, exact, ms"]]
-    for title, counts in vectors.items():
-        for k in ks:
-            plain = {
-                "JOINT": partial(paper.joint, counts, k, 1.0, rng),
-                "CDP-PEEL": partial(paper.one_shot, counts, k, 1.0, rng),
-                "PNF-PEEL": partial(paper.permute_and_flip, counts, k, 1.0, rng),
-            }
-            made = {**mechanisms(k), "PNF-JOINT": PNFJoint(k=k, epsilon=1, neighbors=ONE)}
-            for name, each in made.items():
-                ours = milliseconds(partial(each.select, counts, bits=bits))
-                theirs = short(milliseconds(plain[name])) if name in plain else "-"
-                rows.append([f"{title}, d = {len(counts):,}", str(k), name, theirs, short(ours)])
     return rows
 
 
@@ -261,13 +241,11 @@ def measure(data: Data) -> Reproduction:
         panels, more = errors(counts, title, KS, 50)
         pictures["joint-" + title.replace(" ", "-").replace("_", "-")] = panels
         rows += more
-    some = dict([*vectors.items()][:2])
     return Reproduction(
         tables={
             "errors": rows,
             "appendix-d": appendix_d(),
             "rates": rates(),
-            "times": run_times(some, (25, 105, 185)),
         },
         pictures=pictures,
         data=[f"{title} ({len(counts):,} items)" for title, counts in vectors.items()],

@@ -23,7 +23,7 @@ DISUTILITIES = {"t": Identity(), "t²": Power(2.0), "√t": Power(0.5), "1 - e^-
 
 
 def on_the_line() -> list[Panel]:
-    """Figure 2: the density of the signal's noise, with the offsets of five results."""
+    """Return figure 2: the density of the signal's noise, with the offsets of five results."""
     panels = []
     for epsilon in EPSILONS:
         t = np.linspace(-12, 12, 121)
@@ -41,7 +41,7 @@ def _laplace(t: Floats, epsilon: float) -> Floats:
 
 
 def offsets() -> list[list[str]]:
-    """Offsets and costs at epsilon 1, by the rule in use and by the closed forms."""
+    """Return rows of offsets and costs at epsilon 1, by the rule in use and by the closed forms."""
     rows = [["k", "positive offsets", "mean distance", "closed form", "alone (k = 1) over it"]]
     for k in (1, 2, 3, 4, 5, 7, 8, 9):
         placed = place(Laplace(1.0), Identity(), k)
@@ -52,7 +52,7 @@ def offsets() -> list[list[str]]:
 
 
 def costs(ks: range) -> tuple[list[Panel], list[list[str]]]:
-    """The mean disutility against k for several h, and some of it on the lattice in use."""
+    """Return the mean disutility against k for several h, and some of it on our lattice."""
     lines = [
         Line(f"h = {name}", [*ks], [place(Laplace(1.0), h, k).cost for k in ks])
         for name, h in DISUTILITIES.items()
@@ -67,7 +67,7 @@ def costs(ks: range) -> tuple[list[Panel], list[list[str]]]:
 
 
 def on_the_ring(nodes: int) -> list[Panel]:
-    """Figure 4: the noise around the middle of the short arc, the best beside Laplace noise."""
+    """Return figure 4: the noise around the middle of the short arc, beside Laplace noise."""
     panels = []
     for epsilon in (RING, 1.0):
         best, plain = place_on_ring(epsilon), laplace_on_ring(epsilon)
@@ -101,7 +101,7 @@ def _ring(t: Floats, epsilon: float, peak: float) -> Floats:
 
 
 def ring_table(grids: tuple[int, ...]) -> list[list[str]]:
-    """What the paper prints for epsilon 3/8, the converged values, and those of coarse grids."""
+    """Return what the paper prints for epsilon 3/8, beside converged values and coarse grids."""
     best, plain = place_on_ring(RING), laplace_on_ring(RING)
     rows = [["ring, k = 2, ε = 3/8", "optimum", "Laplace"]]
     rows.append(["the paper prints", "0.72", "0.75"])
@@ -116,32 +116,25 @@ def ring_table(grids: tuple[int, ...]) -> list[list[str]]:
 
 
 def cell_centers(cells: int, epsilon: float) -> tuple[float, float]:
-    """(optimum, Laplace) where people stand half a cell from the places that results may take.
+    """Return (optimum, Laplace) where people stand half a cell from where results may be.
 
     A coarse grid of this kind rounds to the paper's numbers. The noise is on the cells: its law
     g over the cells, with ratio e^{epsilon step} from one cell to the next.
     """
-    from scipy.optimize import linprog
+    step, people = 2 * pi / cells, np.arange(cells) + 0.5
 
-    step, places = 2 * pi / cells, np.arange(cells)
-
-    def far(result: int) -> Floats:
-        apart = np.abs(places + 0.5 - result)
+    def far(place: float) -> Floats:
+        apart = np.abs(people - place)
         distance: Floats = np.minimum(apart, cells - apart) * step
         return distance
 
-    ratio = np.exp(epsilon * step)
-    bounds = np.vstack([np.eye(cells) - ratio * np.roll(np.eye(cells), d, axis=1) for d in (1, -1)])
-    best = plain = np.inf
+    plain = np.inf
     for gap in range(1, cells // 2 + 1):
         cost = np.minimum(far(0), far(gap))
-        solved = linprog(cost, bounds, np.zeros(2 * cells), np.ones((1, cells)), [1.0])
-        best = min(best, float(cost @ solved.x))
         for center in np.arange(2 * cells) / 2:
-            apart = np.abs(places + 0.5 - center) % cells
-            law = np.exp(-epsilon * step * np.minimum(apart, cells - apart))
+            law = np.exp(-epsilon * far(center))
             plain = min(plain, float(cost @ law / law.sum()))
-    return best, plain
+    return on_ring(epsilon, cells, shift=0.5).cost, plain
 
 
 def measure(_: Data) -> Reproduction:

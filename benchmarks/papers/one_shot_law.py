@@ -100,7 +100,7 @@ class OneShotLaw:
     points: int = 800
 
     def probability(self, rate: float, must: int, within: int) -> float:
-        """That the best `must` are selected and none beyond rank `within`."""
+        """Return P(the best `must` are selected, and none beyond rank `within`)."""
         y = (self.falling - self.falling[self.k - 1]) * rate
         a, b, c = y[:must], y[must:within], y[within:]
         r = self.k - must

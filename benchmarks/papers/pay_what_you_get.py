@@ -28,7 +28,8 @@ SEED = 1905
 
 
 def optimal_pure(k: int, epsilon: float, delta: float) -> float:
-    """The least epsilon of k (epsilon, 0)-DP mechanisms together at this delta, by bisection.
+    """Return the least epsilon of k (epsilon, 0)-DP mechanisms together at this delta, by
+    bisection.
 
     delta(g) = sum over i of C(k, i) max(0, e^{i epsilon} - e^{g + (k - i) epsilon}) / (1 + e^eps)^k
     Source: Murtagh, Vadhan 2016, Theorem 1.4 (their formula for equal epsilons).
@@ -51,21 +52,23 @@ def optimal_pure(k: int, epsilon: float, delta: float) -> float:
 
 
 def paper_bound(k: int, epsilon: float, delta: float) -> float:
-    """The paper's epsilon for k bounded-range mechanisms: the least of three bounds."""
+    """Return the paper's epsilon for k bounded-range mechanisms: the least of three bounds."""
     deviation = epsilon * sqrt(k * log(1 / delta) / 2)
     old = k * epsilon * (exp(epsilon) - 1) / (exp(epsilon) + 1) + 2 * deviation
     return min(k * epsilon, old, k * epsilon**2 / 2 + deviation)
 
 
 def our_bound(k: int, epsilon: float, delta: float) -> float:
-    """`askew.dp.composition.zcdp`: rho = epsilon^2 / 8 each, or the sum where that is less."""
+    """Return that of `askew.dp.composition.zcdp`: rho = epsilon^2 / 8 each, or the sum where that
+    is less.
+    """
     rho = k * Fraction(epsilon).limit_denominator(10**6) ** 2 / 8
     converted = concentrated_epsilon(rho, Fraction(delta).limit_denominator(10**9))
     return min(k * epsilon, float(converted))
 
 
 def composition(ks: tuple[int, ...]) -> tuple[list[Panel], list[list[str]]]:
-    """Appendix A: both families of epsilon; ours dashed."""
+    """Return appendix A: both families of epsilon; ours dashed."""
     panels, rows = [], [["epsilon", "k", "optimal pure", "the paper", "ratio", "ours", "ratio"]]
     for family in FAMILIES:
         lines = []
@@ -90,7 +93,8 @@ def composition(ks: tuple[int, ...]) -> tuple[list[Panel], list[list[str]]]:
 
 
 def ledger_of(vectors: list[Counts], budget: int, seed: int) -> list[list[int]]:
-    """Queries until `budget` outputs are spent: [released items, what pay-what-you-get charges].
+    """Return queries until `budget` outputs are spent: [released items, what pay-what-you-get
+    charges].
 
     A query is only asked while its worst case, k outputs, still fits.
     """
@@ -111,7 +115,9 @@ BUDGET = 100
 
 
 def run_of(data: Data) -> list[list[str]]:
-    """Top 10 of many small shops, and of each vector there is, until 100 outputs are spent."""
+    """Return the run: top 10 of many small shops, and of each vector there is, until 100 outputs
+    are spent.
+    """
     rows = [["counts", "queries if each costs k", "queries", "items released", "outputs charged"]]
     rng = np.random.default_rng(SEED)
     shops = [rng.poisson(zipf(5000, 400_000 * 0.7**i, 1.0)).astype(np.int64) for i in range(40)]
@@ -128,7 +134,7 @@ def run_of(data: Data) -> list[list[str]]:
 
 
 def totals() -> list[list[str]]:
-    """What the run costs together, by each rule; deltas of 40 queries at most are added."""
+    """Return what the run costs together, by each rule; deltas of 40 queries at most are added."""
     epsilon = float(QUERY.epsilon)
     return [
         ["composition of 100 outputs at epsilon .1, δ' = 1e-6", "epsilon"],

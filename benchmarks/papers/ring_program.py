@@ -35,8 +35,12 @@ class LatticeOptimum:
     nodes: Floats
 
 
-def on_ring(epsilon: float, nodes: int, circumference: float = 2 * math.pi) -> LatticeOptimum:
-    """Return the optimum for people and two results on `nodes` places; every gap is tried."""
+def on_ring(
+    epsilon: float, nodes: int, circumference: float = 2 * math.pi, shift: float = 0.0
+) -> LatticeOptimum:
+    """Return the optimum for people and two results on `nodes` places; every gap is tried. shift:
+    of the people from the places that results may take.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
@@ -48,7 +52,7 @@ def on_ring(epsilon: float, nodes: int, circumference: float = 2 * math.pi) -> L
     ratios = coo_array((values, (rows, columns)), shape=(2 * nodes, nodes)).tocsr()
     best: LatticeOptimum | None = None
     for gap in range(1, nodes // 2 + 1):
-        apart = np.abs(places[:, None] - np.array([0, gap]))
+        apart = np.abs(places[:, None] + shift - np.array([0, gap]))
         far = np.minimum(apart, nodes - apart).min(axis=1) * step
         found = linprog(  # type: ignore[call-overload]
             far, A_ub=ratios, b_ub=np.zeros(2 * nodes), A_eq=np.ones((1, nodes)), b_eq=[1.0]

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,3 +91,8 @@ def france(seed: int, cities: Path = CITIES) -> Country:
     table = np.array([[city[name] for name in columns] for city in ours[:_MOST]], dtype=np.float64)
     source = "towns of France (GeoNames, CC BY 4.0)"
     return Country(Towns(table[:, :2], table[:, 2], source), FRANCE, seed)
+
+
+def rounded(estimate: Any) -> list[float]:
+    """Return the mean and its standard error, to four digits."""
+    return [round(float(estimate.mean), 4), round(float(estimate.error), 4)]

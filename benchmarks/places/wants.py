@@ -1,4 +1,4 @@
-"""What results are worth to people who care about more than distance.
+"""What the rules of a map are worth to people, who may care about more than distance.
 
 People and items are SIMULATED in a country of real towns (`country`). An item is of one of eight
 kinds, has a price that its kind makes likely, and each of twelve flags by chance; the wants of the
@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from benchmarks.places.country import CROWDS, Array, Country, Ids
-from benchmarks.places.rules import rounded
+from benchmarks.places.country import CROWDS, Array, Country, Ids, rounded
 from scipy.spatial import cKDTree
 
 from askew.catalog.attributes import Column, Flags, Numbers, Words

@@ -36,7 +36,7 @@ from math import exp, floor, pi, sqrt
 from typing import Any, Final
 
 import numpy as np
-from benchmarks.places.country import CROWDS, LEVELS, Array, Country, Crowd, Ids
+from benchmarks.places.country import CROWDS, LEVELS, Array, Country, Crowd, Ids, rounded
 from scipy.spatial import cKDTree
 from scipy.special import gammaincinv, ndtri
 
@@ -303,9 +303,8 @@ def _ways(
         row: dict[str, Any] = {"way": way, "bytes": round(np.mean([each[way] for each in spent]))}
         for crowd in CROWDS:
             extra = np.concatenate(got[way, crowd])
-            estimate = mean_with_error(extra)
             row[crowd] = {
-                "extra": [round(estimate.mean, 4), round(estimate.error, 4)],
+                "extra": rounded(mean_with_error(extra)),
                 "none": round(float(np.isnan(extra).mean()), 4),
             }
         rows.append(row)

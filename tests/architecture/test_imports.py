@@ -110,6 +110,19 @@ def test_a_server_of_places_loads_no_reader_of_files() -> None:
     assert "pyarrow" not in loaded_with("askew_server.demo.places", "askew_server.serving.models")
 
 
+def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
+    served = (
+        "askew_server.serving.retrieval",
+        "askew_server.serving.popularity",
+        "askew_server.published.popularity",
+        "askew_server.published.reader",
+        "askew_server.retrieval.snapshot",
+    )
+    roots = ("askew_server.counting", "askew_server.ledger", "askew_server.release", "duckdb")
+    loaded = loaded_with(*served)
+    assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []
+
+
 def test_help_loads_no_more_than_a_parser_of_commands() -> None:
     """It is what a shell waits for. Planted bug: `from fractions import Fraction` for a type."""
     late = {"asyncio", "csv", "decimal", "fractions", "json", "numpy", "sqlite3", "tomllib"}

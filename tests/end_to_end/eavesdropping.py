@@ -146,21 +146,23 @@ def hostile_servers() -> dict[str, Callable[[], HostileServer]]:
     return dict(_MAKERS)
 
 
-def _world(
+def made_world(
     *,
     scale: tuple[float, float, float] = (1.0, 5.0, 4.0),
     vectors: Callable[[Any], Any] = lambda rows: rows,
     boosts: list[float] | None = None,
     titles: Callable[[int], Item] | None = None,
     n_items: int = FILMS,
+    shared: int = 6,
     most: int = 6,
     spoil: Reply = lambda data: data,
     **encoder: Any,
 ) -> HostileServer:
+    """A small model, every part of which may be made for one device. encoder: of `made_encoder`."""
     rows = vectors(np.random.default_rng(1).normal(size=(n_items, 2))).astype(np.float32)
     scales = scales_of(rows)
     coded = [tuple(row) for row in rounded(rows, scales).tolist()]
-    catalog = made_catalog(coded, tuple(range(min(6, n_items))))
+    catalog = made_catalog(coded, tuple(range(min(shared, n_items))))
     if boosts is not None:
         catalog = replace(catalog, boosts=rounded_boosts(np.array(boosts, np.float32)))
     if titles is not None:
@@ -172,7 +174,7 @@ def _world(
 
 def large_server() -> HostileServer:
     """A catalog of which a device with `default_budget` holds the films."""
-    made = _world(n_items=FILMS + STRANGERS, titles=_film_or_stranger)
+    made = made_world(n_items=FILMS + STRANGERS, titles=_film_or_stranger)
     return HostileServer(replace(made.card, n_default=FILMS), made.catalog, made.spoil)
 
 
@@ -200,37 +202,39 @@ def _upside_down(data: bytes) -> bytes:
 
 
 _MAKERS: dict[str, Callable[[], HostileServer]] = {
-    "an honest one": _world,
-    "decoys alone": lambda: _world(titles=lambda i: Item(f"Decoy {i}")),
-    "one target among decoys": lambda: _world(
+    "an honest one": made_world,
+    "decoys alone": lambda: made_world(titles=lambda i: Item(f"Decoy {i}")),
+    "one target among decoys": lambda: made_world(
         titles=lambda i: Item("Film 0", 1960) if i == 0 else Item(f"Decoy {i}")
     ),
-    "half of the targets": lambda: _world(
+    "half of the targets": lambda: made_world(
         titles=lambda i: Item(f"Film {i}", 1960 + i) if i % 2 else Item(f"Decoy {i}")
     ),
-    "a catalog of which some have rated hundreds": lambda: _world(
+    "a catalog of which some have rated hundreds": lambda: made_world(
         n_items=FILMS + STRANGERS, titles=_film_or_stranger
     ),
-    "one title for all": lambda: _world(titles=lambda _: Item("Film", 1960)),
-    "titles that differ in case": lambda: _world(titles=lambda i: Item("film" * (i + 1))),
-    "one item": lambda: _world(n_items=1, most=1),
-    "a scale whose lowest end is raised": lambda: _world(scale=(4.5, 5.0, 4.75)),
-    "a scale beyond all ratings": lambda: _world(scale=(900.0, 1000.0, 950.0)),
-    "a scale below all ratings": lambda: _world(scale=(-1000.0, -900.0, -950.0)),
-    "everything a like": lambda: _world(scale=(1.0, 5.0, 1.0 + 1e-9)),
-    "every other vector of nothing": lambda: _world(
+    "one title for all": lambda: made_world(titles=lambda _: Item("Film", 1960)),
+    "titles that differ in case": lambda: made_world(titles=lambda i: Item("film" * (i + 1))),
+    "one item": lambda: made_world(n_items=1, most=1),
+    "a scale whose lowest end is raised": lambda: made_world(scale=(4.5, 5.0, 4.75)),
+    "a scale beyond all ratings": lambda: made_world(scale=(900.0, 1000.0, 950.0)),
+    "a scale below all ratings": lambda: made_world(scale=(-1000.0, -900.0, -950.0)),
+    "everything a like": lambda: made_world(scale=(1.0, 5.0, 1.0 + 1e-9)),
+    "every other vector of nothing": lambda: made_world(
         vectors=lambda rows: rows * (np.arange(len(rows)) % 2)[:, None]
     ),
-    "vectors of nothing": lambda: _world(vectors=lambda rows: 0 * rows),
-    "vectors as large as allowed": lambda: _world(vectors=lambda rows: 448 * np.sign(rows)),
-    "one vector apart": lambda: _world(vectors=lambda rows: np.where(rows == rows[0], 440, 1e-9)),
-    "boosts at both ends": lambda: _world(boosts=[1e-6, 1024.0] * 6),
-    "a profile divided by ten thousand likes": lambda: _world(least_likes=10_000),
-    "the smallest clip": lambda: _world(clip=1e-6),
-    "a space too wide": lambda: _world(unit=16.0, clip=0.1),
-    "one rating worth all": lambda: _world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
-    "fewer results than asked for": lambda: _world(most=3),
-    "a space that is stale at once": lambda: _world(spoil=_stale),
-    "an answer of garbage": lambda: _world(spoil=_garbage),
-    "an answer that scores in its own way": lambda: _world(spoil=_upside_down),
+    "vectors of nothing": lambda: made_world(vectors=lambda rows: 0 * rows),
+    "vectors as large as allowed": lambda: made_world(vectors=lambda rows: 448 * np.sign(rows)),
+    "one vector apart": lambda: made_world(
+        vectors=lambda rows: np.where(rows == rows[0], 440, 1e-9)
+    ),
+    "boosts at both ends": lambda: made_world(boosts=[1e-6, 1024.0] * 6),
+    "a profile divided by ten thousand likes": lambda: made_world(least_likes=10_000),
+    "the smallest clip": lambda: made_world(clip=1e-6),
+    "a space too wide": lambda: made_world(unit=16.0, clip=0.1),
+    "one rating worth all": lambda: made_world(d=1, unit=4.0, least_likes=1, clip=1.0, width=0.05),
+    "fewer results than asked for": lambda: made_world(most=3),
+    "a space that is stale at once": lambda: made_world(spoil=_stale),
+    "an answer of garbage": lambda: made_world(spoil=_garbage),
+    "an answer that scores in its own way": lambda: made_world(spoil=_upside_down),
 }

@@ -1,13 +1,12 @@
 """A server with everything on, whose answers fail in every way that an answer can.
 
 Run as a program with a folder, and `leaky` for one that tells what it must not: each leak is
-planted in an object that serves. Its first line of output says the port, as JSON.
+planted in an object that serves. Its first line of output is its port.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import sys
@@ -23,19 +22,15 @@ from askew.protocol.ranking import Slate
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the command does
 
-import numpy as np
-from small_world import made_encoder, made_space
+from end_to_end.eavesdropping import made_world
 
-from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.dp.analyst import PayWhatYouGet
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.noise.randomness import SystemBits
-from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query
-from askew.spaces.item_codes import rounded
 from askew.wire import status
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.counting import CountingTask, TopCounts
@@ -110,16 +105,8 @@ def stray(text: str, loop: asyncio.AbstractEventLoop) -> None:
 
 
 def retriever() -> Moody:
-    rng = np.random.default_rng(20261122)
-    items = tuple(Item(f"{TITLE} {i}", 1950 + i, ("Drama",)) for i in range(40))
-    space = made_space(made_encoder(ranking=2), step=1 / 32)
-    vectors = rounded(rng.uniform(-0.2, 0.2, (40, 2)).astype(np.float32), space.scales)
-    catalog = Catalog(items, vectors, np.ones(40, dtype=np.float32), tuple(range(8)))
-    source = "made-up films"
-    card = ModelCard(
-        space, catalog.version, 40, 8, source, simulated=True, n_default=40, median_distance=1.0
-    )
-    return Moody(card, catalog)
+    made = made_world(titles=lambda i: Item(f"{TITLE} {i}", 1950 + i), n_items=40)
+    return Moody(made.card, made.catalog)
 
 
 def analysts(folder: Path, ledger: Ledger) -> AnalystService:
@@ -190,9 +177,12 @@ async def main(folder: Path, *, leaky: bool) -> None:
             analysts(folder, ledger),
         ]
 
-        def announce(port: int, _: int | None) -> None:
-            sys.stdout.write(json.dumps({"port": port}) + "\n")
+        def say(port: int) -> None:
+            sys.stdout.write(f"{port}\n")
             sys.stdout.flush()
+
+        def announce(port: int, _: int | None) -> None:
+            answers.loop.call_soon(say, port)  # once it has logged that it is ready
             observer.swap_refused("model/manifest.json is altered", "ArtifactError")
             observer.swapped(answers.snapshot.since)
 

@@ -1,22 +1,21 @@
-"""A proxy between a device and both doors of a server, and all that can be seen of a device.
+"""All that can be seen of a device: what passes on the network, its log, its files.
 
-gRPC's port and the one after it, for files by HTTP, are forwarded. Every byte that the device sends
-is kept, connection by connection in the order in which they began. Two things are left out, which
-gRPC's library makes by its own coins and clock: the eight random bytes of a PING, and how long a
-call still waits. How many PINGs there are depends on the moments of the server's frames.
+`recorder.py` keeps every byte that the device sends. Two things are left out, which gRPC's library
+makes by its own coins and clock: the eight random bytes of a PING, and how long a call still waits.
+How many PINGs there are depends on the moments of the server's frames.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
-import socket
-import struct
-import threading
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
@@ -24,34 +23,49 @@ from unittest.mock import patch
 from askew.noise.hexagonal import HexagonalLattice
 from askew.noise.lattice import LatticeLaplace
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_server.serving.settings import second_ports
 
-PATIENCE = 30.0  # seconds for a device's last connection to end
+RECORDER = Path(__file__).with_name("recorder.py")
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-# What is closed leaves no port behind that waits for a minute: there are 28,000.
-RESETS = struct.pack("ii", 1, 0)
 HEAD = 9  # bytes before each frame of HTTP/2
 MESSAGE_HEAD = 5  # bytes before each message of gRPC
-DATA, HEADERS, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 4, 6, 8
+DATA, HEADERS, SETTINGS = 0, 1, 4
 ACKNOWLEDGES = 1
 DEADLINE = re.compile(rb"(grpc-timeout)(.)\d+[HMSmun]", re.DOTALL)
 PRIVATE = re.compile(r"(profile|signals)[.]sqlite(-\w+)?|signals[.]json")
 CLOCKS = {"record.json"}  # when a device looks again: drawn, from the kernel
 
 
-@dataclass
-class Sent:
-    """What a device sent by one connection. door: "grpc" or "http"."""
+@dataclass(frozen=True)
+class Connection:
+    """One that a device opened. door: "grpc" or "http". sends, gets: the moments in seconds of what
+    it sent, with the bytes in hexadecimal, and of what it got. how: it "ends" or "resets" it.
+    """
 
     door: str
-    data: bytearray = field(default_factory=bytearray)
-    ended: threading.Event = field(default_factory=threading.Event)
+    began: float
+    sends: list[tuple[float, str]]
+    gets: list[float]
+    ended: float
+    how: str
+
+    @property
+    def data(self) -> bytes:
+        return bytes.fromhex("".join(data for _, data in self.sends))
+
+    @property
+    def spoke(self) -> float:
+        return self.sends[0][0]
+
+    @property
+    def replied(self) -> float:
+        """What a server says after the end, such as its own good-bye, is not a reply any more."""
+        return max(at for at in self.gets if at <= self.ended)
 
     def said(self) -> tuple[object, ...]:
         """All of it that is the device's."""
         if self.door == "http":
-            return (self.door, bytes(self.data))
-        return (self.door, *(each for each in frames(bytes(self.data)) if each is not None))
+            return (self.door, self.data)
+        return (self.door, *(frame for frame in frames(self.data) if frame is not None))
 
 
 def frames(data: bytes) -> Iterator[tuple[int, int, int, bytes] | None]:
@@ -75,79 +89,26 @@ def frames(data: bytes) -> Iterator[tuple[int, int, int, bytes] | None]:
 class Recording:
     """What passed since it was last taken. address: where the device is to connect."""
 
-    def __init__(self) -> None:
-        self.address = ""
-        self._sent: list[Sent] = []
+    def __init__(self, recorder: subprocess.Popen[str]) -> None:
+        assert recorder.stdin is not None
+        assert recorder.stdout is not None
+        self._ask, self._told = recorder.stdin, recorder.stdout
+        self.address = f"127.0.0.1:{self._told.readline().strip()}"
 
-    def begun(self, door: str) -> Sent:
-        """A connection that a device opened."""
-        self._sent.append(Sent(door))
-        return self._sent[-1]
-
-    def take(self) -> list[Sent]:
+    def take(self) -> list[Connection]:
         """All connections, once each has ended."""
-        sent, self._sent = self._sent, []
-        for each in sent:
-            assert each.ended.wait(PATIENCE), "a device left a connection open"
-        return sent
+        self._ask.write("\n")
+        self._ask.flush()
+        return [Connection(**fields) for fields in json.loads(self._told.readline())]
 
 
 @contextmanager
 def recorded(address: str) -> Iterator[Recording]:
     """Two ports that lead to a server's two."""
-    port = int(address.rpartition(":")[2])
-    recording = Recording()
-    with ExitStack() as left:
-        listeners = _two_ports(left)
-        for door, listener, beside in zip(("grpc", "http"), listeners, (0, 1), strict=True):
-            left.callback(listener.shutdown, socket.SHUT_RDWR)
-            arguments = (listener, port + beside, door, recording)
-            threading.Thread(target=_forward, args=arguments, daemon=True).start()
-        recording.address = f"127.0.0.1:{listeners[0].getsockname()[1]}"
-        yield recording
-
-
-def _forward(listener: socket.socket, port: int, door: str, recording: Recording) -> None:
-    with suppress(OSError):  # the listener is closed: all is over
-        while True:
-            device, _ = listener.accept()
-            sent = recording.begun(door)
-            server = socket.create_connection(("127.0.0.1", port))
-            for each in (device, server):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
-            threading.Thread(target=_carry_back, args=(server, device), daemon=True).start()
-            threading.Thread(target=_carry, args=(device, server, sent), daemon=True).start()
-
-
-def _carry(device: socket.socket, server: socket.socket, sent: Sent) -> None:
-    with suppress(OSError):
-        while data := device.recv(1 << 16):
-            sent.data += data
-            server.sendall(data)
-    with suppress(OSError):  # the other thread waits for the server's end of it
-        server.shutdown(socket.SHUT_RD)
-    for each in (server, device):
-        each.close()
-    sent.ended.set()
-
-
-def _carry_back(server: socket.socket, device: socket.socket) -> None:
-    with suppress(OSError):
-        while data := server.recv(1 << 16):
-            device.sendall(data)
-        device.shutdown(socket.SHUT_WR)
-
-
-def _two_ports(left: ExitStack) -> tuple[socket.socket, socket.socket]:
-    for number in second_ports(0):
-        with ExitStack() as tried, suppress(OSError):
-            second = tried.enter_context(socket.create_server(("127.0.0.1", number), backlog=64))
-            before = "127.0.0.1", second.getsockname()[1] - 1
-            first = tried.enter_context(socket.create_server(before, backlog=64))
-            left.enter_context(tried.pop_all())
-            return first, second
-    raise AssertionError("no two ports that follow each other are free")
+    command = [sys.executable, str(RECORDER), address.rpartition(":")[2]]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as recorder:
+        yield Recording(recorder)
 
 
 # Whether the garbage of an earlier channel is gone yet: gRPC starts its engine anew, and says so.
@@ -212,13 +173,13 @@ def frozen() -> Iterator[None]:
         yield
 
 
-def questions_of(sent: Iterable[Sent]) -> list[pb.RetrieveRequest]:
+def questions_of(sent: Iterable[Connection]) -> list[pb.RetrieveRequest]:
     """The messages of questions, as they crossed."""
     data = [
         frame[3]
         for each in sent
         if each.door == "grpc"
-        for frame in frames(bytes(each.data))
+        for frame in frames(each.data)
         if frame is not None and frame[0] == DATA
     ]
     return [pb.RetrieveRequest.FromString(each[MESSAGE_HEAD:]) for each in data]

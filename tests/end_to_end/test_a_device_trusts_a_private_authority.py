@@ -6,11 +6,11 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from end_to_end.server_process import Server
+from end_to_end.server_process import served
 
 from askew.errors import Unreachable
 from askew_client import AskewClient, ClientSettings
@@ -25,13 +25,11 @@ def certs(folder: Path) -> Path:
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[str]:
+def server(tmp_path: Path) -> Iterator[str]:
     """Where a server of the demo listens, by a file of settings; its certificates are in dev."""
     trusted, config = certs(tmp_path / "dev"), tmp_path / "server.toml"
     config.write_text(
         f"""
-        [server]
-        port = 0
         [models]
         demo = "films"
         [tls]
@@ -39,9 +37,8 @@ async def server(tmp_path: Path) -> AsyncIterator[str]:
         key = "{trusted}/server.key"
         """
     )
-    running = await Server.started("--config", config)
-    yield f"127.0.0.1:{running.port}"
-    await running.stop()
+    with served(tmp_path, "serve", "--config", config) as running:
+        yield f"127.0.0.1:{running.port}"
 
 
 async def test_a_question_is_answered_over_tls_and_a_stranger_gets_none(

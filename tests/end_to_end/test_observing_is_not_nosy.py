@@ -11,17 +11,15 @@ import http.client
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 import grpc
@@ -247,56 +245,6 @@ def callers_of(port: int) -> set[int]:
     return {local for local, remote in ends if remote == port} - {port}
 
 
-class Server:
-    """The process, and whatever it writes."""
-
-    def __init__(self, folder: Path, *words: str) -> None:
-        program = [sys.executable, str(TESTS / "end_to_end" / "observed_process.py"), str(folder)]
-        self.process = subprocess.Popen(
-            [*program, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)]),
-            },
-        )
-        assert self.process.stdout is not None
-        self.errors: list[bytes] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self.ready = threading.Event()
-        self.pages = 0
-        self._reader.start()
-        self.port = int(json.loads(self.process.stdout.readline())["port"])
-        assert self.ready.wait(PATIENCE)
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.errors.append(line)
-            if b'"event": "ready"' in line:
-                self.pages = json.loads(line)["metrics_port"]
-                self.ready.set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._reader.join(PATIENCE)
-        for pipe in (self.process.stdout, self.process.stderr):
-            assert pipe is not None
-            pipe.close()
-
-    def stop(self) -> bytes:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
-        assert self.process.stdout is not None
-        return self.process.stdout.read()
-
-
 @dataclass
 class Life:
     """What one server let out in its life, and how it answered."""
@@ -304,26 +252,48 @@ class Life:
     told: Told
     codes: set[grpc.StatusCode]
     pages: dict[str, int]
-    lines: list[dict[str, object]]
+    lines: list[dict[str, Any]]
 
 
 def life(folder: Path, *words: str) -> Life:
-    with Server(folder, *words) as server:
-        token = (folder / "token").read_text()
-        told = Told(CANARIES | {"token": of_text(token)})
-        with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-            asked = Asked(told, channel)
-            codes = ask_devices_questions(asked) | ask_for_releases(asked, token)
-            codes |= ask_for_health(asked)
-            (folder / "ledger.sqlite").write_bytes(GARBAGE)
-            codes.add(asked.call(f"{POPULARITY}/ListReleases", PAGE_OF_RELEASES))
-            told.ports |= callers_of(server.port)
-            assert told.ports
-            pages = ask_for_pages(told, server.pages)
-        told.add("stdout", server.stop())
-        told.add("stderr", *server.errors)
-    lines = [json.loads(line) for line in server.errors if line.startswith(b"{")]
-    return Life(told, codes, pages, lines)
+    program = [sys.executable, str(TESTS / "end_to_end" / "observed_process.py"), str(folder)]
+    path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
+    written = folder / "stderr"
+    with (
+        written.open("wb") as errors,
+        subprocess.Popen(
+            [*program, *words],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=os.environ | {"PYTHONPATH": path},
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            token = (folder / "token").read_text()
+            told = Told(CANARIES | {"token": of_text(token)})
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                asked = Asked(told, channel)
+                codes = ask_devices_questions(asked) | ask_for_releases(asked, token)
+                codes |= ask_for_health(asked)
+                (folder / "ledger.sqlite").write_bytes(GARBAGE)
+                codes.add(asked.call(f"{POPULARITY}/ListReleases", PAGE_OF_RELEASES))
+                told.ports |= callers_of(port)
+                assert told.ports
+                [ready] = [line for line in lines_of(written) if line["event"] == "ready"]
+                pages = ask_for_pages(told, ready["metrics_port"])
+            process.terminate()
+            told.add("stdout", process.communicate(timeout=PATIENCE)[0])
+        finally:
+            process.kill()
+    told.add("stderr", written.read_bytes())
+    return Life(told, codes, pages, lines_of(written))
+
+
+def lines_of(written: Path) -> list[dict[str, Any]]:
+    lines = written.read_bytes().splitlines()
+    return [json.loads(line) for line in lines if line.startswith(b"{")]
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +303,8 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 def test_nothing_of_a_question_is_in_what_a_server_lets_out(quiet: Life) -> None:
     assert quiet.told.found == set()
-    assert all(line.startswith(b"{") for line in quiet.told.places["stderr"])  # JSON from the first
+    written = b"".join(quiet.told.places["stderr"]).splitlines()
+    assert all(line.startswith(b"{") for line in written)  # JSON from the first
 
 
 def test_every_kind_of_answer_and_failure_was_among_them(quiet: Life) -> None:

@@ -8,21 +8,20 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 
 import grpc
 import grpc.aio
 import numpy as np
 import pytest
+from end_to_end.eavesdropping import made_world
 from small_collections import CAFES, DAY, POSTS, cafes, keys_of, posts, small_map
-from small_world import made_encoder, made_space
+from small_world import SOURCE
 from typed_calls import metric_card, places, retrieve
 
 from askew.catalog.attributes import Column, Flags, Numbers
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, PERIOD, Part
-from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import NotFound, OtherKind, StaleSpace
 from askew.noise.hexagonal import HexagonalLattice
@@ -30,14 +29,13 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import ALL_NUMBER, MetricRuleKind
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
-from askew.spaces.item_codes import encode, encode_boosts, rounded
+from askew.spaces.item_codes import encode, encode_boosts
 from askew.spaces.map import MapNoise
 from askew.wire.catalog_file import catalog_files
 from askew.wire.places import all_places_to_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.tastes import card_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client import AskewClient, AxisValues, ClientSettings, Position, Preferences
 from askew_client.transport.grpc import GrpcTransport
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, write_live
@@ -96,15 +94,8 @@ async def serving(served: RetrievalService | SnapshotHolder | MetricModel) -> As
 
 
 def retriever_of(n_items: int) -> Retriever:
-    turn = np.arange(n_items) / 5
-    vectors = np.stack([turn * np.cos(turn), turn * np.sin(turn)], axis=1) / n_items
-    items = tuple(Item(f"Film {i}", 1950 + i % 70, ("Drama",)) for i in range(n_items))
-    space = made_space(made_encoder(ranking=2), step=1 / 32)
-    spiral = rounded(vectors.astype(np.float32), space.scales)
-    catalog = Catalog(items, spiral, np.ones(n_items, np.float32), tuple(range(8)))
-    words = "a spiral"
-    card = ModelCard(space, catalog.version, n_items, 8, words, True, n_items, 1.0)
-    return Retriever(card, catalog)
+    made = made_world(n_items=n_items, shared=8, most=8)
+    return Retriever(made.card, made.catalog)
 
 
 FILMS = retriever_of(40)
@@ -121,8 +112,9 @@ def request_to(**fields: object) -> bytes:
     return pb.RetrieveRequest(lattice=noise, **{**usual, **fields}).SerializeToString()  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("k", [1, 8])
-@pytest.mark.parametrize("values", [[-700, 1300], [2**31 - 1, -(2**31) + 1]], ids=str)
+@pytest.mark.parametrize(
+    ("k", "values"), [(1, [-700, 1300]), (8, [2**31 - 1, -(2**31) + 1])], ids=str
+)
 async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
     k: int, values: list[int]
 ) -> None:
@@ -143,7 +135,7 @@ async def test_an_independent_client_gets_the_answer_of_the_rule_in_memory(
     assert (codes, encode_boosts(slate.boosts)) == (reply.codes, reply.boosts)
     assert [item.title for item in slate.items] == [item.title for item in reply.items]
     said = pb.GetModelCardResponse.FromString(card)
-    assert (said.n_items, said.max_slate_size, said.source) == (40, 8, "a spiral")
+    assert (said.n_items, said.max_slate_size, said.source) == (40, 8, SOURCE)
     assert card_from_bytes(card) == FILMS.card
 
 
@@ -199,16 +191,6 @@ async def test_one_position_asks_every_collection_and_gets_items_whole() -> None
     assert together == all_places_to_bytes(parts)
     assert len(places_from_bytes(together, model.card, everything)) == len(parts)
     assert bytes.fromhex(card.space.version) not in query_to_bytes(query)
-
-
-async def test_a_line_is_asked_at_its_end() -> None:
-    model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
-    signal = Signal(DAY.version, LatticeLaplace(4, 16), (round(23.5 * 16),))
-    async with serving(model) as server:
-        query = Query(signal, 4, POSTS, catalog_date=FIRST)
-        slate = await places(server.transport, query, await metric_card(server.transport))
-    away = np.abs(model.collections["posts"].coordinates[:, 0] - 23.5)
-    assert list(slate.item_ids) == sorted(np.argsort(away, kind="stable")[:4].tolist())
 
 
 async def test_a_small_collection_answers_with_all_of_its_items() -> None:
@@ -325,14 +307,6 @@ async def test_questions_while_live_values_change_are_all_answered_whole(tmp_pat
 
 # -- a device --------------------------------------------------------------------------------------
 
-SETTINGS = ClientSettings(
-    region="DE",
-    near_k=6,
-    timeout=PATIENCE,
-    epsilon_per_axis_unit=Fraction(1),
-    rating_monthly_cap=Fraction(24),  # a day of hours
-)
-CAKE = Preferences(only={"kind": frozenset({"cake"})}, open_now=True)
 WITHOUT_NUMPY = """
 import sys
 sys.modules["numpy"] = None  # any import of numpy now fails
@@ -356,36 +330,3 @@ async def test_a_place_is_added_and_asked_from_without_numpy(tmp_path: Path) -> 
             out, errors = await device.communicate(typed)
             assert device.returncode == 0, errors.decode()
     assert b"Post " in out
-
-
-async def test_a_place_asks_every_collection_of_a_map(tmp_path: Path) -> None:
-    async with (
-        serving(small_map()) as server,
-        AskewClient(SETTINGS, server=server.address, directory=tmp_path) as client,
-    ):
-        client.places.add("home", Position(52.52, 13.405))
-        found = await client.near("cafes", preferences=CAKE)
-        others = await client.near("posts")
-    assert found.sent == others.sent
-    assert {result.title[:4] for result in found.results} == {"Café"}
-    assert {result.title[:4] for result in others.results} == {"Post"}
-    distances = [result.distance for result in others.results]
-    assert distances == sorted(distances)
-    for result in found.results:
-        values = result.values
-        assert result.passes == (values["kind"] == "cake" and values["open"] is True)
-
-
-async def test_a_named_value_asks_a_line(tmp_path: Path) -> None:
-    model = model_of(DAY, [posts(DAY, 24)], rule=MetricRuleKind.NEAREST)
-    async with (
-        serving(model) as server,
-        AskewClient(SETTINGS, server=server.address, directory=tmp_path) as client,
-    ):
-        client.places.add("morning", AxisValues({"hour": 8.0}))
-        shown = await client.near_cost("posts", "morning")
-        first = await client.near("posts", "morning")
-        again = await client.near("posts", "morning")
-    assert (shown.fresh, first.cost.fresh, again.cost.fresh) == (True, True, False)
-    assert first.results == again.results
-    assert all(result.distance <= 24 for result in first.results)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
 import duckdb
 import grpc
 import pytest
-from end_to_end.server_process import BESIDE
+from end_to_end.server_process import served
 from server.ledger.scenes import releases_of
 
 from askew.catalog.catalog_file import HEAD_BYTES
@@ -66,28 +65,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Starts a server on a port of its own, and says which; none outlives the test."""
-    started: list[subprocess.Popen[str]] = []
-
-    def process(folder: Path, *arguments: object) -> int:
-        program = [sys.executable, "-m", "askew_server", *map(str, arguments), "--port", "0"]
-        pipe = subprocess.PIPE
-        running = subprocess.Popen(
-            program, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=BESIDE
-        )
-        started.append(running)
-        assert running.stdout is not None
-        line = running.stdout.readline()
-        match = re.match(r"listening on 127\.0\.0\.1:(\d+), ", line)
-        assert match, line
-        return int(match[1])
-
-    yield process
-    for running in started:
-        running.send_signal(signal.SIGTERM)
-        out, err = running.communicate(timeout=PATIENCE)
-        assert (running.returncode, out) == (0, ""), err
-        assert "failed" not in err
-        assert "leaked" not in err  # by nanobind, of what was frozen
+    with ExitStack() as running:
+        yield lambda folder, *words: running.enter_context(served(folder, *words)).port
 
 
 def call(port: int, method: str, request: bytes, token: str | None = None) -> bytes:
@@ -169,26 +148,19 @@ def test_a_server_that_stops_while_an_answer_waits_for_its_moment_stores_it(
     with duckdb.connect() as connection:  # no look before the charge: only one moment is waited for
         events = f"read_csv('{folder}/events.csv', all_varchar=true)"
         connection.execute(f"COPY (FROM {events}) TO '{folder}/events.parquet'")
-    offer = (*OFFER[:-1], "events.parquet")
-    started = (sys.executable, "-c", WAITS, "serve-releases", *offer, "--port", "0")
-    pipe = subprocess.PIPE
-    said = BESIDE | {"ASKEW_SERVER_GRACE": str(grace)}
-    running = subprocess.Popen(
-        started, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=said
-    )
-    try:
-        assert running.stdout is not None
-        port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
-        with ThreadPoolExecutor(1) as pool:
-            request = releases.question_to_bytes(question)
-            asked = pool.submit(call, port, "Analyst/TopK", request, token)
-            assert running.stdout.readline() == "waiting\n"
-            running.send_signal(signal.SIGTERM)
-            out, err = running.communicate(timeout=PATIENCE)
-            assert isinstance(asked.exception(), grpc.RpcError)
-    finally:
-        running.kill()
-    assert (running.returncode, out) == (0, ""), err
+    words = ("serve-releases", *OFFER[:-1], "events.parquet")
+    said = {"ASKEW_SERVER_GRACE": str(grace)}
+    with (
+        served(folder, *words, program=("-c", WAITS), said=said) as server,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        asked = pool.submit(
+            call, server.port, "Analyst/TopK", releases.question_to_bytes(question), token
+        )
+        assert server.line() == "waiting\n"
+        server.process.terminate()
+        assert server.process.wait(PATIENCE) == 0
+        assert isinstance(asked.exception(), grpc.RpcError)
     place = Workplace(ledger=folder / DEFAULT_LEDGER)
     with Ledger(place.ledger, place.mark_path) as ledger:
         [answer] = releases_of(ledger, name)
@@ -199,31 +171,17 @@ def test_a_new_file_of_a_pattern_with_other_types_costs_no_analyst_anything(fold
     """A key that paid is not answered again. Planted bug: only csv is looked at again."""
     token, question = grant_of(folder, "di"), TopKQuestion("films", 5, "a")
     good, bad = folder / "part1.parquet", folder / "part2.parquet"
-    request, pipe = releases.question_to_bytes(question), subprocess.PIPE
-    offer = (*OFFER[:-1], "part*.parquet", "--port", "0")
+    request = releases.question_to_bytes(question)
+    events = f"read_csv('{folder}/events.csv', all_varchar=true)"
     with duckdb.connect() as connection:
-        events = f"read_csv('{folder}/events.csv', all_varchar=true)"
         connection.execute(f"COPY (FROM {events}) TO '{good}'")
-        running = subprocess.Popen(
-            (sys.executable, "-m", "askew_server", "serve-releases", *offer),
-            cwd=folder,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            text=True,
-            env=BESIDE,
-        )
-        try:
-            assert running.stdout is not None
-            port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
+        words = ("serve-releases", *OFFER[:-1], "part*.parquet")
+        with served(folder, *words, fails=True) as server:
             connection.execute(f"COPY (SELECT unit, 1.5::DOUBLE AS item FROM {events}) TO '{bad}'")
             with pytest.raises(grpc.RpcError):
-                call(port, "Analyst/TopK", request, token)
+                call(server.port, "Analyst/TopK", request, token)
             bad.unlink()
-            assert call(port, "Analyst/TopK", request, token)
-        finally:
-            running.kill()
-            running.communicate()
+            assert call(server.port, "Analyst/TopK", request, token)
 
 
 @pytest.mark.slow
@@ -300,20 +258,3 @@ def test_a_release_is_what_a_device_sees_on_a_cold_start(
     )
     assert popularity_pb2.GetReleaseResponse.FromString(reply).document == published
     assert (copy / "ledger.sqlite").read_bytes() == before
-
-
-def test_what_serves_everybody_loads_nothing_that_counts_or_spends() -> None:
-    """The contract reads source; this is what the interpreter in fact loads."""
-    services = "retrieval, popularity"
-    program = (
-        f"import sys; from askew_server.serving import {services}; "
-        "from askew_server.published import popularity as _, reader; "
-        "from askew_server.retrieval import snapshot; print(*sys.modules)"
-    )
-    made = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    loaded = set(made.stdout.split())
-    roots = ("askew_server.counting", "askew_server.ledger", "askew_server.release", "duckdb")
-    assert "askew_server.serving.popularity" in loaded
-    assert [name for name in loaded for root in roots if f"{name}.".startswith(f"{root}.")] == []

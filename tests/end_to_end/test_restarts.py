@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Iterator
@@ -14,7 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from end_to_end.server_process import PATIENCE, Server
+from end_to_end.recorder import two_listeners
+from end_to_end.server_process import PATIENCE, Server, served
 from typed_calls import retrieve
 
 from askew.catalog.catalog_file import PERIOD, catalog_date_of
@@ -58,7 +58,10 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("where", ["a pipe that nobody reads", "a closed pipe", "a full disk"])
 async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -> None:
     """Planted bugs: a line that waits for a reader; one that fails and ends the process."""
-    port = free_ports()
+    listeners = two_listeners()  # nothing can be read of the server, not even where it listens
+    port = listeners[0].getsockname()[1]
+    for listener in listeners:
+        listener.close()
     words = ("serve", "--models", folder, "--port", port)
     with outlet(where) as output:
         process = await asyncio.create_subprocess_exec(
@@ -76,18 +79,6 @@ async def test_output_that_goes_nowhere_ends_nothing(where: str, folder: Path) -
         finally:
             process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
-
-
-def free_ports() -> int:
-    """Return the first of two ports that are free, where no connection that goes out takes one
-    meanwhile: below Linux's range. The server cannot say which it chose.
-    """
-    for first in range(20_000 + os.getpid() % 5_000 * 2, 32_768, 2):
-        with suppress(OSError), ExitStack() as tried:
-            for port in (first, first + 1):
-                tried.enter_context(socket.create_server((HERE, port)))
-            return first
-    raise AssertionError("no two ports that follow each other are free")
 
 
 async def healthy(network: GrpcTransport, process: Process) -> None:
@@ -128,7 +119,8 @@ async def test_a_server_that_stops_and_starts_again_loses_no_question(
     zeros = (0,) * model.card.space.dimension
     signal_ = Signal(model.card.space.version, LatticeLaplace.for_epsilon(Fraction(4)), zeros)
     query, answers = Query(signal_, 4, catalog_date=monday), asyncio.Semaphore(0)
-    first = await Server.started("--models", folder, "--port", 0)
+    words, servers = ("serve", "--models", folder), ExitStack()
+    first = servers.enter_context(served(folder, *words))
 
     async def ask() -> None:
         while True:
@@ -145,22 +137,23 @@ async def test_a_server_that_stops_and_starts_again_loses_no_question(
 
     async with asyncio.timeout(4 * PATIENCE), asyncio.TaskGroup() as group:
         devices = [group.create_task(ask()) for _ in range(2)]
-        await more_answers()
-        coming = folder / text_of_date(monday + PERIOD)
-        coming.mkdir()
-        first.process.send_signal(signal.SIGHUP)
-        await first.says("is not taken")
-        await more_answers()
-        coming.rmdir()
-        assert await first.stop() == 0
-        second = await Server.started("--models", folder, "--port", first.port)
         try:
+            await more_answers()
+            coming = folder / text_of_date(monday + PERIOD)
+            coming.mkdir()
+            first.process.send_signal(signal.SIGHUP)
+            await asyncio.to_thread(first.says, "is not taken")
+            await more_answers()
+            coming.rmdir()
+            await asyncio.to_thread(servers.close)
+            again = served(folder, *words, port=first.port)
+            await asyncio.to_thread(servers.enter_context, again)
             await more_answers()
         finally:
             for device in devices:
                 device.cancel()
             await asyncio.wait(devices)
-            await second.stop()
+            servers.close()
 
 
 async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -176,17 +169,16 @@ async def begun(server: Server, size: int) -> tuple[asyncio.StreamReader, asynci
     return reader, writer
 
 
-async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
+async def test_both_doors_answer_and_a_stop_finishes_calls(tmp_path: Path) -> None:
     """Planted bug: a stop that cuts off who is half heard."""
-    server = await Server.started("--demo", "--port", 0)
-    try:
+    with served(tmp_path, "serve", "--demo") as server:
         async with GrpcTransport(f"{HERE}:{server.port}", PATIENCE) as network:
             card = await network.call("GetModelCard", b"")
         assert pb.GetModelCardResponse.FromString(card).n_items > 0
         unknown = b"\xfa\x06\x01x"  # a field that no card's question has
         calls = [await begun(server, len(unknown)) for _ in range(8)]
         server.process.terminate()
-        await server.says("stopping")
+        await asyncio.to_thread(server.says, "stopping")
         async with asyncio.timeout(PATIENCE):
             for reader, writer in calls:
                 writer.write(unknown)
@@ -194,8 +186,6 @@ async def test_both_doors_answer_and_a_stop_finishes_calls() -> None:
                 assert head.startswith(b"HTTP/1.1 200 ")
                 assert body == card
                 writer.close()
-            await server.process.wait()  # a second signal would kill it
+            await asyncio.to_thread(server.process.wait)  # a second signal would kill it
         with pytest.raises(ConnectionError):
             await asyncio.open_connection(HERE, server.http)
-    finally:
-        assert await server.stop() == 0

@@ -44,15 +44,11 @@ from end_to_end.recording import (
 from served_rows import rows_model
 
 from askew.errors import AskewError, ProfileError
-from askew.protocol.ranking import Slate
 from askew.spaces.map import Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient, AxisValues
 from askew_client.device.asker import Asker
-from askew_client.device.model import Exchange, Model
-from askew_client.device.titles import Titles
 from askew_client.near.pick import NO_PREFERENCES
-from askew_client.profile.document import ProfileDocument
 from askew_client.settings.settings import ClientSettings, ModeName
 
 TASTES = ClientSettings(mode="ask", k=4)
@@ -299,10 +295,11 @@ async def test_a_person_who_moves_and_wants_other_things_is_one_observation(
     the_only(await changing_neighbors(MAPS[name](), 1 + pairs, tmp_path))
 
 
-# Each of these was in the device, or could be: planted in its production objects.
+# One leak of each kind that can be seen, planted in the production objects: a question that is not
+# asked, one more, a byte of it, a line of the log and a file.
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-_ask, _prepared, _exchange = Asker.ask, Asker._prepared, Titles.exchange
+_ask, _prepared = Asker.ask, Asker._prepared
 
 
 def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,27 +309,6 @@ def stays_silent_where_nothing_is_rated(monkeypatch: pytest.MonkeyPatch) -> None
         return _prepared(asker, subject, agreed)
 
     monkeypatch.setattr(Asker, "_prepared", prepared)
-
-
-def refuses_an_unknown_title(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exchange(titles: Titles, model: Model, document: ProfileDocument) -> Exchange:
-        found = _exchange(titles, model, document)
-        if len(found.ratings) < len(document.ratings):
-            raise ProfileError("no such title in this catalog")
-        return found
-
-    monkeypatch.setattr(Titles, "exchange", exchange)
-
-
-def refuses_an_answer_that_the_person_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = Exchange.check_slate
-
-    def checked(exchange: Exchange, slate: Slate) -> None:
-        if exchange.ratings.keys() >= set(slate.item_ids):
-            raise ProfileError("all of them are rated")
-        check(exchange, slate)
-
-    monkeypatch.setattr(Exchange, "check_slate", checked)
 
 
 def in_the_question(change: Callable[[pb.RetrieveRequest, Any], object]) -> Plant:
@@ -371,8 +347,8 @@ def more_with_ratings(request: pb.RetrieveRequest, subject: Any) -> None:
     request.k += bool(subject._document.ratings)
 
 
-def log(name: str, words: str, value: object) -> None:
-    logging.getLogger(f"askew_client.{name}").debug(words, value)
+def log_the_pick(_: Any, answer: Any) -> None:
+    logging.getLogger("askew_client.device").debug("picked %s", answer.pick.title)
 
 
 def keep_the_pick_beside_the_catalog(question: Any, answer: Any) -> None:
@@ -381,11 +357,8 @@ def keep_the_pick_beside_the_catalog(question: Any, answer: Any) -> None:
 
 IN_A_TASTE: dict[str, Plant] = {
     "stays silent where nothing is rated": stays_silent_where_nothing_is_rated,
-    "asks again with more than five ratings": at_the_answer(lambda _, answer: answer.used > 5),
-    "refuses an unknown title": refuses_an_unknown_title,
-    "refuses an answer that the person has seen": refuses_an_answer_that_the_person_has_seen,
     "sends one number that was not drawn": in_the_question(one_number_that_was_not_drawn),
-    "logs the pick": at_the_answer(lambda _, answer: log("device", "picked %s", answer.pick.title)),
+    "logs the pick": at_the_answer(log_the_pick),
     "keeps the pick beside the catalog": at_the_answer(keep_the_pick_beside_the_catalog),
 }
 OF_A_PLACE: dict[str, Plant] = {
@@ -393,9 +366,6 @@ OF_A_PLACE: dict[str, Plant] = {
         lambda question, _: question._preferences != NO_PREFERENCES
     ),
     "asks for more with ratings": in_the_question(more_with_ratings),
-    "names the home in the log": in_the_question(
-        lambda _, subject: log("near", "from %s", vars(subject._document.place("home").spot))
-    ),
 }
 
 

@@ -9,29 +9,24 @@ import contextlib
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 from benchmarks.reference import KINDS, bits_of, marks
 from catalog_files import MONDAY, FakeSource, body_of
-from end_to_end.eavesdropping import Eavesdropper, serving
+from end_to_end.eavesdropping import FILMS, Heard, HostileServer, made_world, serving
 from google.protobuf.descriptor import Descriptor
-from small_world import made_card, made_catalog, made_encoder
 
-from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import LONGEST_DELAY, PERIOD, Part
 from askew.catalog.item import Item
 from askew.errors import AskewError, ServerFailed
 from askew.limits import MAX_AXES, MAX_DIMENSION
 from askew.noise.randomness import SystemBits
 from askew.protocol.metric_card import MAX_COLLECTIONS
-from askew.protocol.model_card import ModelCard
-from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew.wire.catalog_file import catalog_files
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import DAY, CatalogCache, CatalogSync, usable
@@ -41,85 +36,23 @@ from askew_client.profile.document import Liking, ProfileDocument
 from askew_client.profile.store import PassingProfile
 from askew_client.settings.settings import ClientSettings
 
-Heard = list[dict[str, object]]
-FILMS = 12
 LIKES: dict[str, Liking] = {f"Film {i} ({1960 + i})": 5.0 for i in range(3)}
 GUARANTEES = Path(__file__).parents[2] / "docs" / "guarantees.md"
 
 
-@dataclass(frozen=True)
-class World:
-    """What one device is given."""
-
-    card: ModelCard
-    catalog: Catalog
+def with_card(**fields: Any) -> HostileServer:
+    made = made_world()
+    return replace(made, card=replace(made.card, **fields))
 
 
-def world(
-    *,
-    scale: tuple[float, float, float] = (1.0, 5.0, 4.0),
-    n_items: int = FILMS,
-    dimension: int = 2,
-    seed: int = 1,
-    step: float = 0.25,
-    titles: Callable[[int], Item] | None = None,
-    boost: float = 1.0,
-    shared: int = 6,
-    directions: Any = None,
-    **encoder: Any,
-) -> World:
-    """A small model; every part of it may be made for one device."""
-    codes = np.random.default_rng(seed).integers(-8, 8, size=(n_items, 2))
-    catalog = made_catalog(
-        [tuple(row) for row in (codes * step).tolist()], tuple(range(shared)), [boost] * n_items
-    )
-    if titles is not None:
-        catalog = replace(catalog, items=tuple(titles(i) for i in range(n_items)))
-    fields = {"unit": 1.5, "least_likes": 20, "clip": 0.5} | encoder
-    made = made_encoder(dimension, ranking=2, **fields)
-    if directions is not None:
-        made = replace(made, directions=made.directions * np.float32(directions))
-    scales = np.full(2, step, dtype=np.float32)
-    space = FeatureSpace(RatingScale(*scale), made, scales)
-    return World(made_card(space, catalog, 6), catalog)
+def with_directions(times: float) -> HostileServer:
+    space = made_world().card.space
+    turned = replace(space.encoder, directions=space.encoder.directions * np.float32(times))
+    return with_card(space=replace(space, encoder=turned))
 
 
-def with_card(**fields: Any) -> World:
-    plain = world()
-    return World(replace(plain.card, **fields), plain.catalog)
-
-
-@dataclass
-class PersonalServer(Eavesdropper):
-    """One device's server. heard: what differs between devices if they can be told apart."""
-
-    world: World
-    heard: list[dict[str, object]] = field(default_factory=list)
-
-    def methods(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        return {"Retrieve": grpc.unary_unary_rpc_method_handler(self._retrieve)}
-
-    def held(self, catalog_date: int, part: str) -> bytes | None:
-        del catalog_date
-        return catalog_files(self.world.card, self.world.catalog).get(Part(part))
-
-    def hear_file(self, request: bytes) -> None:
-        """A request for a file, as it came, but for the port, which is the server's choice."""
-        self.heard.append({"method": "held", "request": re.sub(rb"(:\d+)\r\n", b"\r\n", request)})
-
-    def _retrieve(self, request: bytes, context: grpc.ServicerContext) -> bytes:
-        """The values are what was charged; how many they are is not."""
-        message = pb.RetrieveRequest.FromString(request)
-        metadata = tuple(sorted((key, str(value)) for key, value in context.invocation_metadata()))
-        said = {"method": "retrieve", "metadata": metadata, "number of values": len(message.values)}
-        message.ClearField("values")
-        self.heard.append({**said, "else": message.SerializeToString()})
-        context.abort(grpc.StatusCode.INTERNAL, "")
-        raise AssertionError
-
-
-async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard:
-    server = PersonalServer(device)
+async def heard_of(server: HostileServer, directory: Path, budget: int = 10**6) -> list[Heard]:
+    """What a server hears of one device, but for its own port."""
     settings = ClientSettings(
         epsilon_per_rating=Fraction(1),
         k=4,
@@ -129,48 +62,40 @@ async def heard_of(device: World, directory: Path, budget: int = 10**6) -> Heard
         rating_lifetime_cap=Fraction(10**6),
         rating_monthly_cap=Fraction(10**6),
     )
+    profile = PassingProfile(ProfileDocument(dict(LIKES)))
     with serving(server) as address:
-        opened = open_device(
-            settings,
-            server=address,
-            directory=directory,
-            profile=PassingProfile(ProfileDocument(dict(LIKES))),
-        )
+        opened = open_device(settings, server=address, directory=directory, profile=profile)
         async with opened as companion:
-            with suppress(AskewError):  # the server answers with one
+            with suppress(AskewError):  # of some models there is no answer
                 await companion.asker.ask(companion.titles)
-    return server.heard
-
-
-def differences(one: Heard, other: Heard) -> set[str]:
-    if [each["method"] for each in one] != [each["method"] for each in other]:
-        return {"calls"}
-    pairs = zip(one, other, strict=True)
-    return {name for a, b in pairs for name in a.keys() | b.keys() if a.get(name) != b.get(name)}
+    return [
+        (method, re.sub(rb":\d+\r\n", b"\r\n", request), metadata)
+        for method, request, metadata in server.heard
+    ]
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Heard:
-    return asyncio.run(heard_of(world(), tmp_path_factory.mktemp("plain")))
+def plain(tmp_path_factory: pytest.TempPathFactory) -> list[Heard]:
+    return asyncio.run(heard_of(made_world(), tmp_path_factory.mktemp("plain")))
 
 
 # What a server makes for one device, and what it can tell of it afterwards.
-UNMARKED: dict[str, Callable[[], World]] = {
-    "other item vectors": lambda: world(seed=2),
-    "other scales of item codes": lambda: world(step=0.125),
-    "other titles": lambda: world(titles=lambda i: Item(f"Other {i}")),
-    "long titles": lambda: world(titles=lambda i: Item(f"{i} " + "long " * 90)),
-    "more items": lambda: world(n_items=40),
-    "other boosts": lambda: world(boost=0.5),
-    "another shared slate": lambda: world(shared=8),
-    "another rating scale": lambda: world(scale=(0.0, 10.0, 7.0)),
-    "nothing is a like": lambda: world(scale=(0.0, 1000.0, 999.0)),
-    "another unit of the box": lambda: world(unit=3.0),
-    "a box of one unit": lambda: world(unit=1.0),
-    "another clip": lambda: world(clip=0.25),
-    "another least of likes": lambda: world(least_likes=1),
-    "other directions": lambda: world(directions=-1.0),
-    "directions of nothing": lambda: world(directions=0.0),
+UNMARKED: dict[str, Callable[[], HostileServer]] = {
+    "other item vectors": lambda: made_world(vectors=lambda rows: rows[::-1]),
+    "other scales of item codes": lambda: made_world(vectors=lambda rows: rows / 2),
+    "other titles": lambda: made_world(titles=lambda i: Item(f"Other {i}")),
+    "long titles": lambda: made_world(titles=lambda i: Item(f"{i} " + "long " * 90)),
+    "more items": lambda: made_world(n_items=40),
+    "other boosts": lambda: made_world(boosts=[0.5] * FILMS),
+    "another shared slate": lambda: made_world(shared=8),
+    "another rating scale": lambda: made_world(scale=(0.0, 10.0, 7.0)),
+    "nothing is a like": lambda: made_world(scale=(0.0, 1000.0, 999.0)),
+    "another unit of the box": lambda: made_world(unit=3.0),
+    "a box of one unit": lambda: made_world(unit=1.0),
+    "another clip": lambda: made_world(clip=0.25),
+    "another least of likes": lambda: made_world(least_likes=1),
+    "other directions": lambda: with_directions(-1.0),
+    "directions of nothing": lambda: with_directions(0.0),
     "another source": lambda: with_card(source="for device 7"),
     "another largest slate": lambda: with_card(max_slate_size=5),
 }
@@ -179,28 +104,32 @@ UNMARKED: dict[str, Callable[[], World]] = {
 @pytest.mark.thin
 @pytest.mark.parametrize("name", UNMARKED)
 async def test_a_model_made_for_one_device_leaves_no_mark_on_what_it_sends(
-    name: str, plain: Heard, tmp_path: Path
+    name: str, plain: list[Heard], tmp_path: Path
 ) -> None:
     """Planted bugs: a digest of the space in the question, a digest in a later fetch."""
-    assert [each["method"] for each in plain] == ["held", "held", "retrieve"]
-    assert differences(plain, await heard_of(UNMARKED[name](), tmp_path)) == set()
+    assert [method for method, _, _ in plain] == ["file", "file", "Retrieve"]
+    assert await heard_of(UNMARKED[name](), tmp_path) == plain
 
 
-async def test_what_marks_a_device_is_the_number_of_values(plain: Heard, tmp_path: Path) -> None:
-    marks = {"number of values"}
-    assert differences(plain, await heard_of(world(dimension=3), tmp_path)) == marks
+async def test_what_marks_a_device_is_the_number_of_values(
+    plain: list[Heard], tmp_path: Path
+) -> None:
+    *files, (_, one, metadata) = plain
+    *same, (_, other, as_before) = await heard_of(made_world(d=3), tmp_path)
+    assert (files, metadata) == (same, as_before)
+    messages = [pb.RetrieveRequest.FromString(each[:-2]) for each in (one, other)]  # its size
+    assert [len(message.values) for message in messages] == [2, 3]
+    for message in messages:
+        message.ClearField("values")
+    assert messages[0] == messages[1]
 
 
 async def test_a_file_that_is_too_long_for_a_device_is_seen_to_be(tmp_path: Path) -> None:
     """Which part is fetched tells on which side of a length the byte budget is: a setting."""
-    plain = world()
-    card = replace(plain.card, n_default=6)
-    whole = catalog_files(card, plain.catalog)[Part.WHOLE]
-    heard = await heard_of(World(card, plain.catalog), tmp_path, budget=len(whole) - 1)
-    asked = [
-        re.findall(rb"[.](\w+) HTTP|bytes=(\d+)", str(each["request"]).encode())
-        for each in heard[:3]
-    ]
+    server = with_card(n_default=6)
+    whole = catalog_files(server.card, server.catalog)[Part.WHOLE]
+    heard = await heard_of(server, tmp_path, budget=len(whole) - 1)
+    asked = [re.findall(rb"[.](\w+) HTTP|bytes=(\d+)", request) for _, request, _ in heard[:3]]
     assert asked == [
         [(b"whole", b""), (b"", b"0")],
         [(b"default", b""), (b"", b"0")],

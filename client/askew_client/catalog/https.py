@@ -64,7 +64,7 @@ class Download:
         else:
             first = re.match(r"bytes (\d{1,19})-", response.headers.get("Content-Range", ""))
             if first is None or int(first[1]) != self._start:
-                raise Malformed("the host sends another part of the file than was asked for")
+                raise Malformed("the host sent another part of the file than this device asked for")
         return _exactly(response, self._size)
 
     def close(self) -> None:
@@ -112,13 +112,13 @@ def _check(response: http.client.HTTPResponse) -> None:
     if status == http.client.CONFLICT:
         raise StaleSpace
     if status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
-        raise Malformed("the host's file ends before its head says so")
+        raise Malformed("the host sent less of the file than it announced")
     if 300 <= status < 400:
-        raise Malformed("the host sends devices elsewhere, which is not followed")
+        raise Malformed("the host redirects to another address, and devices follow no redirect")
     if status not in {http.client.OK, http.client.PARTIAL_CONTENT}:
         raise ServerFailed(f"the host answers with {status}")
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise Malformed("the host sends the file in an encoding that was not asked for")
+        raise Malformed("the host sent the file in an encoding that this device did not ask for")
 
 
 def _exactly(response: http.client.HTTPResponse, size: int) -> bytes:

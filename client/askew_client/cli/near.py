@@ -87,7 +87,9 @@ def near(
       askew near departures --unnamed --json < here.txt
     """
     if every and collection is not None:
-        raise click.UsageError("--all asks every collection, not one")
+        raise click.UsageError(
+            "--all asks every collection: leave out either --all or the collection"
+        )
     collection = "*" if every else collection
     if unnamed and collection is not None:
         flags["region"] = options.region_first(context, flags["region"])
@@ -100,9 +102,11 @@ def near(
     typed = "" if preferences_file is None else preferences_file.read_text("utf-8", "replace")
     preferences = preferences_of(typed)
     if unnamed and name is not None:
-        raise click.UsageError("--unnamed asks from a place without a name, not from --place")
+        raise click.UsageError(
+            "--unnamed asks from a place without a name: leave out either --unnamed or --place"
+        )
     if again and not unnamed:
-        raise click.UsageError("--again is of --unnamed: a named place is sent again by itself")
+        raise click.UsageError("--again works with --unnamed alone: a named place needs no --again")
     profile = options.open_profile(config.data)
     spot: str | Spot
     if unnamed:

@@ -188,7 +188,9 @@ def _draw(  # as the two commands take it
 def _town(words: tuple[str, ...]) -> str:
     town = " ".join(words)
     if town and ("=" in town or not any(letter.isalpha() for letter in town)):
-        raise click.UsageError("an argument is a town; degrees go to the prompt or standard input")
+        raise click.UsageError(
+            "the argument must be a town: degrees go to the prompt or standard input"
+        )
     return town
 
 

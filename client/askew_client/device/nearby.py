@@ -158,7 +158,7 @@ class Nearby:
 
     async def _fetch(self, *, fetch: bool = True) -> MetricCard:
         if not fetch:  # nothing is, between showing and asking
-            raise NotShown("what the server says of itself must be fetched anew")
+            raise NotShown("the server's card on this device is out of date")
         with self.network.public_work():
             kept = await self.library.metric_card(self._today())
         self.card, self.card_date = kept.card, kept.catalog_date
@@ -169,7 +169,7 @@ class Nearby:
         if self._no_rows:
             return
         if not fetch:
-            raise NotShown("what this device holds is out of date, and must be fetched first")
+            raise NotShown("the file that this device holds is out of date")
         try:
             with self.network.public_work():
                 self._held = await self.library.rows(self._today())

@@ -100,7 +100,7 @@ class Titles:
         model = self._model
         if model is None or not usable(model.catalog_date, (self._today() - date_of(0)).days):
             if not fetch:
-                raise NotShown("what this device holds is out of date, and must be fetched first")
+                raise NotShown("the file that this device holds is out of date")
             model = await self._fetch()
         return await in_thread(Taste, self, model, document)
 

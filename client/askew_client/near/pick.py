@@ -69,9 +69,7 @@ class Preferences:
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.trades.values(), *self.at_most.values(), self.ratings]
         if not all(abs(number) <= MOST for number in numbers):  # written so that NaN is refused
-            raise PreferenceError(
-                f"a preference must be worth a number of at most {MOST:g} in size"
-            )
+            raise PreferenceError(f"a preference must be a number from -{MOST:g} to {MOST:g}")
         if not 0 < self.exponent <= 4:
             raise PreferenceError("the exponent of the disutility must be above 0 and at most 4")
 

@@ -170,7 +170,7 @@ class PlaceService:
                 return NamedPlace(new_handle(self._bits), place), None
             waiting = self._profile.read().unanswered
             if waiting is None or waiting.spot != place:
-                raise PlaceError("no signal that was charged for this very spot waits to be sent")
+                raise PlaceError("no charged signal of exactly this spot waits to be sent again")
             named = waiting
         else:
             named = self._profile.read().place(place)
@@ -189,7 +189,9 @@ class PlaceService:
         document = self._profile.read()
         name = self._named_at(document, spot)
         if name is None:
-            raise PlaceError("no place with a noisy position is at this very position")
+            raise PlaceError(
+                "no place with a noisy position is exactly here, so there is none to take"
+            )
         return document.place(name)
 
     def _paid(

@@ -131,7 +131,7 @@ class ReceivedItem:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.codes) <= _MOST_BYTES or not 0 <= self.boost <= 255:
-            raise ProfileError("an item that was met has codes that no space has")
+            raise ProfileError("a stored item has codes that no server uses")
 
     def to_json(self) -> list[Any]:
         """Return the item as a list: title, year, genres, codes in hexadecimal, boost."""

@@ -97,7 +97,7 @@ def _text(path: Path) -> TextIO:
 def _export(files: Mapping[str, Iterable[str]], user: str) -> dict[str, State]:
     ratings, movies = map(files.get, _NAMES)
     if ratings is None:
-        raise ProfileError("an export has ratings.csv, and MovieLens' has movies.csv beside it")
+        raise ProfileError("the export has no ratings.csv: name a zip file or folder that has one")
     if movies is None:
         return _titles_alone(ratings, _NAMES[0], user)
     return _movielens(ratings, movies, user)
@@ -107,7 +107,7 @@ def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, Sta
     lines = iter(ratings)
     first = next(lines, "")
     if user or {"userId", "movieId"} <= {part.strip() for part in first.split(",")}:
-        raise ProfileError(f"{name} has no titles: MovieLens' movies.csv must lie beside it")
+        raise ProfileError(f"{name} has no titles: put MovieLens' movies.csv beside it")
     return read_titles(chain([first], lines), name)
 
 
@@ -126,10 +126,10 @@ def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict
             continue
         if person != only:
             raise ProfileError(
-                f"{where}: a second person; a profile is of one: `--user` says whose"
+                f"{where}: the file has a second person: name by `--user` the one of this profile"
             )
         if row["movieId"] not in titles:
-            raise ProfileError(f"{where}: a movie that movies.csv does not have")
+            raise ProfileError(f"{where}: movies.csv has no movie of this movieId")
         edits[titles[row["movieId"]]] = (_rating(row["rating"], where),)
         _check_count(edits)
     if user and not edits:
@@ -156,7 +156,7 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, bytes]:
         if name not in _NAMES:
             continue
         if name in files:
-            raise ProfileError(f"an export has one {name}, and this one has two")
+            raise ProfileError(f"this export has two files {name}: leave one in it")
         with archive.open(entry) as file:
             parts = []
             # By blocks: a zip says how much there is, and room for all of that is made at once.

@@ -322,7 +322,7 @@ class KeptLibrary:
         if kept is not None:
             return kept
         if self._call is None:
-            raise OtherKind("here are no collections of places")
+            raise OtherKind("this server has no collections of places")
         monday = catalog_date_of(today)
         reply = await self._call("GetModelCard", card_request(monday))
         card = await asyncio.to_thread(metric_card_of, reply)
@@ -375,4 +375,4 @@ def _read(body: bytes) -> _Read:
         except OtherKind:
             return catalog_from_body(body)
     except AskewError as error:
-        raise Malformed(f"what this server wants to be held was refused: {error}") from None
+        raise Malformed(f"this device refused the file that the server offers: {error}") from None

@@ -73,7 +73,7 @@ def _typed(device: Device, typed: Mapping[str, str]) -> ClientSettings:
 
 _Value = TypeVar("_Value")
 Opening = Callable[[], AbstractAsyncContextManager["Device"]]
-OPENING: Final = AskewError("the device is still opening its files")
+OPENING: Final = AskewError("this device is still opening its files: wait a moment")
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:

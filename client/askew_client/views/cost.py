@@ -170,13 +170,13 @@ class Cost:
         asked, seen = (self.server, self.authority), (shown.server, shown.authority)
         about = self.space_version, self.handle, self.collection
         if asked != seen:
-            raise NotShown("the server, or the authority that vouches for it, is another")
+            raise NotShown("the server or its authority has changed")
         if about != (shown.space_version, shown.handle, shown.collection):
-            raise NotShown("the space, the place or the collection is another")
+            raise NotShown("the space, the place or the collection has changed")
         if self.leaves > shown.leaves:
-            raise NotShown("more leaves this device")
+            raise NotShown("more would leave this device")
         if any(now > then for now, then in zip(self.loss, shown.loss, strict=True)):
-            raise NotShown("the signal tells more")
+            raise NotShown("the signal would tell more")
 
     @property
     def replaced_title(self) -> Fraction:

@@ -56,7 +56,7 @@ def _files_of(directory: Path) -> Mapping[Part, bytes]:
         return catalog_files(found.card, found.catalog)
     if not found.files:
         raise ArtifactError(
-            f"{directory} has no file to publish: of this model devices hold nothing, and ask"
+            f"{directory} has no file to publish: devices hold nothing of this model, and ask"
         )
     collections = {
         name: with_live_file(directory, collection)

@@ -32,7 +32,7 @@ def load(directory: Path) -> Model:
             return collections.load(directory)
         case _:
             raise ArtifactError(
-                f"{directory} holds a model of a kind that this version does not know: update it"
+                f"this version does not know what {directory} holds: update askew-server"
             )
 
 

@@ -195,7 +195,7 @@ def _card(directory: Path, manifest: MetricManifest) -> MetricCard:
     except WireError as error:
         raise ArtifactError(f"{directory} holds no usable card: {error}") from None
     if metric_card_to_bytes(card) != data:
-        raise ArtifactError("the card says more, or less, than one of its kind")
+        raise ArtifactError("the card has unknown or missing fields")
     return card
 
 
@@ -368,7 +368,7 @@ def _read_numbers(path: Path) -> dict[str, int]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError):
-        raise DataError(f"{path} cannot be read: put its copy back") from None
+        raise DataError(f"{path} cannot be read: put back a copy of it") from None
     numbers: dict[str, int] = {}
     for at, line in enumerate(lines, 1):
         number, _, name = line.partition(" ")

@@ -107,7 +107,7 @@ def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> in
     if missing := items.pop(None, 0):
         raise DataError(f"{task.catalog}: {missing} rows have no value in column {column!r}")
     if broken := engine.broken_lines(task.catalog, {column}):
-        raise DataError(f"{task.catalog}: {broken} lines are no rows of its columns")
+        raise DataError(f"{task.catalog}: {broken} lines do not have its columns")
     if len(items) < least_items:
         raise DataError(
             f"{task.catalog}: it has {len(items)} different items; at least {least_items} are"

@@ -85,7 +85,7 @@ def http_app(
     if config.http_web:
         folder = files("askew_server.serving").joinpath("web")
         if not folder.joinpath("index.html").is_file():
-            raise AccessError("this installation has no page: --web is of no use")
+            raise AccessError("this installation has no page to serve: leave out --web")
         routes.append(Mount("/", _Page(directory=str(folder), html=True)))
     readers = Middleware(
         CORSMiddleware,
@@ -124,9 +124,9 @@ def _call(method: Method) -> Callable[[Request], Any]:
 
 async def _message(request: Request) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _PROTO:
-        raise Malformed(f"a call has the content-type {_PROTO}")
+        raise Malformed(f"a call must have the content-type {_PROTO}")
     if request.headers.get("content-encoding", "identity") != "identity":
-        raise Malformed("a call has no content-encoding")
+        raise Malformed("a call must have no content-encoding")
     message = b""
     async for piece in request.stream():
         message += piece

@@ -120,6 +120,6 @@ def _parse(path: Path) -> dict[str, str]:
     for line in lines:
         digest, _, principal = line.partition(" ")
         if not _DIGEST.fullmatch(digest) or not principal:  # what it took back would be good again
-            raise AccessError(f"{path} is no list of tokens")
+            raise AccessError(f"{path} is not a file of tokens: put back a copy of it")
         principals[digest] = principal
     return principals

@@ -156,7 +156,7 @@ def load(directory: Path) -> ItemModel:
         data = folder.read_checked(directory, CARD, files, _LIMITS[CARD])
         card = card_from_bytes(data)
         if card_to_bytes(card) != data:
-            raise ArtifactError("the card says more, or less, than one of its kind")
+            raise ArtifactError("the card has unknown or missing fields")
         data = folder.read_checked(directory, _ARRAYS, files, _LIMITS[_ARRAYS])
         arrays = decode_arrays(_ARRAYS, data, _KINDS, _NEIGHBOR_KINDS)
         del data  # as large as the arrays

@@ -107,7 +107,7 @@ def decode_manifest(data: bytes, manifest: type[_Manifest]) -> _Manifest:
         raise ArtifactError("the manifest was altered: its digest does not fit")
     read = msgspec.json.decode(msgspec.json.encode(fields, enc_hook=_text_of))
     if read != msgspec.json.decode(data):  # a dataclass of the core leaves out what it lacks
-        raise ArtifactError("the manifest says more, or less, than one of its kind")
+        raise ArtifactError("the manifest has unknown or missing fields")
     return fields
 
 

@@ -83,7 +83,7 @@ def inverse_of(gram: Matrix, penalty: float) -> Matrix:
     if not failed:
         shifted, failed = lapack.dpotri(factor, lower=True, overwrite_c=True)
     if failed:
-        raise DataError("these ratings have no structure to learn from")
+        raise DataError("these ratings have no structure to learn from: train on more of them")
     lower = np.tril(shifted)
     inverse: Matrix = lower + np.tril(lower, -1).T
     return inverse
@@ -133,7 +133,7 @@ def factors_of(
     vectors = roots[:, None] * axes * kept
     longest = float(np.linalg.svd(vectors.T @ vectors, compute_uv=False)[0]) ** 0.5
     if not np.isfinite(longest) or not longest > 0:
-        raise DataError("these ratings have no structure to learn from")
+        raise DataError("these ratings have no structure to learn from: train on more of them")
     level = float(np.exp(np.log(diagonal).mean()))
     dimension = vectors.shape[1]  # the same turn of all coordinates for everybody
     turn, _ = np.linalg.qr(np.random.RandomState(1).normal(size=(dimension, dimension)))

@@ -157,7 +157,10 @@ def fit_shrunk_factors(kept: KeptItems, parameters: PrivateParameters) -> ease.F
     penalty = _PENALTY * float(values.sum())
     rank = min(parameters.training.ranking_dimension or RANK, len(values), len(axes) - 1)
     if rank < parameters.training.dimension:
-        raise DataError("what people like together is lost in the noise of this matrix")
+        raise DataError(
+            "what people like together is lost in the noise of this matrix: take more people, a "
+            "larger epsilon or a smaller catalog"
+        )
     diagonal = (1 - axes**2 @ (values / (values + penalty))) / penalty
     return ease.factors_of(lambda x: axes @ (values * (axes.T @ x).T).T, diagonal, penalty, rank)
 

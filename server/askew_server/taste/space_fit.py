@@ -129,7 +129,10 @@ def fit_space(  # noqa: PLR0913
     projected = tastes.vectors @ directions  # (n_people, d)
     spread = projected.std(axis=0)
     if not spread.min() > 1e-6:
-        raise DataError("people are too much alike in these ratings for this many dimensions")
+        raise DataError(
+            "people are too much alike in these ratings for this many dimensions: train on more "
+            "of them"
+        )
     quantiles = ndtri(_CUT + (1 - 2 * _CUT) * np.linspace(0, 1, KNOTS))
     encoder = Encoder(
         directions=directions.astype(np.float32),
@@ -157,5 +160,8 @@ def _median_distance(ranks: NDArray[np.float64], rng: np.random.Generator) -> fl
     apart = np.abs(ranks[left] - ranks[right]).sum(axis=1)[left != right]
     median = float(np.median(apart)) if apart.size else 0.0
     if not median > 1e-3:
-        raise DataError("most people are alike in these ratings: there is no unit of distance")
+        raise DataError(
+            "most people are alike in these ratings, so there is no unit of distance: train on "
+            "more of them"
+        )
     return median

@@ -130,10 +130,10 @@ ANSWERS: dict[str, tuple[static_host.Answer, type[Exception]]] = {
 
 
 WORDS = {
-    "a redirect": "sends devices elsewhere",
+    "a redirect": "redirects to another address",
     "no range in a part": "another part of the file",
     "another part": "another part of the file",
-    "another encoding": "an encoding that was not asked for",
+    "another encoding": "an encoding that this device did not ask for",
 }
 
 

@@ -116,7 +116,7 @@ async def test_who_was_shown_that_nothing_leaves_fetches_no_live_values(tmp_path
     server = ServedModel(MODEL)
     device = device_at(server, tmp_path)
     shown = replace(await near_cost(device, "cafes", BERLIN), leaves=Leaves.NOTHING)
-    with pytest.raises(NotShown, match="more leaves this device"):
+    with pytest.raises(NotShown, match="more would leave this device"):
         await near(device, "cafes", BERLIN, shown=shown)
     assert LIVE not in server.calls
 

@@ -42,7 +42,7 @@ def test_movielens_ratings_csv_is_read_by_its_own_name(tmp_path: Path) -> None:
     assert read_export(directory / "ratings.csv") == EDITS
     (directory / "movies.csv").unlink()
     for path in (directory, directory / "ratings.csv"):
-        with pytest.raises(ProfileError, match=r"movies\.csv must lie beside it"):
+        with pytest.raises(ProfileError, match=r"put MovieLens' movies\.csv beside it"):
             read_export(path)
 
 
@@ -61,7 +61,9 @@ def test_what_is_exported_is_imported_again() -> None:
 def test_the_ratings_of_two_people_are_refused(tmp_path: Path) -> None:
     """Planted bug: a research data set that becomes one very odd person."""
     path = written(tmp_path / "ml", ratings=RATINGS + "8,1,3.0,0\n")
-    with pytest.raises(ProfileError, match=r"line 4 of ratings\.csv: a second person.*`--user`"):
+    with pytest.raises(
+        ProfileError, match=r"line 4 of ratings\.csv: the file has a second person.*`--user`"
+    ):
         read_export(path)
 
 
@@ -143,7 +145,7 @@ def test_titles_and_ratings_are_read(case: str) -> None:
 @pytest.mark.parametrize(
     ("ratings", "movies", "reason"),
     [
-        (RATINGS + "7,99,1.0,0\n", MOVIES, "a movie that movies.csv does not have"),
+        (RATINGS + "7,99,1.0,0\n", MOVIES, "movies.csv has no movie of this movieId"),
         (RATINGS, "id,name\n", "movies.csv must begin with"),
         ("userId,movieId,rating\n7,1,great\n", MOVIES, "line 2 of ratings.csv: a rating"),
     ],
@@ -158,8 +160,8 @@ def test_an_export_that_does_not_fit_together_is_refused(
 def test_a_directory_or_zip_without_the_two_files_is_refused(tmp_path: Path) -> None:
     half = zipped(tmp_path / "half.zip", ratings=RATINGS)
     for path, said in {
-        tmp_path: "has ratings.csv, and MovieLens' has movies.csv",
-        half: "ratings.csv has no titles: MovieLens' movies.csv must lie beside it",
+        tmp_path: "the export has no ratings.csv",
+        half: "ratings.csv has no titles: put MovieLens' movies.csv beside it",
     }.items():
         with pytest.raises(ProfileError, match=said):
             read_export(path)
@@ -192,7 +194,7 @@ def test_an_export_with_two_files_of_ratings_is_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "two.zip", ratings=RATINGS, movies=MOVIES)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("another/ratings.csv", RATINGS)
-    with pytest.raises(ProfileError, match=r"has one ratings\.csv, and this one has two"):
+    with pytest.raises(ProfileError, match=r"this export has two files ratings\.csv"):
         read_export(path)
 
 

@@ -366,7 +366,7 @@ def test_a_catalog_with_a_line_that_is_no_row_is_refused(
     """It is public, so it is read before the charge, and a hole in it may be told."""
     catalog = write(tmp_path / "films.csv", b"year,item\n1979,a\n1980\n")
     asked = task(write(tmp_path / "log.csv", LOG), limit=None, catalog=catalog)
-    with pytest.raises(DataError, match=r"films\.csv: 1 lines are no rows of its columns"):
+    with pytest.raises(DataError, match=r"films\.csv: 1 lines do not have its columns"):
         require_countable(engine, asked)
 
 
@@ -399,7 +399,7 @@ def test_a_parquet_file_that_is_called_a_text_is_refused(
 ) -> None:
     """Planted bug: read as text, so that numbers with fractions are ids."""
     write_parquet(tmp_path / "log.csv", {"unit": [1.5], "item": ["a"]})
-    with pytest.raises(DataError, match=r"it is parquet, and is called a text; call it \.parquet"):
+    with pytest.raises(DataError, match=r"it is parquet with the name of a text file: rename it"):
         require_countable(engine, task(str(tmp_path / "log.csv")))
 
 

@@ -214,7 +214,9 @@ class DuckDBEngine:
     def _text(self, name: str) -> Table:
         table = open_table(name, encoding=self._encoding, private=name not in self._public)
         if table.parts[0].kind == "parquet":  # whose types say what is an id
-            raise DataError(f"{name}: it is parquet, and is called a text; call it .parquet")
+            raise DataError(
+                f"{name}: it is parquet with the name of a text file: rename it to end in .parquet"
+            )
         return table
 
     def _copied(self, name: str, columns: Collection[str] | None) -> _Copy:

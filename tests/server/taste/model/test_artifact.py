@@ -268,8 +268,14 @@ FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]]
     "another catalog": (lambda c: setattr(c, "catalog_version", bytes(16)), "not the one"),
     "an item more": (lambda c: setattr(c, "n_items", 25), "not the one"),
     "an item less": (one_item_less, "not the one"),
-    "an unknown field": (lambda c: c.MergeFromString(UNKNOWN_FIELD), "says more, or less"),
-    "a field of the other kind": (lambda c: c.collections.add(name="x"), "says more, or less"),
+    "an unknown field": (
+        lambda c: c.MergeFromString(UNKNOWN_FIELD),
+        "has unknown or missing fields",
+    ),
+    "a field of the other kind": (
+        lambda c: c.collections.add(name="x"),
+        "has unknown or missing fields",
+    ),
     "other factors": (fewer_factors, "another ranking dimension"),
 }
 
