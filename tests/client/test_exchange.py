@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from asked import query_of
+from client.conftest import K4
 
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
@@ -36,14 +37,6 @@ if TYPE_CHECKING:
 MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
-K4 = ClientSettings(
-    mode="ask",
-    epsilon_per_rating=Fraction(2),
-    rating_monthly_cap=Fraction(8),
-    k=4,
-    rating_lifetime_cap=Fraction(24),
-    max_ratings_apart=32.0,
-)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from asked import query_of
+from client.conftest import K4
 from made_device import made_device
 
 from askew.catalog.catalog_file import FIRST, Part
@@ -26,7 +27,7 @@ from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes
 from askew_client.device.model import Exchange
 from askew_client.profile.store import PassingProfile
-from askew_client.settings.settings import Caps, ClientSettings
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer
@@ -193,13 +194,7 @@ async def _calls_of(
     device = made_device(
         network,
         directory,
-        ClientSettings(
-            mode="ask",
-            epsilon_per_rating=Fraction(2),
-            rating_monthly_cap=Fraction(8),
-            k=4,
-            max_ratings_apart=32.0,
-        ),
+        K4,
         profile=PassingProfile(),
         signals=signals,
         bits=bits,

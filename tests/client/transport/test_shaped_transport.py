@@ -234,23 +234,6 @@ def test_what_is_not_ready_by_its_moment_is_not_sent_and_the_next_that_is(
     assert len(device.budget().lines) == 1
 
 
-def test_a_reply_that_is_refused_is_asked_for_again_by_the_person_alone(
-    pair: Pair, line: Line, tmp_path: Path
-) -> None:
-    """Planted bug: another try by itself, some time after the reply was read."""
-    device = device_on(line, tmp_path)
-    line.spoil = lambda _: b"\xff"
-
-    async def play() -> None:
-        for _ in range(2):
-            refused = await raised(device.asker.ask(device.titles))
-            assert isinstance(refused.error, Malformed)
-
-    in_virtual_time(play)
-    assert len(line.requests) == 2
-    assert len(set(line.requests)) == 1
-
-
 def test_who_asks_later_is_heard_in_whole_intervals(
     pair: Pair, line: Line, tmp_path: Path, clock: VirtualSelector
 ) -> None:
