@@ -56,7 +56,6 @@ MOST_MEMORY = 64 << 20  # bytes of an attack; the largest reply that a device ta
 
 
 def frame(kind: int, payload: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
-    """A frame of HTTP/2."""
     return (
         struct.pack(">I", len(payload))[1:]
         + bytes([kind, flags])
@@ -106,19 +105,15 @@ def body(data: bytes, *, last: bool = False) -> bytes:
 
 
 def whole(reply: bytes) -> bytes:
-    """A whole reply, as an honest server sends it."""
     return headers(OK) + body(message(reply)) + headers(DONE, last=True)
 
 
 @dataclass
 class Call:
-    """One connection of a device to the door of gRPC."""
-
     world: World
     socket: socket.socket
 
     def send(self, *parts: bytes) -> None:
-        """Raises OSError where the device has hung up."""
         for part in parts:
             self.socket.sendall(part)
 
@@ -142,12 +137,10 @@ class Call:
         return self.world.honest(data[5:])
 
     def reset(self) -> None:
-        """End the connection by a reset, in place of an end."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
     def gone(self) -> None:
-        """Wait until the device hangs up."""
         with suppress(OSError):
             while self.socket.recv(1 << 16):
                 pass
@@ -187,7 +180,6 @@ class Fetch(Call):
         return file[self.first : None if self.last is None else self.last + 1]
 
     def honest(self, piece: bytes, *more: str, status: str = "206 Partial Content") -> bytes:
-        """The beginning of an honest answer."""
         end = self.first + len(piece) - 1
         lines = [
             f"HTTP/1.1 {status}",
@@ -199,13 +191,11 @@ class Fetch(Call):
 
 
 def honest_call(call: Call) -> None:
-    """As an honest server."""
     call.send(whole(call.hear()))
     call.gone()
 
 
 def honest_fetch(fetch: Fetch) -> None:
-    """As an honest host."""
     piece = fetch.hear()
     if piece or fetch.path.endswith(".whole"):
         fetch.send(fetch.honest(piece), piece)
@@ -232,7 +222,6 @@ class World:
         self.file = catalog_to_bytes(self.pair.card, self.pair.catalog)
 
     def honest(self, request: bytes) -> bytes:
-        """The honest reply, as it is spoiled; none to a question for a space that was made up."""
         try:
             asked = query_from_bytes(request, self.pair.card)
         except WireError:

@@ -131,8 +131,6 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
 
 
 class Failing(LocalTransport):
-    """A server that answers in its own way."""
-
     def __init__(
         self, card: ModelCard, catalog: Catalog, spoil: Callable[[Slate], Slate] | AskewError
     ) -> None:

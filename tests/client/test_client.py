@@ -261,7 +261,6 @@ def test_every_error_that_the_device_raises_can_be_imported_beside_it() -> None:
 
 
 def loaded(code: str) -> set[str]:
-    """What an interpreter has loaded after some code."""
     run = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"],
         capture_output=True,

@@ -162,7 +162,6 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
 
 
 def _slate(pair: Pair, *ids: int) -> Slate:
-    """As it arrives."""
     data = slate_to_bytes(Slate.of_catalog(pair.catalog, ids), pair.card)
     return slate_from_bytes(data, pair.card, len(ids))
 

@@ -61,7 +61,6 @@ MANY = 1 << 17
 
 
 def spoiled(spoil: Callable[[pb.CatalogFile], None], file: bytes) -> bytes:
-    """The file of a spoiled body, with a head that fits it."""
     body = pb.CatalogFile.FromString(file[HEAD_BYTES:])
     spoil(body)
     return file_of(body.SerializeToString())
@@ -82,7 +81,6 @@ def spoiled_card(**fields: Any) -> Callable[[bytes], bytes]:
 
 
 def file(make: Callable[[bytes], bytes]) -> Attack:
-    """A file that is made of the honest one."""
 
     def act(world: World) -> None:
         world.file = make(world.file)
@@ -229,7 +227,6 @@ def in_place_of_its_own(data: bytes) -> bytes:
 
 
 def replayed(items: list[int]) -> Callable[[bytes], bytes]:
-    """A valid answer to somebody else, of the same catalog."""
 
     def make(data: bytes) -> bytes:
         message = pb.RetrieveResponse.FromString(data)

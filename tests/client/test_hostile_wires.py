@@ -91,7 +91,6 @@ def sends(make: Callable[[bytes], bytes]) -> Callable[[Call], None]:
 
 
 def ends(make: Callable[[bytes], bytes], *, reset: bool = False) -> Callable[[Call], None]:
-    """Sends it, and ends the connection."""
 
     def act(call: Call) -> None:
         call.send(make(call.hear()))
@@ -111,7 +110,6 @@ def fails(code: grpc.StatusCode, text: bytes = ESCAPE) -> Callable[[Call], None]
 
 
 def at_once(data: bytes) -> Callable[[Call], None]:
-    """Sends this before it hears anything."""
 
     def act(call: Call) -> None:
         call.send(data)
@@ -157,13 +155,11 @@ def packed(size: int, wbits: int = 31) -> bytes:
 
 
 def bomb(size: int) -> Callable[[Call], None]:
-    """A reply of so many zeros, packed."""
     fields = OK | {"grpc-encoding": b"gzip"}
     return sends(lambda _: replies(fields, message(packed(size), 1)))
 
 
 def more_than_is_taken(call: Call) -> None:
-    """64 MiB of a reply, as its prefix says."""
     call.hear()
     call.send(headers(OK), body(message(b"", said=1 << 26)))
     for _ in range(1 << 10):
@@ -248,7 +244,6 @@ CALLS: dict[str, Callable[[Call], None]] = {
 
 
 def host(make: Callable[[Fetch, bytes], bytes]) -> Callable[[Fetch], None]:
-    """Sends what is made of the honest piece, and closes."""
 
     def act(fetch: Fetch) -> None:
         fetch.send(make(fetch, fetch.hear()))
@@ -296,7 +291,6 @@ def reset_file(fetch: Fetch) -> None:
 
 
 def _claims(length: object) -> Callable[[Fetch], None]:
-    """Says another length than what it sends has."""
 
     def made(fetch: Fetch, piece: bytes) -> bytes:
         said = f"Content-Length: {len(piece)}".encode()
@@ -447,7 +441,6 @@ def cut(at: int, end: str) -> Callable[[Call], None]:
 
 
 def cut_file(at: int, end: str) -> Callable[[Fetch], None]:
-    """The same of both parts of a file."""
 
     def act(fetch: Fetch) -> None:
         piece = fetch.hear()

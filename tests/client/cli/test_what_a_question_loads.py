@@ -27,7 +27,6 @@ USELESS = {
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Where a device keeps a rating."""
     ratings = tmp_path / "ratings.csv"
     ratings.write_text("title,rating\nAlien (1979),5\n")
     words = ["profile", "import", str(ratings), "--data", str(tmp_path)]

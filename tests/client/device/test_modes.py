@@ -60,8 +60,6 @@ class Network(LocalTransport):
 
 
 class CatalogCache(KeptLibrary):
-    """A library with the first items of a catalog."""
-
     def __init__(self, card: ModelCard, catalog: Catalog, n_held: int) -> None:
         self.holds = CachedCatalog(card, catalog.first(n_held), DATE, 40 * n_held)
 

@@ -49,7 +49,6 @@ def whole() -> Catalog:
 
 
 def model_of(catalog: Catalog, n_held: int) -> Model:
-    """A model that holds the first items, as codes."""
     card, scales = made_retriever(space_of_width(), VECTORS).card, space_of_width().scales
     codes = encode(catalog.vectors[:n_held], scales)
     held = Catalog(
@@ -63,7 +62,6 @@ def model_of(catalog: Catalog, n_held: int) -> Model:
 
 
 def received_of(model: Model, catalog: Catalog, *ids: int) -> ReceivedItems:
-    """What the device keeps of an answer with these items."""
     received: tuple[ReceivedItem, ...] = model.received_in(Slate.of_catalog(catalog, ids))
     return ReceivedItems(model.card.space.version, received)
 

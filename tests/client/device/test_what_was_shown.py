@@ -285,7 +285,6 @@ async def test_another_spot_is_never_sent_by_the_signal_that_waits(tmp_path: Pat
 
 
 async def failing(*_: Any) -> bytes:
-    """A server that does not answer."""
     raise ServerFailed("it failed")
 
 

@@ -36,7 +36,6 @@ OTHER = "Moon (2009)"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Little patience with other programs."""
     monkeypatch.setattr(private_files, "_PATIENCE", 0.05)
 
 
@@ -47,7 +46,6 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> ProfileStore:
-    """The canary and another title."""
     store = ProfileStore(path)
     desk = ProfileService(store)
     desk.edit({CANARY: (4.5,), OTHER: (None,)})
@@ -172,15 +170,6 @@ def test_a_program_that_begins_to_read_in_between_is_noticed(
     assert CANARY.encode() not in on_disk(path) + other_name.read_bytes()
 
 
-def test_a_command_does_not_say_that_it_is_gone(askew: Askew) -> None:
-    askew("profile", "add", stdin=b"Alien (1979),4.5\n")
-    with another_program(places(None).profile):
-        found = askew("profile", "wipe", stdin=b"y\n")
-    assert (found.code, found.out) == (1, "")
-    assert "another program is reading the profile" in found.err
-    assert "gone" not in found.err
-
-
 # Titles
 
 
@@ -220,7 +209,6 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
 
 
 def spent(where: DeviceFiles) -> None:
-    """A ledger with one charge, and its mark."""
     drawn = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
     SignalStore(where.ledger, Caps(Fraction(10)), where.mark).remember(
         drawn.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: drawn

@@ -34,7 +34,6 @@ LONG = 10.0  # seconds, for answers that come at once unless something is wrong
 async def serving(
     service: str = "askew.wire.v1.Retrieval", /, **methods: grpc.RpcMethodHandler[Any, Any]
 ) -> AsyncIterator[str]:
-    """A server with these methods of a service on a free port of this machine."""
     server = grpc.aio.server()
     handler = grpc.method_handlers_generic_handler(service, methods)
     server.add_generic_rpc_handlers((handler,))
@@ -48,7 +47,6 @@ async def serving(
 
 @contextmanager
 def listening_socket() -> Iterator[str]:
-    """A port that takes connections and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 

@@ -45,7 +45,6 @@ class NoFiles(BaseHTTPRequestHandler):
 
 
 def two_ports() -> tuple[socket.socket, HTTPServer]:
-    """A port that listens, and the one after it."""
     while True:
         listener = socket.create_server(("127.0.0.1", 0))
         try:
@@ -127,7 +126,6 @@ def _started(monkeypatch: pytest.MonkeyPatch, *, closes: bool) -> Iterator[Hosti
 
 
 async def kept(asked: Awaitable[object]) -> BaseException:
-    """The error of what was asked, with all that it holds."""
     try:
         await asked
     except (AskewError, TimeoutError) as error:

@@ -90,7 +90,6 @@ class Line:
         return await self.server.read(catalog_date, part, start, size)
 
     def gaps(self) -> list[float]:
-        """From the end of each connection to the start of the next."""
         ends = [at for event, at in self.happened if event == "close"]
         starts = [at for event, at in self.happened if event == "connect"]
         return [round(b - a, 9) for a, b in zip(ends, starts[1:], strict=False)]
@@ -480,7 +479,6 @@ def test_a_card_that_does_not_fit_the_answers_is_forgotten_and_not_asked_for_by_
 
 
 def told_by(files: Sequence[Path]) -> list[Path]:
-    """Those that have Berlin's latitude."""
     return [
         each
         for each in files
