@@ -7,8 +7,11 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
-from askew_client.transport.protocol import Transport
+from askew_client.transport.grpc import GrpcTransport
+from askew_client.transport.in_process import InProcess
 from askew_client.transport.shaped import card_request, metric_card_of, places_of, slate_of
+
+Transport = GrpcTransport | InProcess
 
 
 async def metric_card(network: Transport) -> MetricCard:

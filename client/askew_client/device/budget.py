@@ -83,7 +83,7 @@ def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
 
 def _words(account: Account, month: str) -> Iterator[str]:
     spent, cap = float(account.spent), float(account.caps.lifetime)
-    monthly, this_month = account.caps.monthly, float(account.spent_in(month))
+    monthly, this_month = account.caps.monthly, float(account.drawn_in(month)[0])
     now = "" if monthly is None else f" This month: {this_month:.4g} of {float(monthly):g}."
     yield (
         f"Ratings: spent {spent:.4g} of a lifetime cap of {cap:g}; "
@@ -108,7 +108,7 @@ def _words_of_axes(account: Account, month: str) -> Iterator[str]:
         yield (
             f"Values on axes: spent {at_most(account.spent_on_axes)} of a lifetime cap of "
             f"{float(account.caps.axes_lifetime):g}, between any two values. This month: "
-            f"{at_most(account.spent_on_axes_in(month))} of {float(account.caps.axes_monthly):g}."
+            f"{at_most(account.drawn_in(month)[1])} of {float(account.caps.axes_monthly):g}."
         )
 
 
@@ -118,7 +118,7 @@ def _words_of_places(account: Account, month: str) -> Iterator[str]:
         yield (
             f"Places: spent {at_most(spent)} per km of a lifetime cap of "
             f"{float(caps.places_lifetime):g}. This month: "
-            f"{at_most(account.spent_per_km_in(month))} of {float(caps.places_monthly):g}. If all "
+            f"{at_most(account.drawn_in(month)[2])} of {float(caps.places_monthly):g}. If all "
             f"that is spent were about one place, the odds between two places would change at most "
             f"{times(spent)} 1 km apart, and {times(10 * spent)} 10 km apart."
         )

@@ -77,9 +77,15 @@ class Model:
     @cached_property
     def ends(self) -> tuple[tuple[str, str], ...]:
         """Return for each coordinate two labels, "Alien (1979)": the held items with the lowest and
-        with the highest score along it. The same for everybody; made once, not with every rating.
+        with the highest score along it; ties go to the lower id. The same for everybody; made once,
+        not with every rating, in O(n_items D d).
         """
-        return self.alone.ends if self.alone else ends_of(self.card, self.catalog)
+        if self.alone:
+            return self.alone.ends
+        catalog, directions = self.catalog, self.card.space.encoder.directions
+        scores = catalog.scoring @ directions  # (n_items, d)
+        ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
+        return tuple((catalog.items[low].label, catalog.items[high].label) for low, high in ends)
 
     @cached_property
     def search(self) -> TitleSearch:
@@ -189,18 +195,6 @@ def ratings_of(
         if item is not None
     }
     return found, sum(item is None for item, _ in rated)
-
-
-def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return for each coordinate two labels: of the items with the lowest and with the highest
-    score.
-
-    By the card and the catalog alone, so the names are the same for everybody. Ties go to the lower
-    id. O(n_items D d).
-    """
-    scores = catalog.scoring @ card.space.encoder.directions  # (n_items, d)
-    ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
-    return tuple((catalog.items[low].label, catalog.items[high].label) for low, high in ends)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from askew.errors import CacheError, NotShown, ParameterError, StaleSpace, WireE
 from askew.protocol.ranking import Ranking, Slate
 from askew.protocol.signal import Query, Signal
 from askew_client.catalog.cache import date_of, usable
+from askew_client.device.asker import Subject
 from askew_client.device.model import Exchange, Matches, Model, noise_for
 from askew_client.profile.document import PastAnswer, ProfileDocument, ReceivedItems
 from askew_client.profile.store import ProfileStore
@@ -39,7 +39,6 @@ from askew_client.views.answers import (
 from askew_client.views.cost import Cost
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
-_Value = TypeVar("_Value")
 
 
 class Titles:
@@ -249,8 +248,10 @@ class Titles:
         return answer
 
 
-class Taste:
-    """The taste of one profile at a server whose catalog is held. Implements Subject."""
+class Taste(Subject[Answer]):
+    """The taste of one profile at a server whose catalog is held."""
+
+    source: Exchange
 
     def __init__(self, titles: Titles, model: Model, document: ProfileDocument) -> None:
         self._titles, self._model, self._document = titles, model, document
@@ -270,13 +271,6 @@ class Taste:
     def query(self, signal: Signal) -> Query:
         """Return the question that is sent: this signal, k, and the Monday of what is held."""
         return Query(signal, self.source.k, catalog_date=self._model.catalog_date)
-
-    def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Return `draw()`, and keep nothing: the ledger finds a taste's signal again."""
-        return draw()
-
-    async def fetch(self) -> None:
-        """Fetch nothing: what is held is enough."""
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> Answer:
         """Return the best k titles of all that is held, was received, and came with this reply,

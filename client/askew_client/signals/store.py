@@ -258,9 +258,7 @@ class SignalStore:
         with self._file.transaction() as database:
             entries = read_entries(database)
             standing, _ = self._compare(database)
-        spent, on_axes, per_km = sums_of(entries)
-        refused = _refusal(standing)
-        return Account(tuple(entries), spent, self._caps, refused, on_axes, per_km)
+        return Account(tuple(entries), self._caps, _refusal(standing), *sums_of(entries))
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry of the ledger, oldest first."""

@@ -6,11 +6,9 @@ import datetime
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from askew.protocol.metric_card import PlaceSlate
-from askew_client.catalog.cache import CatalogSource
 
 if TYPE_CHECKING:
     from askew.catalog.catalog import Catalog
@@ -50,7 +48,7 @@ class CachedRows:
 class Library(Protocol):
     """Where a device has what it holds: a catalog, or the card of a server of places.
 
-    Methods raise as a Transport, and CacheError.
+    Methods raise a TransportError or a WireError, and CacheError.
     """
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
@@ -86,30 +84,6 @@ class Library(Protocol):
 
     async def forget_metric_card(self) -> None:
         """Drop the kept card of places: the server's answers do not fit it."""
-
-
-class Transport(Protocol):
-    """A way to one server: entered, it is a connection, which is closed when it is left."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply's bytes to one call, over the open connection, or one of its own where
-        none is open.
-
-        Raises a TransportError or a WireError.
-        """
-
-
-class ServerInProcess(Transport, CatalogSource, Protocol):
-    """A server in this process, with the files that devices hold."""
 
 
 class Network(Protocol):

@@ -34,7 +34,7 @@ from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client.catalog.cache import CachedFile, CatalogCache, CatalogSource, CatalogSync, usable
 from askew_client.storage.guard import Guard
-from askew_client.transport.protocol import CachedCatalog, CachedRows, Transport
+from askew_client.transport.protocol import CachedCatalog, CachedRows
 from askew_client.views.answers import Refreshed
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     from askew.protocol.collection import Collection  # brings numpy
     from askew.protocol.model_card import ModelCard
     from askew.protocol.ranking import Slate
+    from askew_client.transport.grpc import GrpcTransport
+    from askew_client.transport.in_process import InProcess
 
+    Transport = GrpcTransport | InProcess
     _Read = tuple[ModelCard, Catalog] | tuple[MetricCard, Mapping[str, Collection]]
 
 
@@ -170,8 +173,8 @@ class ShapedTransport:
         await asyncio.sleep(seconds)
 
 
-class _ShapedSource:
-    """Files of a shaped network. Implements CatalogSource."""
+class _ShapedSource(CatalogSource):
+    """Files of a shaped network."""
 
     def __init__(self, shaped: ShapedTransport) -> None:
         self._shaped, self._left = shaped, AsyncExitStack()

@@ -20,7 +20,7 @@ from askew.errors import ProfileError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.profile.document import PastAnswer
-from askew_client.profile.store import Forgotten, ProfileService, ProfileStore
+from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.config import DeviceFiles, places
 from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
@@ -199,7 +199,7 @@ def test_past_answers_that_name_a_forgotten_title_are_forgotten_too(
         past = PastAnswer(day, month, labels, labels[0])
         store.change(lambda document, past=past: document.answered(past))  # type: ignore[misc]
     desk = ProfileService(store)
-    assert desk.forget([f" {CANARY.upper()}  "]) == Forgotten(titles=1, answers=2)
+    assert desk.forget([f" {CANARY.upper()}  "]) == (1, 2)
     assert [each.month for each in desk.history()] == ["2026-09"]
     assert [each.label for each in desk.ratings()] == [OTHER]
     assert CANARY.encode() not in on_disk(path)

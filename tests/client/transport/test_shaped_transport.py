@@ -95,7 +95,7 @@ class Line:
         return [round(b - a, 9) for a, b in zip(ends, starts[1:], strict=False)]
 
 
-def shaped(line: Line, files: Any = None) -> ShapedTransport:
+def shaped(line: Any, files: Any = None) -> ShapedTransport:
     return ShapedTransport(lambda: line, files or line, INTERVAL)
 
 
