@@ -190,12 +190,6 @@ def pair_in_a_space() -> Callable[..., Pair]:
 
 
 @pytest.fixture
-def pair_with_boosts() -> Pair:
-    """Both sides of the same films, the earlier ones scored higher."""
-    return Pair(made_retriever(space_of_width(), VECTORS, [2.0 ** (2 - i // 4) for i in range(12)]))
-
-
-@pytest.fixture
 def memory() -> Memory:
     return Memory()
 

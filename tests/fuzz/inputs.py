@@ -721,8 +721,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
     ),
     "it hands bytes to a reader of the table, and looks at none itself": (
         "askew_client.transport.shaped:metric_card_of",
-        "askew_client.transport.shaped:places_of",
-        "askew_client.transport.shaped:slate_of",
         "askew_server.cli.serve:read_models",
         "askew_server.ledger.records:rational_of",
         "askew_server.serving.models:ModelFolder.read",

@@ -27,7 +27,7 @@ from askew.errors import Malformed, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Ranking, Slate, rank, rank_all
+from askew.protocol.ranking import Ranking, Slate, rank_all
 from askew.protocol.signal import Signal
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.spaces.vectors import Profile, RatingScale, fold_in
@@ -269,16 +269,6 @@ class Exchange:
         with self.guard.private():
             values = noise.perturb(profile.point, bits)
         return Signal(self.card.space.version, noise, values)
-
-    def rank(self, slate: Slate) -> Ranking:
-        """Return the slate, ranked by the true profile; the ranking names the pick. Never sent.
-
-        Raises Malformed for a slate that scores what the device holds in another way.
-        """
-        self.check_slate(slate)
-        with self.guard.private():
-            shared = self.catalog.shared_slate
-            return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
 
     def check_slate(self, slate: Slate) -> None:
         """Raise Malformed for a slate that scores an item that the device holds in another way than

@@ -43,9 +43,7 @@ class ProfileStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._last: tuple[bytes, ProfileDocument] | None = None  # as it was read, and what it says
-        self._file = PrivateDatabase(
-            path, "profile", 0x41736B70, 1, _SCHEMA, ProfileError, whole=True
-        )
+        self._file = PrivateDatabase(path, "profile", 0x41736B70, 1, _SCHEMA, ProfileError, True)
         self.guard = Guard()
 
     def read(self) -> ProfileDocument:

@@ -103,7 +103,8 @@ class Network(Protocol):
         inside takes after a connection: work that takes as long for all.
         """
 
-    def encoded(self, query: Query) -> bytes:
+    @staticmethod
+    def encoded(query: Query) -> bytes:
         """Return the bytes of a question as they will be sent: the same query is the same bytes."""
 
     async def retrieve(self, request: bytes) -> bytes:
@@ -111,13 +112,15 @@ class Network(Protocol):
         Raises NotReady, in which case nothing was sent, a TransportError or a WireError.
         """
 
-    def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
+    @staticmethod
+    def decoded(reply: bytes, query: Query, card: ModelCard) -> Slate:
         """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
         reply.
         """
 
+    @staticmethod
     def decoded_places(
-        self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
+        reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
         """Return the slates of a reply from a server of places: one, or for ALL one for each
         collection in the card's order. rows: what is held. Raises a WireError for any other reply.

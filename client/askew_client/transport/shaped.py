@@ -108,7 +108,8 @@ class ShapedTransport:
         if self._moment is not None and self._interval is not None:
             self._moment += ceil(seconds / self._interval) * self._interval
 
-    def encoded(self, query: Query) -> bytes:
+    @staticmethod
+    def encoded(query: Query) -> bytes:
         """Return the bytes of a question as they will be sent."""
         return query_to_bytes(query)
 
@@ -118,19 +119,24 @@ class ShapedTransport:
         """
         return await self.call("Retrieve", request)
 
-    def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
-        reply.
+    @staticmethod
+    def decoded(reply: bytes, query: Query, card: ModelCard) -> Slate:
+        """Return the slate of query.k titles that answers a question of tastes. Raises a WireError
+        for any other reply.
         """
-        return slate_of(reply, query, card)
+        from askew.wire.tastes import slate_from_bytes  # brings numpy
 
+        return _checked(lambda: slate_from_bytes(reply, card, query.k))
+
+    @staticmethod
     def decoded_places(
-        self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
+        reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the slates of a reply from a server of places, one for each collection asked.
-        Raises a WireError for any other reply.
+        """Return the slates that answer a question for places, one for each collection asked, in
+        the card's order. rows: what is held, of which a reply brings live values alone. Raises a
+        WireError for any other reply.
         """
-        return places_of(reply, query, card, rows)
+        return _checked(lambda: places_from_bytes(reply, card, query, rows))
 
     async def call(self, method: str, request: bytes) -> bytes:
         """Return the reply's bytes to one call, when its connection is closed. Raises NotReady, in
@@ -215,27 +221,6 @@ def metric_card_of(reply: bytes) -> MetricCard:
     other reply.
     """
     return _checked(lambda: metric_card_from_bytes(reply))
-
-
-def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
-    """Return the slate of query.k items that answers a question of tastes. Raises a WireError for
-    any other reply.
-    """
-    from askew.wire.tastes import slate_from_bytes  # brings numpy
-
-    return _checked(lambda: slate_from_bytes(reply, card, query.k))
-
-
-def places_of(
-    reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection] | None = None
-) -> tuple[PlaceSlate, ...]:
-    """Return the slates that answer a question for places, one for each collection asked, in the
-    card's order.
-
-    rows: what is held, of which a reply brings live values alone. Raises a WireError for any other
-    reply.
-    """
-    return _checked(lambda: places_from_bytes(reply, card, query, rows))
 
 
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:

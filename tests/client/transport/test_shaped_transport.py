@@ -388,7 +388,8 @@ def test_a_question_does_nothing_private_between_connect_and_close(
             line.happened.append((name, 0.0))
             return real(*arguments, **options)
 
-        monkeypatch.setattr(where, name, note)
+        static = isinstance(vars(where).get(name), staticmethod)
+        monkeypatch.setattr(where, name, staticmethod(note) if static else note)
 
     noted(ShapedTransport, "encoded")
     noted(ShapedTransport, "decoded")

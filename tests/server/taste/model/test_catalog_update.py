@@ -81,7 +81,8 @@ def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     request = query_to_bytes(query_of(exchange, "2026-11", store, SystemBits()))
     slate = Retriever(model.card, model.catalog).answer(query_from_bytes(request, card))
     reply = slate_from_bytes(slate_to_bytes(slate, card), card, SETTINGS.k)
-    return request, len(exchange.rank(reply).order)
+    exchange.check_slate(reply)
+    return request, len(reply.item_ids)
 
 
 def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
