@@ -712,7 +712,6 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_client.cli.options:load",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",
-        "askew_client.signals.store:entry_of",
         "askew_client.transport.shaped:ShapedTransport.load",
         "askew_server.release.plan:kind_of",
     ),

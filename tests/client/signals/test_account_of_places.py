@@ -66,7 +66,7 @@ def test_a_places_signal_is_the_same_in_every_month(store: SignalStore, month: s
     """Planted bug: a place's signal found by its month as a taste's is."""
     drawn = remember(store)
     assert remember(store, month=month, draw=never) == drawn
-    assert store.find(ANY_SPACE, month, HOME)[1] == drawn
+    assert store.find(ANY_SPACE, month, HOME) == drawn
     assert store.account().spent_per_km == TOWN.epsilon_per_km
 
 
@@ -139,9 +139,9 @@ def test_two_values_of_one_space_are_two_signals_and_no_second_space(store: Sign
     for number, handle in enumerate((HOME, WORK)):
         draw = point if number else lambda: point(7)
         store.remember(SPACE, "2026-11", charge, draw, handle=handle)
-    assert store.find(SPACE, "2026-11", HOME)[1] == point(7)
-    assert store.find(SPACE, "2026-11", WORK)[1] == point()
-    assert store.find(SPACE, "2026-12", WORK)[1] is None
+    assert store.find(SPACE, "2026-11", HOME) == point(7)
+    assert store.find(SPACE, "2026-11", WORK) == point()
+    assert store.find(SPACE, "2026-12", WORK) is None
 
 
 @pytest.mark.parametrize(
