@@ -22,7 +22,6 @@ from made_device import made_device
 from raised import raised
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.item import Item
 from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -191,22 +190,6 @@ async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
 
 
 HOSTILE = "[bold red]Free[/bold red] [link=http://evil]film[/link] :boom: %s {0}"
-
-
-def hostile(pair: Pair) -> Catalog:
-    items = tuple(Item(f"{HOSTILE} {n}") for n in range(len(pair.catalog)))
-    return replace(pair.catalog, items=items)
-
-
-async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_path: Path) -> None:
-    catalog = hostile(pair)
-    card = replace(pair.card, catalog_version=catalog.version)
-    device = made_device(LocalTransport(card, catalog), tmp_path, K4)
-    device.profile.like(f"{HOSTILE} 9")
-    answer = await device.asker.ask(device.titles)
-    assert isinstance(answer, Answer)
-    assert {result.title for result in answer.results} <= {i.label for i in catalog.items}
-    assert all(result.why.count(HOSTILE) <= 1 for result in answer.results)
 
 
 def test_a_hostile_title_in_the_profile_is_listed_as_it_is(askew: Askew) -> None:

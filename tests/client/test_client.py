@@ -278,18 +278,6 @@ def test_importing_the_package_loads_next_to_nothing() -> None:
     assert loaded("import askew_client") & (HEAVY | {"numpy", "sqlite3", "asyncio"}) == set()
 
 
-def test_asking_over_the_network_needs_no_screen(demo_address: str, tmp_path: Path) -> None:
-    """What a small device has to install, and what makes a start slow."""
-    code = f"""
-from pathlib import Path
-from askew_client import BlockingClient
-with BlockingClient(server={demo_address!r}, directory=Path({str(tmp_path)!r})) as client:
-    client.rate("Alien (1979)", 5)
-    client.ask()
-"""
-    assert loaded(code) & HEAVY == {"grpc"}
-
-
 def test_the_first_line_of_ask_comes_before_the_heavy_imports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -300,35 +300,6 @@ MODELS: dict[str, Attack] = {
 
 # Refused, whoever asks
 
-NAN, INFINITY = float("nan"), float("inf")
-CARDS: dict[str, Callable[[bytes], bytes]] = {
-    "no items": spoiled_card(n_items=0),
-    "too many items": spoiled_card(n_items=2**32 - 1),
-    "no slate": spoiled_card(max_slate_size=0),
-    "a slate larger than the catalog": spoiled_card(max_slate_size=13),
-    "no dimension": spoiled_card(knots=[]),
-    "a thousand dimensions": spoiled_card(knots=list(range(33)) * 1000, directions=bytes(8000)),
-    "half a dimension": spoiled_card(knots=[-1.0]),
-    "knots of no number": spoiled_card(knots=[NAN] * 66),
-    "endless knots": spoiled_card(knots=[INFINITY] * 66),
-    "knots upside down": spoiled_card(knots=[-float(n) for n in range(66)]),
-    "no directions": spoiled_card(directions=b""),
-    "directions of no number": spoiled_card(directions=b"\xff" * 16),
-    "another origin": spoiled_card(origin=bytes(12)),
-    "no clip": spoiled_card(clip=0.0),
-    "endless clip": spoiled_card(clip=INFINITY),
-    "clip of no number": spoiled_card(clip=NAN),
-    "no least likes": spoiled_card(least_likes=0),
-    "no unit": spoiled_card(unit=0.0),
-    "an endless unit": spoiled_card(unit=INFINITY),
-    "a flat scale": spoiled_card(lowest_rating=5.0),
-    "a scale of no number": spoiled_card(highest_rating=NAN),
-    "likes of no number": spoiled_card(like_from=NAN),
-    "a short version": spoiled_card(catalog_version=b"short"),
-    "a source that steers the terminal": spoiled_card(source="\x1b[2J"),
-    "an endless source": spoiled_card(source="x" * 501),
-}
-
 
 def words_of(items: Iterable[Item]) -> bytes:
     rows = [*items]
@@ -370,7 +341,13 @@ def words_for_ever(body: pb.CatalogFile) -> None:
 
 
 FILMS = [Item(f"Film {n}", 1960 + n) for n in range(12)]
-CATALOGS: dict[str, Callable[[bytes], bytes]] = {
+# What a reader refuses of a card, a catalog and an answer, tests/wire says; here are a few of each.
+FILES: dict[str, Callable[[bytes], bytes]] = {
+    "a card of no items": spoiled_card(n_items=0),
+    "a card with a slate larger than the catalog": spoiled_card(max_slate_size=13),
+    "a card with knots of no number": spoiled_card(knots=[float("nan")] * 66),
+    "a card with an endless clip": spoiled_card(clip=float("inf")),
+    "a card with a source that steers the terminal": spoiled_card(source="\x1b[2J"),
     "nothing": lambda _: b"",
     "no file": lambda _: b"<html><body>502 Bad Gateway</body></html>" * 9,
     "half a file": lambda file: file[: len(file) // 2],
@@ -379,9 +356,7 @@ CATALOGS: dict[str, Callable[[bytes], bytes]] = {
     "a length beyond any budget": lambda file: file[:8] + b"\xff" * 8 + file[16:],
     "another title": spoiled_body(words=words_of([Item("x"), *FILMS[1:]])),
     "a title that steers the terminal": partial(spoiled, steer_the_terminal),
-    "words cut short": spoiled_body(words=words_of(FILMS)[:-1]),
     "other vectors": spoiled_body(codes=bytes(12)),
-    "codes too short": spoiled_body(codes=bytes(11)),
     "other boosts": spoiled_body(boosts=b"\xff" * 12),
     "another shared slate": partial(spoiled, another_shared_slate),
     "fewer items": partial(spoiled, fewer_items),
@@ -407,12 +382,7 @@ ANSWERS: dict[str, Callable[[bytes], bytes]] = {
     "an answer of nothing": lambda _: b"",
     "an answer that is no message": lambda _: b"\xff\xff\xff\xff",
     "one item too few": spoiled_answer(item_ids=[1, 2, 3]),
-    "one item too many": spoiled_answer(item_ids=[1, 2, 3, 4, 5]),
-    "one item twice": spoiled_answer(item_ids=[1, 2, 2, 3]),
     "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
-    "an item beyond the catalog": spoiled_answer(item_ids=[1, 2, 3, 12]),
-    "codes of an answer too short": spoiled_answer(codes=bytes(3)),
-    "boosts too few": spoiled_answer(boosts=b"\xc0" * 3),
     "items scored in another way": spoiled_answer(codes=bytes(4)),
     "items lifted above all others": spoiled_answer(boosts=b"\xff" * 4),
     "no words": spoiled_answer(items=[]),
@@ -427,17 +397,16 @@ async def test_the_honest_server_answers_and_is_paid_once(pair: Pair, tmp_path: 
     assert len(charges(tmp_path)) == len(world.asked) == 1
 
 
-@pytest.mark.parametrize("case", [*CARDS, *CATALOGS])
+@pytest.mark.parametrize("case", FILES)
 async def test_a_bad_file_is_refused_before_anything_is_drawn(
     pair: Pair, tmp_path: Path, case: str
 ) -> None:
     """Planted bugs: unpacking without a limit; taking the catalog's version on trust."""
     world = World(pair)
-    world.file = (CARDS | CATALOGS)[case](world.file)
+    world.file = FILES[case](world.file)
     with world.running():
         outcome = await ask(world, tmp_path)
-    kinds = Malformed if case in CARDS else (Malformed, NotFound, OtherKind, ParameterError)
-    assert isinstance(outcome, kinds)
+    assert isinstance(outcome, Malformed | NotFound | OtherKind | ParameterError)
     assert world.asked == []
     assert not (tmp_path / "signals.sqlite").exists()
 

@@ -186,7 +186,8 @@ def ratings_of(
     and the number of titles that it does not have.
 
     likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
-    its nearest end; a title that the catalog lacks is skipped.
+    its nearest end; a title that the catalog lacks is skipped; of two titles of one item the later
+    counts.
     """
     rated = [(known.get(key), liking) for key, liking in likings.items()]
     found = {

@@ -100,7 +100,7 @@ class Account:
 
     def drawn_in(self, month: str) -> tuple[Fraction, Fraction, Fraction]:
         """Return what the signals drawn in this month, "2026-11", sum to in the three accounts: of
-        ratings, of values on axes, of places.
+        ratings, of values on axes, of places; 0 without any.
         """
         return sums_of(drawn_in(self.entries, month))
 

@@ -316,8 +316,8 @@ class SignalStore:
         return SignalStore(self._file.path, caps, self._mark)
 
     def find(self, space_version: str, month: str, handle: str = "") -> Signal | None:
-        """Return the stored signal of this month; where it has none, that of the ledger's clock, if
-        that is later, or None.
+        """Return the stored signal of this space, handle and month, a place's of any month; where
+        there is none, that of the month of the ledger's clock, if that is later, or None.
         """
         _, entry = find(self.entries(), space_version, month, handle)
         return None if entry is None else signal_of(entry)

@@ -55,35 +55,25 @@ class Library(Protocol):
         """Return the catalog of titles that is held on this day; fetched, where it has to be."""
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """Return the rows that are held of a server of places on this day; fetched, where they have
-        to be.
-        """
+        """Return the rows of a server of places that are held on this day; fetched, if need be."""
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """Return the rows that are held on this day, and fetch nothing; None where there
-        are none.
-        """
+        """Return the rows that are held on this day, or None; nothing is fetched."""
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
         """Return the held rows by collection, with live values of all, which are fetched now."""
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the file of this Monday (days since 1970-01-01): the server answers about other
-        items.
-        """
+        """Drop the file of this Monday (days since 1970-01-01), if it is held."""
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file if it is time, and return what is held after that. No question
-        does.
-        """
+        """Look for this week's file if it is time, and return what is held after that."""
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the public card of a server of places, without rows; fetched, where it has
-        to be.
-        """
+        """Return the card of a server of places, without rows; fetched, where it has to be."""
 
     async def forget_metric_card(self) -> None:
-        """Drop the kept card of places: the server's answers do not fit it."""
+        """Drop the kept card of places, so that the next question fetches it."""
 
 
 class Network(Protocol):
@@ -94,14 +84,10 @@ class Network(Protocol):
     guard: Guard
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let one question alone have the network, from entry to exit. The moment of its connection
-        is fixed on entry, before anything private.
-        """
+        """Let one question alone have the network; its moment is fixed on entry."""
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Put the moment of the next connection off, by whole intervals, for as long as the work
-        inside takes after a connection: work that takes as long for all.
-        """
+        """Put the next moment off by whole intervals, as long as the work inside takes."""
 
     @staticmethod
     def encoded(query: Query) -> bytes:
@@ -114,14 +100,10 @@ class Network(Protocol):
 
     @staticmethod
     def decoded(reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
-        reply.
-        """
+        """Return the slate of a reply: query.k titles. Raises a WireError for any other reply."""
 
     @staticmethod
     def decoded_places(
         reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the slates of a reply from a server of places: one, or for ALL one for each
-        collection in the card's order. rows: what is held. Raises a WireError for any other reply.
-        """
+        """Return a slate for each collection asked. Raises a WireError for any other reply."""

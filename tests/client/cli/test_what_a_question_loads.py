@@ -22,6 +22,7 @@ USELESS = {
     "askew_client.device.nearby",
     "askew_client.near",
     "askew_client.tui",
+    *("cryptography", "rich", "scipy", "sklearn", "textual"),
 }
 
 

@@ -262,23 +262,6 @@ async def test_a_title_is_rated_once_however_it_is_typed(rated: DeviceWorld) -> 
     ]
 
 
-async def test_edits_are_taken_back_one_by_one(rated: DeviceWorld) -> None:
-    companion = rated.companion
-    companion.profile.rate("Film 9 (1969)", 1)
-    companion.profile.like("Film 5 (1965)")
-    companion.profile.unrate("Film 9 (1969)")
-    states = [[(each.label, each.rating) for each in companion.profile.ratings()]]
-    while companion.profile.undo():
-        states.append([(each.label, each.rating) for each in companion.profile.ratings()])
-    assert states == [
-        [("Film 5 (1965)", None)],
-        [("Film 9 (1969)", 1), ("Film 5 (1965)", None)],
-        [("Film 9 (1969)", 1)],
-        [("Film 9 (1969)", 5)],
-        [],
-    ]
-
-
 async def test_the_bars_are_the_profile_and_none_without_ratings(rated: DeviceWorld) -> None:
     bars = rated.companion.titles.bars()
     # (1, 1), clipped to (3/4, 3/4): ranks of 11/16 in a box of width 2.

@@ -9,8 +9,7 @@ import pytest
 
 from askew.errors import ProfileError
 from askew_client.profile.document import State
-from askew_client.profile.files import as_csv, read_export, read_titles
-from askew_client.views.answers import Rated
+from askew_client.profile.files import read_export, read_titles
 
 LETTERBOXD = (
     "Date,Name,Year,Letterboxd URI,Rating\n"
@@ -36,12 +35,6 @@ def test_a_csv_with_more_columns_is_read_and_an_empty_rating_is_a_like(tmp_path:
     path = tmp_path / "mine.csv"
     path.write_text("movie_id,title,rating\n1,Toy Story (1995),4\n2,Moon (2009),\n")
     assert read_export(path) == {"Toy Story (1995)": (4.0,), "Moon (2009)": (None,)}
-
-
-def test_what_is_exported_is_imported_again() -> None:
-    rated = (Rated('A "quoted", title (1999)', 4.5), Rated("Moon (2009)", None))
-    lines = as_csv(rated).splitlines()
-    assert read_titles(lines) == {"Moon (2009)": (None,), 'A "quoted", title (1999)': (4.5,)}
 
 
 @pytest.mark.parametrize(

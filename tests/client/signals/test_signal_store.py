@@ -81,18 +81,6 @@ def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> Non
     assert len(store.entries()) == 3
 
 
-def test_charges_are_exact_and_listed_oldest_first(store: SignalStore) -> None:
-    metric = SignalCharge(Fraction(32768, 669 * 64))
-    store.remember(SPACE, "2026-12", metric, lambda: signal(1))
-    other = SignalCharge(Fraction(1, 3))
-    second = partial(signal, 2, space=OTHER_SPACE)
-    store.remember(OTHER_SPACE, "2026-12", other, second)
-    assert [(e.space_version, e.epsilon_per_rating) for e in store.entries()] == [
-        (SPACE, Fraction(32768, 669 * 64)),
-        (OTHER_SPACE, Fraction(1, 3)),
-    ]
-
-
 def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     """Thirds have no float: three of them are the cap of 1, and the fourth is refused undrawn.
 
@@ -107,14 +95,6 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     assert refusal.value.next_month == "2026-12-01"
     assert "1 of the lifetime cap 1 is spent, 0 is left" in str(refusal.value)
     assert len(store.entries()) == 3
-
-
-def test_the_cap_holds_over_all_spaces_together(path: Path) -> None:
-    """Planted bug: a cap for each space, which a server would pass by renaming its space."""
-    store = SignalStore(path, Caps(Fraction(1)))
-    store.remember(SPACE, "2026-11", SignalCharge(Fraction(2, 3)), lambda: signal(1))
-    with pytest.raises(BudgetExceeded):
-        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(2, 3)), never)
 
 
 # The cap of a month.

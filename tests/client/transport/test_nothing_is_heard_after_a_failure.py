@@ -20,8 +20,7 @@ import pytest
 
 from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
 from askew.spaces.map import Position
-from askew_client import AskewClient, BlockingClient
-from askew_client.cli.main import cli
+from askew_client import BlockingClient
 from askew_client.opening import Device, open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
@@ -145,17 +144,6 @@ async def by_transport(address: str, _: Path) -> object:
     return await GrpcTransport(address, 5.0).call("Retrieve", b"")
 
 
-async def by_health(address: str, _: Path) -> object:
-    async with GrpcTransport(address, 5.0) as transport:
-        await transport.check_health()
-    return None
-
-
-async def by_place(address: str, directory: Path) -> object:
-    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
-        return await client.near("clinics", BERLIN)
-
-
 async def by_blocking_client(address: str, directory: Path) -> object:
     def ask() -> object:
         with BlockingClient(SETTINGS, server=address, directory=directory) as client:
@@ -164,18 +152,13 @@ async def by_blocking_client(address: str, directory: Path) -> object:
     return await asyncio.to_thread(ask)
 
 
-async def by_command(address: str, directory: Path) -> object:
-    arguments = "near", "--server", address, "--data", str(directory)
-    return await asyncio.to_thread(cli.main, arguments, standalone_mode=False)
-
-
 @pytest.mark.parametrize(
     ("way", "seconds"),
     [
         (by_transport, SOON),
         *(
             pytest.param(way, LATER, marks=pytest.mark.audit)
-            for way in (by_transport, by_health, by_place, by_blocking_client, by_command)
+            for way in (by_transport, by_blocking_client)
         ),
     ],
 )

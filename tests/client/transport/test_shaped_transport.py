@@ -487,9 +487,8 @@ def told_by(files: Sequence[Path]) -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("other_program", [False, True])
 def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_where_the_person_says_so(
-    places: NearServer, tmp_path: Path, other_program: bool
+    places: NearServer, tmp_path: Path
 ) -> None:
     """Planted bugs: a fresh signal and a charge for every try; for the first try of each program;
     a spot without a name that is kept when it is answered.
@@ -509,8 +508,7 @@ def test_what_was_charged_for_an_unnamed_spot_and_not_answered_is_sent_where_the
         line.meanwhile = lambda: None
         assert profile.read().unanswered is not None
         assert told_by(files) != []
-        if other_program:
-            device = device_on(line, tmp_path, ProfileStore(profile.path))
+        device = device_on(line, tmp_path, ProfileStore(profile.path))  # another program
         assert (await near_cost(device, "places", BERLIN)).fresh
         shown = await near_cost(device, "places", BERLIN, again=True)
         assert not shown.fresh
