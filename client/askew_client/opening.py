@@ -25,7 +25,6 @@ from askew_client.settings.config import DEFAULT_SERVER, places
 from askew_client.settings.settings import ClientSettings, StaticHost, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import Guard
-from askew_client.transport.protocol import Library, Network
 
 if TYPE_CHECKING:
     from askew.catalog.item import Item
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from askew_client.near.places import PlaceService
     from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.in_process import InProcess
+    from askew_client.transport.protocol import Library, Network
     from askew_client.transport.shaped import KeptLibrary, ShapedTransport, Transport
 
 

@@ -33,7 +33,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from askew.catalog.catalog_file import (
     HEAD_BYTES,
@@ -49,8 +49,40 @@ from askew.noise.randomness import RandomBits
 from askew_client.storage.private_files import check_own, make_directory, replace_file
 from askew_client.views.answers import Refreshed
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askew.catalog.catalog import Catalog  # brings numpy
+    from askew.protocol.collection import Collection  # brings numpy
+    from askew.protocol.metric_card import MetricCard
+    from askew.protocol.model_card import ModelCard
+
 DAY = 86_400  # seconds
 _EPOCH = datetime.date(1970, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class CachedCatalog:
+    """What a device holds of a server: its card, items, all of them or the first, the Monday of
+    their version, and the bytes that they take, by the device's own count.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    catalog_date: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class CachedRows:
+    """What a device holds of a server of places: its card, rows of its collections by name, if any,
+    the Monday of their version, and their bytes.
+    """
+
+    card: MetricCard
+    rows: Mapping[str, Collection]
+    catalog_date: int
+    size: int
 
 
 class CatalogSource(ABC):

@@ -20,12 +20,12 @@ from askew.protocol.signal import Query, Signal
 from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import in_thread
-from askew_client.transport.protocol import Network
 from askew_client.views.cost import Cost, Leaves
 
 if TYPE_CHECKING:
     from askew_client.device.model import Exchange  # brings numpy
     from askew_client.near.sources import NearSource
+    from askew_client.transport.protocol import Network
 
     # What is private, and how it makes a signal. All else of a question is the same for all.
     Source = Exchange | NearSource

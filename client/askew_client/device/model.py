@@ -31,10 +31,10 @@ from askew.protocol.ranking import Ranking, Slate, rank_all
 from askew.protocol.signal import Signal
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.spaces.vectors import Profile, RatingScale, fold_in
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.profile.document import Liking, ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
-from askew_client.transport.protocol import CachedCatalog
 from askew_client.views.answers import Connection, Match, Rated
 
 

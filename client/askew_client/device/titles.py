@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from askew_client.profile.document import PastAnswer, ProfileDocument, ReceivedI
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
-from askew_client.transport.protocol import Library, Network
 from askew_client.views.answers import (
     Answer,
     Bar,
@@ -37,6 +37,9 @@ from askew_client.views.answers import (
     SignalPreview,
 )
 from askew_client.views.cost import Cost
+
+if TYPE_CHECKING:
+    from askew_client.transport.protocol import Library, Network
 
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 

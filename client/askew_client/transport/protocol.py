@@ -1,48 +1,20 @@
-"""What the device needs of a network, whatever it is made of."""
+"""What the device needs of a network, whatever it is made of: for types alone."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from askew.protocol.metric_card import PlaceSlate
-
-if TYPE_CHECKING:
-    from askew.catalog.catalog import Catalog
-    from askew.protocol.collection import Collection
-    from askew.protocol.metric_card import MetricCard
-    from askew.protocol.model_card import ModelCard
-    from askew.protocol.ranking import Slate
-    from askew.protocol.signal import Query
-    from askew_client.storage.guard import Guard
-    from askew_client.views.answers import Refreshed
-
-
-@dataclass(frozen=True, eq=False)
-class CachedCatalog:
-    """What a device holds of a server: its card, items, all of them or the first, the Monday of
-    their version, and the bytes that they take, by the device's own count.
-    """
-
-    card: ModelCard
-    catalog: Catalog
-    catalog_date: int
-    size: int
-
-
-@dataclass(frozen=True, eq=False)
-class CachedRows:
-    """What a device holds of a server of places: its card, rows of its collections by name, if any,
-    the Monday of their version, and their bytes.
-    """
-
-    card: MetricCard
-    rows: Mapping[str, Collection]
-    catalog_date: int
-    size: int
+from askew.protocol.collection import Collection
+from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
+from askew_client.catalog.cache import CachedCatalog, CachedRows
+from askew_client.storage.guard import Guard
+from askew_client.views.answers import Refreshed
 
 
 class Library(Protocol):

@@ -32,9 +32,16 @@ from askew.protocol.signal import Query
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import CachedFile, CatalogCache, CatalogSource, CatalogSync, usable
+from askew_client.catalog.cache import (
+    CachedCatalog,
+    CachedFile,
+    CachedRows,
+    CatalogCache,
+    CatalogSource,
+    CatalogSync,
+    usable,
+)
 from askew_client.storage.guard import Guard
-from askew_client.transport.protocol import CachedCatalog, CachedRows
 from askew_client.views.answers import Refreshed
 
 if TYPE_CHECKING:
@@ -355,12 +362,13 @@ class KeptLibrary:
 
 def _read(body: bytes) -> _Read:
     from askew.wire.catalog_file import catalog_from_body  # brings numpy
-    from askew.wire.rows_file import rows_from_body
 
     try:
         try:
-            return rows_from_body(body)
-        except OtherKind:
             return catalog_from_body(body)
+        except OtherKind:
+            from askew.wire.rows_file import rows_from_body  # a question of titles does without
+
+            return rows_from_body(body)
     except AskewError as error:
         raise Malformed(f"what this server wants to be held was refused: {error}") from None

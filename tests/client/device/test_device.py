@@ -23,7 +23,7 @@ from askew.errors import AskewError, StaleSpace
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.catalog.cache import date_of
+from askew_client.catalog.cache import CachedCatalog, date_of
 from askew_client.device import titles
 from askew_client.device.model import ratings_of
 from askew_client.device.titles import Titles
@@ -31,7 +31,6 @@ from askew_client.opening import Device
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import CachedCatalog
 from askew_client.transport.shaped import KeptLibrary
 from askew_client.views.answers import Answer, Connection, Departure, Refreshed
 from askew_client.views.cost import Cost, Leaves

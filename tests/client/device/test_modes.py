@@ -22,12 +22,12 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.device.model import TitleSearch
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, ModeName
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import CachedCatalog
 from askew_client.transport.shaped import KeptLibrary
 from askew_client.views.answers import Answer, Refreshed
 

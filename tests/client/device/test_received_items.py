@@ -14,10 +14,10 @@ from askew.catalog.catalog import Catalog, ItemColumns
 from askew.catalog.item import Item
 from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import CodedVectors, encode
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.device.model import Model
 from askew_client.profile.document import ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.protocol import CachedCatalog
 
 N_HELD, MORE = 8, 3000
 SETTINGS = ClientSettings(mode="ask", k=4, max_ratings_apart=32.0)
