@@ -217,6 +217,7 @@ class World:
     file: bytes = b""
     spoil: Callable[[bytes], bytes] = lambda reply: reply
     address: str = ""
+    connections: int = 0  # to the door of gRPC
 
     def __post_init__(self) -> None:
         self.file = catalog_to_bytes(self.pair.card, self.pair.catalog)
@@ -252,6 +253,7 @@ class World:
             while True:
                 connection, _ = door.accept()
                 connection.settimeout(5)
+                self.connections += kind is Call
                 act = threading.Thread(target=self._act, args=(kind(self, connection),))
                 act.daemon = True
                 act.start()
