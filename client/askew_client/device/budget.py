@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -95,9 +94,10 @@ def _words(account: Account, month: str) -> Iterator[str]:
         yield "Nothing that depends on you has left this device."
     if not spent:
         return
+    odds = times(spent).removesuffix(" times")
     yield (
         "Someone who knows all but one of your ratings, and saw every signal, could tell that one "
-        f"at most e^{at_most(account.spent)} better than by guessing: {_odds(spent)}. Two people "
+        f"at most e^{at_most(account.spent)} better than by guessing: {odds} to 1. Two people "
         "who differ in n ratings are told apart by up to n times that exponent: you hide among "
         "people like you."
     )
@@ -122,10 +122,3 @@ def _words_of_places(account: Account, month: str) -> Iterator[str]:
             f"that is spent were about one place, the odds between two places would change at most "
             f"{times(spent)} 1 km apart, and {times(10 * spent)} 10 km apart."
         )
-
-
-def _odds(epsilon: float) -> str:
-    if epsilon > 30:
-        return "more than 10,000,000,000,000 to 1"
-    odds = exp(epsilon)
-    return f"{ceil(100 * odds) / 100:.2f} to 1" if odds < 10 else f"{ceil(odds):,} to 1"

@@ -286,7 +286,14 @@ class Taste(Subject[Answer]):
             slate, document = self._titles.met(exchange, self._model, reply, query)
             whole = self._titles.with_received(self._model, document.received)
             came = frozenset(whole.places_of(slate))
-            departure = _departure(exchange, query, cost)
+            departure = Departure(
+                values=query.signal.values,
+                mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
+                month=cost.month,
+                fresh=cost.fresh,
+                point=tuple(query.signal.point().tolist()),
+                true_point=tuple(exchange.profile.point.tolist()),
+            )
             same = document.ratings == self._document.ratings
             if exchange.catalog is not whole.catalog or not same:
                 exchange = self._titles.exchange(self._model, document)
@@ -302,17 +309,6 @@ class Taste(Subject[Answer]):
                 unused=exchange.unused,
             )
         )
-
-
-def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
-    return Departure(
-        values=query.signal.values,
-        mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
-        month=cost.month,
-        fresh=cost.fresh,
-        point=tuple(query.signal.point().tolist()),
-        true_point=tuple(exchange.profile.point.tolist()),
-    )
 
 
 def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Result, ...]:

@@ -265,7 +265,12 @@ class KeptLibrary:
         held, or it is too old on this day. Raises OtherKind for a server of places.
         """
         file = await self.sync.cached((day - _EPOCH).days)
-        return await asyncio.to_thread(self._catalog, file)
+        card, catalog = await asyncio.to_thread(self._known, file)
+        if isinstance(card, MetricCard) or isinstance(catalog, Mapping):
+            raise OtherKind(
+                "this server has collections of places, and no catalog of titles", places=True
+            )
+        return CachedCatalog(card, catalog, file.version.catalog_date, file.version.head.size)
 
     async def rows(self, day: datetime.date) -> CachedRows:
         """Return the rows of a server of places, with its card; fetched first where none is held,
@@ -340,15 +345,6 @@ class KeptLibrary:
     def _check(self, body: bytes) -> None:
         self._checked = (body, _read(body))
 
-    def _catalog(self, file: CachedFile) -> CachedCatalog:
-        # What was checked just now is not read again.
-        card, catalog = self._known(file)
-        if isinstance(card, MetricCard) or isinstance(catalog, Mapping):
-            raise OtherKind(
-                "this server has collections of places, and no catalog of titles", places=True
-            )
-        return CachedCatalog(card, catalog, file.version.catalog_date, file.version.head.size)
-
     def _rows(self, file: CachedFile) -> CachedRows:
         card, rows = self._known(file)
         if not isinstance(card, MetricCard) or not isinstance(rows, Mapping):
@@ -356,6 +352,7 @@ class KeptLibrary:
         return CachedRows(card, rows, file.version.catalog_date, file.version.head.size)
 
     def _known(self, file: CachedFile) -> _Read:
+        # What was checked just now is not read again.
         checked, self._checked = self._checked, None
         return checked[1] if checked and checked[0] is file.body else _read(file.body)
 
