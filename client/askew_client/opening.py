@@ -215,11 +215,19 @@ async def open_library(
     )
 
     def connect() -> Transport:
-        return transport or way_to(server, settings, network.guard)
+        if transport is not None:
+            return transport
+        return way_to(server, settings, network.guard)
 
     cache = CatalogCache.of(places(directory).held, server)
-    interval = settings.interval if transport is None else None
-    network = ShapedTransport(connect, transport or files_of(server, settings), interval)
+    interval: float | None = settings.interval
+    if transport is not None:
+        from askew_client.transport.in_process import InProcess  # few devices have a server in them
+
+        if isinstance(transport, InProcess):  # else it may have sockets
+            interval = None
+    files = transport if transport is not None else files_of(server, settings)
+    network = ShapedTransport(connect, files, interval)
     if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)

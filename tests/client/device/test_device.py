@@ -290,15 +290,6 @@ async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorl
     assert len(rated.companion.profile.ratings()) == 1
 
 
-async def test_other_settings_count_at_once_but_the_signal_stays(rated: DeviceWorld) -> None:
-    first = await rated.answer()
-    rated.companion.configure(replace(SETTINGS, k=3, epsilon_per_rating=Fraction(1)))
-    second = await rated.answer()
-    assert len(second.results) == 3
-    assert left(second).values == left(first).values
-    assert (price(second).epsilon, price(second).wanted) == (Fraction(2), Fraction(1))
-
-
 @pytest.mark.parametrize(
     "local",
     [
