@@ -19,7 +19,7 @@ import pytest
 from hurried import hurry
 from small_world import made_card, made_catalog, made_encoder, made_space
 
-from askew.catalog.catalog_file import HEAD_BYTES
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES
 from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded
 from askew.noise.randomness import RandomBits, ReplayBits
@@ -29,8 +29,9 @@ from askew.spaces.vectors import FeatureSpace
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.cli import main as cli
-from askew_client.device.model import Exchange
+from askew_client.device.model import Exchange, Model
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.views.cost import Cost, Leaves
@@ -74,7 +75,8 @@ class Pair:
     def exchange(
         self, ratings: dict[int, float], settings: ClientSettings | None = None
     ) -> Exchange:
-        return Exchange(self.card, self.catalog, settings or K4, ratings)
+        model = Model.of(CachedCatalog(self.card, self.catalog, FIRST, 0))
+        return Exchange(model, settings or K4, ratings)
 
     def retrieve(self, query: Query) -> Slate:
         """The server's answer; the request is kept as it crossed."""

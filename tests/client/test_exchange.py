@@ -100,7 +100,7 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
 ) -> None:
     """Planted bug: sending whatever the file holds."""
     exchange = pair.exchange(FAN)
-    flat = Signal(exchange.card.space.version, LatticeLaplace(12, 1024), (5,))
+    flat = Signal(exchange.model.card.space.version, LatticeLaplace(12, 1024), (5,))
 
     memory.signals[exchange.space_version, MONTH] = flat
     with pytest.raises(LedgerError, match="does not fit its space"):

@@ -167,7 +167,7 @@ class Titles:
             exchange = self.exchange(model, document)
             if not exchange.ratings:
                 return ()
-            unit, values = exchange.card.space.encoder.unit, exchange.profile.point.tolist()
+            unit, values = exchange.model.card.space.encoder.unit, exchange.profile.point.tolist()
             pairs = zip(model.ends, values, strict=True)
             return tuple(Bar(*names, 0.0, unit, value) for names, value in pairs)
 
@@ -295,15 +295,15 @@ class Taste(Subject[Answer]):
                 true_point=tuple(exchange.profile.point.tolist()),
             )
             same = document.ratings == self._document.ratings
-            if exchange.catalog is not whole.catalog or not same:
+            if exchange.model is not whole or not same:
                 exchange = self._titles.exchange(self._model, document)
         ranking = exchange.rank_all(self._titles.settings.k)
         return self._titles.keep(
             Answer(
                 cost=replace(cost, spent=cost.spent_after),
                 departure=departure,
-                source=exchange.card.source,
-                simulated=exchange.card.simulated,
+                source=exchange.model.card.source,
+                simulated=exchange.model.card.simulated,
                 results=_results(exchange, ranking, came),
                 used=len(exchange.ratings),
                 unused=exchange.unused,
@@ -317,7 +317,7 @@ def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Resu
         [
             Result(
                 place=place,
-                title=exchange.catalog.items[item].label,
+                title=exchange.model.catalog.items[item].label,
                 seen=item in exchange.ratings,
                 picked=item == pick,
                 score=ranking.scores[item],
@@ -331,7 +331,7 @@ def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Resu
 
 def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
     # The liked title that adds most to the score; "" where none adds anything.
-    catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
+    catalog, like_from = exchange.model.catalog, exchange.model.card.space.scale.like_from
     liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
     order = list(ranking.order)
     shares = catalog.scoring[order] @ catalog.vectors[liked].T  # (k, n)
