@@ -597,7 +597,10 @@ INPUTS: Mapping[str, Input] = {
     ),
     "export of a person": of_file(
         "own.zip",
-        export(ratings=b"Date,Name,Year,Rating\n2024-01-02,Heat,1995,3.5\n"),
+        export(
+            ratings=b"userId,movieId,rating,timestamp\n1,2,3.5,9\n",
+            movies=b"movieId,title,genres\n2,Heat (1995),Crime\n",
+        ),
         read_export,
     ),
     "preferences": of_text(

@@ -34,7 +34,7 @@ def profile() -> None:
     \b
     Examples:
       askew profile add
-      askew profile import letterboxd-me-2026-11-23.zip
+      askew profile import ml-latest-small.zip
       askew profile list --json
       askew profile undo
     """
@@ -127,15 +127,21 @@ def undo(context: click.Context, data: Path | None) -> None:
 
 @profile.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, allow_dash=True))
+@click.option(
+    "--user", type=int, help="Whose, by userId, where MovieLens' file has those of many people."
+)
 @_data
 @click.pass_context
-def import_ratings(context: click.Context, file: Path, data: Path | None) -> None:
-    """Import a csv with the columns title and rating, or an export of Letterboxd: a directory, a
-    zip, or its ratings.csv.
+def import_ratings(context: click.Context, file: Path, user: int | None, data: Path | None) -> None:
+    """Import a csv "title,rating", or an export of Letterboxd or MovieLens: a directory, a zip, or
+    its ratings.csv.
+
+    MovieLens' ratings.csv has numbers for titles, so its movies.csv lies beside it.
 
     \b
     Examples:
       askew profile import my-ratings.csv
+      askew profile import ml-latest-small/ratings.csv --user 7
       askew profile import letterboxd-me-2026-11-23.zip
       askew profile import - < my-ratings.csv
     """
@@ -145,7 +151,7 @@ def import_ratings(context: click.Context, file: Path, data: Path | None) -> Non
     if str(file) == "-":
         changes = read_titles(sys.stdin.read().splitlines(), "standard input")
     else:
-        changes = read_export(file)
+        changes = read_export(file, "" if user is None else str(user))
     _tell_rated(changes, desk.edit(changes))
 
 

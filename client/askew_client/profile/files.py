@@ -1,4 +1,5 @@
-"""Ratings from files and to files: a csv of titles, or what Letterboxd exports of one person.
+"""Ratings from files and to files: a csv of titles, or what Letterboxd or MovieLens exports of one
+person.
 
 Titles are kept as they are written, whether or not a catalog has them. Messages name files and
 lines, never a title or a rating.
@@ -11,9 +12,11 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from askew.errors import ProfileError
 from askew.limits import FEW_MARKS, MAX_RATING, has_few_marks, is_visible
@@ -22,7 +25,7 @@ from askew_client.views.answers import Rated
 
 _MAX_BYTES = 2**30  # of a file in a zip, unpacked
 _BLOCK = 2**20
-_RATINGS: Final = "ratings.csv"
+_NAMES: Final = ("ratings.csv", "movies.csv")
 _TITLES: Final = ("title", "rating")
 _LETTERBOXD: Final = ("Name", "Year", "Rating")
 
@@ -37,7 +40,7 @@ def read_titles(
     the columns. Raises ProfileError, naming the line, for anything else.
     """
     edits: dict[str, State] = {}
-    for line, row in _rows(lines, name, named=named):
+    for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
         where = f"line {line} of {name}"
         if "title" in row:
             title, rating = row["title"], row["rating"]
@@ -46,21 +49,29 @@ def read_titles(
             title = f"{row['Name']} ({year})" if year else row["Name"]
         liking = _rating(rating, where) if rating.strip() else None
         edits[_title(title, where)] = (liking,)
-        if len(edits) > MAX_RATINGS:
-            raise ProfileError(f"a profile holds at most {MAX_RATINGS} ratings")
+        _check_count(edits)
     return edits
 
 
-def read_export(path: Path) -> dict[str, State]:
-    """Return the edits, by title, of a csv of titles, or of Letterboxd's ratings.csv: that file, or
-    the zip or directory that it is in. Raises ProfileError, which names no title.
+def read_export(path: Path, user: str = "") -> dict[str, State]:
+    """Return the edits, by title, of a csv of titles, or of an export in a directory or zip:
+    Letterboxd's ratings.csv, or MovieLens' ratings.csv and movies.csv, of which the first may be
+    named as well.
+
+    user: whose ratings of MovieLens' data set, by their userId; "" where they are of one person.
+    Raises ProfileError, which names no title.
     """
     try:
         if zipfile.is_zipfile(path):
-            return read_titles(_unzipped(path), _RATINGS)
-        file = path / _RATINGS if path.is_dir() else path
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            return read_titles(lines, file.name)
+            return _export(_unzipped(path), user)
+        of_movielens = path.name == _NAMES[0] and path.with_name(_NAMES[1]).exists()
+        folder = path if path.is_dir() else path.parent
+        with ExitStack() as stack:
+            if path.is_dir() or of_movielens:
+                files = [folder / name for name in _NAMES if (folder / name).exists()]
+                texts = {file.name: stack.enter_context(_text(file)) for file in files}
+                return _export(texts, user)
+            return _titles_alone(stack.enter_context(_text(path)), path.name, user)
     except UnicodeDecodeError:
         raise ProfileError(f"{path.name} is not text in UTF-8") from None
     except OSError as error:
@@ -79,38 +90,92 @@ _DAMAGED_ZIP = (
 )
 
 
-def _unzipped(path: Path) -> list[str]:
+def _text(path: Path) -> TextIO:
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _export(files: Mapping[str, Iterable[str]], user: str) -> dict[str, State]:
+    ratings, movies = map(files.get, _NAMES)
+    if ratings is None:
+        raise ProfileError("an export has ratings.csv, and MovieLens' has movies.csv beside it")
+    if movies is None:
+        return _titles_alone(ratings, _NAMES[0], user)
+    return _movielens(ratings, movies, user)
+
+
+def _titles_alone(ratings: Iterable[str], name: str, user: str) -> dict[str, State]:
+    lines = iter(ratings)
+    first = next(lines, "")
+    if user or {"userId", "movieId"} <= {part.strip() for part in first.split(",")}:
+        raise ProfileError(f"{name} has no titles: MovieLens' movies.csv must lie beside it")
+    return read_titles(chain([first], lines), name)
+
+
+def _movielens(ratings: Iterable[str], movies: Iterable[str], user: str) -> dict[str, State]:
+    titles = {
+        row["movieId"]: _title(row["title"], f"line {line} of movies.csv")
+        for line, row in _rows(movies, "movies.csv", ("movieId", "title"))
+    }
+    edits: dict[str, State] = {}
+    only = user
+    for line, row in _rows(ratings, "ratings.csv", ("movieId", "rating")):
+        where = f"line {line} of ratings.csv"
+        person = row.get("userId", "")
+        only = only or person
+        if person != only and user:
+            continue
+        if person != only:
+            raise ProfileError(
+                f"{where}: a second person; a profile is of one: `--user` says whose"
+            )
+        if row["movieId"] not in titles:
+            raise ProfileError(f"{where}: a movie that movies.csv does not have")
+        edits[titles[row["movieId"]]] = (_rating(row["rating"], where),)
+        _check_count(edits)
+    if user and not edits:
+        raise ProfileError("ratings.csv has no ratings of this userId")
+    return edits
+
+
+def _unzipped(path: Path) -> dict[str, list[str]]:
     try:
         with zipfile.ZipFile(path) as archive:
-            data = _unpacked(archive)
+            files = _unpacked(archive)
     except _DAMAGED_ZIP:
         raise ProfileError(f"{path.name} is not a zip file that can be read") from None
-    return io.StringIO(data.decode("utf-8-sig"), newline="").readlines()
+    return {
+        name: io.StringIO(data.decode("utf-8-sig"), newline="").readlines()
+        for name, data in files.items()
+    }
 
 
-def _unpacked(archive: zipfile.ZipFile) -> bytes:
-    entries = [
-        entry for entry in archive.infolist() if entry.filename.rpartition("/")[2] == _RATINGS
-    ]
-    if len(entries) != 1:
-        raise ProfileError(f"an export has one {_RATINGS}, and this one has {len(entries)}")
-    with archive.open(entries[0]) as file:
-        parts = []
-        # By blocks: a zip says how much there is, and room for all of that is made at once.
-        while part := file.read(_BLOCK):
-            parts.append(part)
-            if sum(map(len, parts)) > _MAX_BYTES:
-                raise ProfileError(f"{_RATINGS} is larger than {_MAX_BYTES} bytes")
-    return b"".join(parts)
+def _unpacked(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for entry in archive.infolist():
+        name = entry.filename.rpartition("/")[2]
+        if name not in _NAMES:
+            continue
+        if name in files:
+            raise ProfileError(f"an export has one {name}, and this one has two")
+        with archive.open(entry) as file:
+            parts = []
+            # By blocks: a zip says how much there is, and room for all of that is made at once.
+            while part := file.read(_BLOCK):
+                parts.append(part)
+                if sum(map(len, parts)) > _MAX_BYTES:
+                    raise ProfileError(f"{name} is larger than {_MAX_BYTES} bytes")
+        files[name] = b"".join(parts)
+    return files
 
 
 def _rows(
-    lines: Iterable[str], name: str, *, named: bool = True
+    lines: Iterable[str], name: str, *columns: tuple[str, ...], named: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.DictReader(lines, None if named else _TITLES, skipinitialspace=True)
+    # The columns are those of one of the sets: of the first where no line names them.
+    reader = csv.DictReader(lines, None if named else columns[0], skipinitialspace=True)
     try:
-        if not any(set(names) <= set(reader.fieldnames or ()) for names in (_TITLES, _LETTERBOXD)):
-            sets = f"{','.join(_TITLES)} or {','.join(_LETTERBOXD)}"
+        if not any(set(names) <= set(reader.fieldnames or ()) for names in columns):
+            sets = " or ".join(",".join(names) for names in columns)
             raise ProfileError(f"{name} must begin with a line of names, {sets}")
         for row in reader:
             if None in row or None in row.values():
@@ -138,6 +203,11 @@ def _rating(text: str, where: str) -> float:
     if not abs(rating) <= MAX_RATING:
         raise ProfileError(f"{where}: a rating must be a number, at most {MAX_RATING:g} in size")
     return rating
+
+
+def _check_count(edits: dict[str, State]) -> None:
+    if len(edits) > MAX_RATINGS:
+        raise ProfileError(f"a profile holds at most {MAX_RATINGS} ratings")
 
 
 def as_csv(ratings: Iterable[Rated]) -> str:

@@ -11,17 +11,16 @@ from askew.errors import ProfileError
 from askew_client.profile.document import State
 from askew_client.profile.files import read_export, read_titles
 
-LETTERBOXD = (
-    "Date,Name,Year,Letterboxd URI,Rating\n"
-    "2024-01-02,Alien,1979,https://boxd.it/2awY,4.5\n"
-    '2024-01-03,"Crouching Tiger, Hidden Dragon",2000,https://boxd.it/29He,.5\n'
-    "2024-01-04,Untitled,,https://boxd.it/x,3\n"
-)
-OF_LETTERBOXD = {
-    "Alien (1979)": (4.5,),
-    "Crouching Tiger, Hidden Dragon (2000)": (0.5,),
-    "Untitled": (3.0,),
-}
+RATINGS = "userId,movieId,rating,timestamp\n7,1,4.0,964982703\n7,3,0.5,964981247\n"
+MOVIES = 'movieId,title,genres\n1,Toy Story (1995),Animation\n3,"Matrix, The (1999)",Action\n'
+EDITS = {"Toy Story (1995)": (4.0,), "Matrix, The (1999)": (0.5,)}
+
+
+def written(directory: Path, ratings: str = RATINGS, movies: str = MOVIES) -> Path:
+    directory.mkdir()
+    (directory / "ratings.csv").write_text(ratings, encoding="utf-8-sig")
+    (directory / "movies.csv").write_text(movies, encoding="utf-8")
+    return directory
 
 
 def zipped(path: Path, **texts: str) -> Path:
@@ -31,10 +30,40 @@ def zipped(path: Path, **texts: str) -> Path:
     return path
 
 
+def test_a_movielens_zip_is_read(tmp_path: Path) -> None:
+    assert read_export(zipped(tmp_path / "ml.zip", ratings=RATINGS, movies=MOVIES)) == EDITS
+
+
+def test_movielens_ratings_csv_is_read_by_its_own_name(tmp_path: Path) -> None:
+    """Before: refused, since it has no titles. Those stand in movies.csv beside it."""
+    directory = written(tmp_path / "ml")
+    assert read_export(directory / "ratings.csv") == EDITS
+    (directory / "movies.csv").unlink()
+    for path in (directory, directory / "ratings.csv"):
+        with pytest.raises(ProfileError, match=r"movies\.csv must lie beside it"):
+            read_export(path)
+
+
 def test_a_csv_with_more_columns_is_read_and_an_empty_rating_is_a_like(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("movie_id,title,rating\n1,Toy Story (1995),4\n2,Moon (2009),\n")
     assert read_export(path) == {"Toy Story (1995)": (4.0,), "Moon (2009)": (None,)}
+
+
+def test_the_ratings_of_two_people_are_refused(tmp_path: Path) -> None:
+    """Planted bug: a research data set that becomes one very odd person."""
+    path = written(tmp_path / "ml", ratings=RATINGS + "8,1,3.0,0\n")
+    with pytest.raises(ProfileError, match=r"line 4 of ratings\.csv: a second person.*`--user`"):
+        read_export(path)
+
+
+def test_one_person_of_a_data_set_is_chosen_by_their_number(tmp_path: Path) -> None:
+    """Planted bug: all people of the data set are one."""
+    path = written(tmp_path / "ml", ratings=RATINGS + "8,1,3.0,0\n")
+    assert read_export(path, "7") == EDITS
+    assert read_export(path / "ratings.csv", "8") == {"Toy Story (1995)": (3.0,)}
+    with pytest.raises(ProfileError, match="no ratings of this userId"):
+        read_export(path, "9")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +127,44 @@ def test_titles_and_ratings_are_read(case: str) -> None:
     assert read_titles(text.splitlines()) == expected
 
 
+@pytest.mark.parametrize(
+    ("ratings", "movies", "reason"),
+    [
+        (RATINGS + "7,99,1.0,0\n", MOVIES, "a movie that movies.csv does not have"),
+        (RATINGS, "id,name\n", "movies.csv must begin with"),
+        ("userId,movieId,rating\n7,1,great\n", MOVIES, "line 2 of ratings.csv: a rating"),
+    ],
+)
+def test_an_export_that_does_not_fit_together_is_refused(
+    tmp_path: Path, ratings: str, movies: str, reason: str
+) -> None:
+    with pytest.raises(ProfileError, match=reason):
+        read_export(written(tmp_path / "ml", ratings, movies))
+
+
+def test_a_directory_or_zip_without_the_two_files_is_refused(tmp_path: Path) -> None:
+    half = zipped(tmp_path / "half.zip", ratings=RATINGS)
+    for path, said in {
+        tmp_path: "has ratings.csv, and MovieLens' has movies.csv",
+        half: "ratings.csv has no titles: MovieLens' movies.csv must lie beside it",
+    }.items():
+        with pytest.raises(ProfileError, match=said):
+            read_export(path)
+
+
+LETTERBOXD = (
+    "Date,Name,Year,Letterboxd URI,Rating\n"
+    "2024-01-02,Alien,1979,https://boxd.it/2awY,4.5\n"
+    '2024-01-03,"Crouching Tiger, Hidden Dragon",2000,https://boxd.it/29He,.5\n'
+    "2024-01-04,Untitled,,https://boxd.it/x,3\n"
+)
+OF_LETTERBOXD = {
+    "Alien (1979)": (4.5,),
+    "Crouching Tiger, Hidden Dragon (2000)": (0.5,),
+    "Untitled": (3.0,),
+}
+
+
 def test_what_letterboxd_exports_is_read(tmp_path: Path) -> None:
     """Its file, its zip with files that are no ratings, and that unpacked."""
     directory = tmp_path / "unpacked"
@@ -108,16 +175,12 @@ def test_what_letterboxd_exports_is_read(tmp_path: Path) -> None:
         assert read_export(path) == OF_LETTERBOXD
 
 
-def test_an_export_has_one_file_of_ratings(tmp_path: Path) -> None:
-    path = zipped(tmp_path / "box.zip", ratings=LETTERBOXD)
+def test_an_export_with_two_files_of_ratings_is_refused(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "two.zip", ratings=RATINGS, movies=MOVIES)
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("another/ratings.csv", LETTERBOXD)
-    none = zipped(tmp_path / "none.zip", diary="Date,Name\n")
-    for file, said in {path: "has one ratings.csv, and this one has 2", none: "one has 0"}.items():
-        with pytest.raises(ProfileError, match=said):
-            read_export(file)
-    with pytest.raises(ProfileError, match="cannot be read: No such file"):
-        read_export(tmp_path)
+        archive.writestr("another/ratings.csv", RATINGS)
+    with pytest.raises(ProfileError, match=r"has one ratings\.csv, and this one has two"):
+        read_export(path)
 
 
 @pytest.mark.parametrize("data", [b"PK\x05\x06" + bytes(18), b"PK\x03\x04broken", b"\xff\xfe"])
@@ -133,9 +196,11 @@ def test_only_what_unpacks_a_zip_calls_it_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     """Planted bug: any ValueError of a csv is called a zip file that cannot be read."""
-    (tmp_path / "ratings.csv").write_text(LETTERBOXD)
-    file = zipped(tmp_path / "own.zip", ratings=LETTERBOXD)
-    path = {"csv": tmp_path / "ratings.csv", "directory": tmp_path, "zip": file}[form]
+    path = {
+        "csv": lambda: written(tmp_path / "own") / "ratings.csv",
+        "directory": lambda: written(tmp_path / "own"),
+        "zip": lambda: zipped(tmp_path / "own.zip", ratings=RATINGS, movies=MOVIES),
+    }[form]()
 
     def broken(*_: object, **__: object) -> None:
         raise ValueError("of another kind")
@@ -158,6 +223,6 @@ def test_a_zip_that_unpacks_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askew_client.profile.files._MAX_BYTES", 1000)
-    path = zipped(tmp_path / "bomb.zip", ratings=LETTERBOXD + "x" * 2000)
+    path = zipped(tmp_path / "bomb.zip", ratings=RATINGS + "x" * 2000, movies=MOVIES)
     with pytest.raises(ProfileError, match="larger than"):
         read_export(path)
