@@ -33,4 +33,4 @@ async def near_cost(device: Any, *what: Any, **how: Any) -> Cost:
 
 def query_of(exchange: Exchange, month: str, signals: SignalStore, bits: RandomBits) -> Query:
     signal, _ = draw(exchange, month, signals, bits)
-    return Query(signal, exchange.k, catalog_date=exchange.catalog_date)
+    return Query(signal, exchange.k, catalog_date=exchange.model.catalog_date)

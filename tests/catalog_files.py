@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
 
 from askew.catalog.catalog_file import HEAD_BYTES, Part, file_of
 from askew.errors import AskewError, NotFound
+from askew_client.catalog.cache import CatalogSource
 
 MONDAY = 20_780  # 2026-11-23
 DAY = 86_400
@@ -19,9 +19,8 @@ def body_of(word: str, size: int = 3 * 2**18 + 5) -> bytes:
 
 
 @dataclass
-class FakeSource:
-    """Files by catalog date and part; those of any catalog date under None. Implements
-    CatalogSource.
+class FakeSource(CatalogSource):
+    """Files by catalog date and part; those of any catalog date under None.
 
     heard: what was asked. troubles: raised in turn, None being none. spoil: of what is read, with
     where it begins.
@@ -39,12 +38,6 @@ class FakeSource:
             Part.DEFAULT: whole if default_items is None else default_items,
         }
         return cls({(None, part): file_of(body) for part, body in bodies.items()})
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         self.heard.append((catalog_date, part, start))

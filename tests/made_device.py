@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from askew.noise.randomness import RandomBits, SystemBits
 from askew_client.catalog.cache import CatalogCache
@@ -12,12 +13,12 @@ from askew_client.opening import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.protocol import Library, ServerInProcess
+from askew_client.transport.protocol import Library
 from askew_client.transport.shaped import KeptLibrary, ShapedTransport
 
 
 def made_device(  # one parameter a collaborator
-    transport: ServerInProcess | ShapedTransport,
+    transport: Any,
     directory: Path,
     settings: ClientSettings,
     *,
@@ -28,7 +29,8 @@ def made_device(  # one parameter a collaborator
     held: Path | None = None,
     today: Callable[[], datetime.date] = datetime.date.today,
 ) -> Device:
-    """A device with what was given, and the real thing for the rest. held: where what it holds is
+    """A device with what was given, and the real thing for the rest. transport: a ShapedTransport,
+    or what calls and reads as an InProcess does. held: where what it holds is
     kept, for who starts again and holds nothing.
     """
     if isinstance(transport, ShapedTransport):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from small_collections import GERMANY, cafes, posts
@@ -13,6 +11,7 @@ from askew.catalog.catalog_file import Part
 from askew.errors import NotFound, OtherKind
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricRuleKind, ServingMode
+from askew_client.catalog.cache import CatalogSource
 from askew_server.collections.artifact import device_files
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.retrieval.answers import Serving
@@ -39,23 +38,12 @@ def rows_model(n: int = 300, mode: ServingMode = ServingMode.ASK) -> MetricModel
     return replace(model, files=device_files(model))
 
 
-class ServedModel:
+class ServedModel(CatalogSource):
     """The service of a model, called in this process. calls: what was asked for, in order."""
 
     def __init__(self, model: MetricModel) -> None:
         self.model, self.calls = model, list[tuple[str, bytes]]()
         self._service = RetrievalService(SnapshotHolder(Serving(model).snapshot))
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return
 
     @property
     def methods(self) -> list[str]:

@@ -76,7 +76,7 @@ def nearest(items: Sequence[Listing], signal: Signal, k: int) -> PlaceSlate:
 
 @dataclass
 class NearServer(InProcess):
-    """A server in this process. Implements Transport."""
+    """A server in this process."""
 
     card: MetricCard
     items: Sequence[Listing] = ()

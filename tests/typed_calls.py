@@ -7,8 +7,11 @@ from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
-from askew_client.transport.protocol import Transport
-from askew_client.transport.shaped import card_request, metric_card_of, places_of, slate_of
+from askew_client.transport.grpc import GrpcTransport
+from askew_client.transport.in_process import InProcess
+from askew_client.transport.shaped import ShapedTransport, card_request, metric_card_of
+
+Transport = GrpcTransport | InProcess
 
 
 async def metric_card(network: Transport) -> MetricCard:
@@ -16,9 +19,11 @@ async def metric_card(network: Transport) -> MetricCard:
 
 
 async def retrieve(network: Transport, query: Query, card: ModelCard) -> Slate:
-    return slate_of(await network.call("Retrieve", query_to_bytes(query)), query, card)
+    reply = await network.call("Retrieve", query_to_bytes(query))
+    return ShapedTransport.decoded(reply, query, card)
 
 
 async def places(network: Transport, query: Query, card: MetricCard) -> PlaceSlate:
-    (slate,) = places_of(await network.call("Retrieve", query_to_bytes(query)), query, card)
+    reply = await network.call("Retrieve", query_to_bytes(query))
+    (slate,) = ShapedTransport.decoded_places(reply, query, card, {})
     return slate

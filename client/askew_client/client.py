@@ -28,12 +28,12 @@ from askew_client.opening import Device, open_device
 from askew_client.profile.document import Spot
 from askew_client.settings.config import DEFAULT_SERVER, places
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.protocol import ServerInProcess
 from askew_client.views.answers import Answer, NearAnswer, Rated, Refreshed, Result
 from askew_client.views.cost import Cost
 
 if TYPE_CHECKING:
     from askew_client.device.budget import Budget
+    from askew_client.transport.in_process import InProcess
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ class _Client:
         *,
         server: str = DEFAULT_SERVER,
         directory: str | Path | None = None,
-        transport: ServerInProcess | None = None,
+        transport: InProcess | None = None,
     ) -> None:
         """Make a client, closed: nothing is opened before `with`. Raises ParameterError for a wrong
         argument.

@@ -25,7 +25,6 @@ from askew_client.settings.config import DEFAULT_SERVER, places
 from askew_client.settings.settings import ClientSettings, StaticHost, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import Guard
-from askew_client.transport.protocol import Library, Network, ServerInProcess, Transport
 
 if TYPE_CHECKING:
     from askew.catalog.item import Item
@@ -35,7 +34,9 @@ if TYPE_CHECKING:
     from askew_client.device.titles import Titles
     from askew_client.near.places import PlaceService
     from askew_client.transport.grpc import GrpcTransport
-    from askew_client.transport.shaped import KeptLibrary, ShapedTransport
+    from askew_client.transport.in_process import InProcess
+    from askew_client.transport.protocol import Library, Network
+    from askew_client.transport.shaped import KeptLibrary, ShapedTransport, Transport
 
 
 class Device:
@@ -171,7 +172,7 @@ async def open_device(
     *,
     server: str = DEFAULT_SERVER,
     directory: str | Path | None = None,
-    transport: ServerInProcess | None = None,
+    transport: InProcess | None = None,
     profile: ProfileStore | None = None,
 ) -> AsyncIterator[Device]:
     """Open and yield a device with a real network and real stores, or the ones of the arguments.
@@ -201,7 +202,7 @@ async def open_library(
     *,
     server: str = DEFAULT_SERVER,
     directory: str | Path | None = None,
-    transport: ServerInProcess | None = None,
+    transport: InProcess | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
     """Open and yield a network, and the library of what this device holds of its server, in a cache
     in the directory.
@@ -219,13 +220,12 @@ async def open_library(
         return way_to(server, settings, network.guard)
 
     cache = CatalogCache.of(places(directory).held, server)
-    if transport is None:
-        has_sockets = True
-    else:
+    interval: float | None = settings.interval
+    if transport is not None:
         from askew_client.transport.in_process import InProcess  # few devices have a server in them
 
-        has_sockets = not isinstance(transport, InProcess)
-    interval = settings.interval if has_sockets else None
+        if isinstance(transport, InProcess):  # else it may have sockets
+            interval = None
     files = transport if transport is not None else files_of(server, settings)
     network = ShapedTransport(connect, files, interval)
     if settings.authority:

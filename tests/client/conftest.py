@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hurried import hurry
 from small_world import made_card, made_catalog, made_encoder, made_space
 
-from askew.catalog.catalog_file import HEAD_BYTES
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES
 from askew.dp.privacy import SignalCharge
 from askew.errors import BudgetExceeded
 from askew.noise.randomness import RandomBits, ReplayBits
@@ -28,8 +29,9 @@ from askew.spaces.vectors import FeatureSpace
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.cli import main as cli
-from askew_client.device.model import Exchange
+from askew_client.device.model import Exchange, Model
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.views.cost import Cost, Leaves
@@ -73,8 +75,8 @@ class Pair:
     def exchange(
         self, ratings: dict[int, float], settings: ClientSettings | None = None
     ) -> Exchange:
-        """One person's side."""
-        return Exchange(self.card, self.catalog, settings or K4, ratings)
+        model = Model.of(CachedCatalog(self.card, self.catalog, FIRST, 0))
+        return Exchange(model, settings or K4, ratings)
 
     def retrieve(self, query: Query) -> Slate:
         """The server's answer; the request is kept as it crossed."""
@@ -104,7 +106,6 @@ class Memory(SignalStore):
         handle: str = "",
         check: Callable[[Cost], None] | None = None,
     ) -> tuple[Signal, Cost]:
-        """What the real store does, without a file."""
         self.calls.append((space_version, month, charge))
         stored, spent = self.signals.get((space_version, month)), self.spent
         if stored is None:
@@ -118,7 +119,6 @@ class Memory(SignalStore):
 
     @property
     def spent(self) -> Fraction:
-        """The sum of all charges."""
         return sum((each.epsilon_per_rating for each in self.charges), Fraction(0))
 
 
@@ -128,17 +128,7 @@ class UntouchableMemory(SignalStore):
     def __init__(self) -> None:
         pass
 
-    def remember(
-        self,
-        space_version: str,
-        month: str,
-        charge: SignalCharge,
-        draw: Callable[[], Signal],
-        *,
-        handle: str = "",
-        check: Callable[[Cost], None] | None = None,
-    ) -> tuple[Signal, Cost]:
-        """Never to be called."""
+    def remember(self, *_: object, **__: object) -> NoReturn:
         pytest.fail("the memory was touched")
 
 
@@ -146,7 +136,6 @@ class SilentBits(RandomBits):
     """Fails the test that reads a byte."""
 
     def read(self, count: int) -> bytes:
-        """Never to be called."""
         pytest.fail("a random byte was read")
 
 
@@ -162,7 +151,6 @@ def space_of_width(width: float = 2.0, clip: float | None = None) -> FeatureSpac
 def made_retriever(
     space: FeatureSpace, vectors: list[tuple[float, ...]], boosts: list[float] | None = None
 ) -> Retriever:
-    """The server's side of a space and of films with these vectors."""
     order = dict.fromkeys((*SHARED_SLATE, *range(len(vectors))))
     shared = tuple(item for item in order if item < len(vectors))[:MAX_SLATE_SIZE]
     catalog = made_catalog(vectors, shared, boosts)
@@ -189,13 +177,11 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def retriever() -> Retriever:
-    """The server's side of the small world."""
     return made_retriever(space_of_width(), VECTORS)
 
 
 @pytest.fixture
 def pair(retriever: Retriever) -> Pair:
-    """Both sides of the small world."""
     return Pair(retriever)
 
 
@@ -206,26 +192,17 @@ def pair_in_a_space() -> Callable[..., Pair]:
 
 
 @pytest.fixture
-def pair_with_boosts() -> Pair:
-    """Both sides of the same films, the earlier ones scored higher."""
-    return Pair(made_retriever(space_of_width(), VECTORS, [2.0 ** (2 - i // 4) for i in range(12)]))
-
-
-@pytest.fixture
 def memory() -> Memory:
-    """An empty memory."""
     return Memory()
 
 
 @pytest.fixture
 def untouchable_memory() -> UntouchableMemory:
-    """A memory that fails the test when touched."""
     return UntouchableMemory()
 
 
 @pytest.fixture
 def silent_bits() -> SilentBits:
-    """Randomness that fails the test when read."""
     return SilentBits()
 
 
@@ -237,8 +214,6 @@ def replay() -> Callable[[str], ReplayBits]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command printed, and how it ended."""
-
     code: int
     out: str
     err: str

@@ -12,15 +12,24 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askew.errors import WireError
+from askew.errors import AskewError, WireError
 from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import slate_to_bytes
+from askew_client.opening import Device, open_device
+from askew_client.profile.document import Liking, ProfileDocument
+from askew_client.profile.store import PassingProfile
+from askew_client.settings.settings import Caps, ClientSettings
+from askew_client.signals.account import Entry
+from askew_client.signals.store import SignalStore
+from askew_client.views.answers import Answer
+from askew_client.views.problems import problem_of
 from askew_server.serving.settings import second_ports
 
 if TYPE_CHECKING:
@@ -32,9 +41,21 @@ DONE: Fields = {"grpc-status": b"0"}
 DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
+PATIENT = ClientSettings(
+    mode="ask",
+    epsilon_per_rating=Fraction(2),
+    rating_monthly_cap=Fraction(8),
+    k=4,
+    max_ratings_apart=8.0,
+    timeout=30.0,
+)
+ATTACKED = replace(PATIENT, timeout=0.2)
+RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
+MOST_CPU = 2.0  # seconds of an attack, the attacker's own threads among them
+MOST_MEMORY = 64 << 20  # bytes of an attack; the largest reply that a device takes costs it 54 MiB
+
 
 def frame(kind: int, payload: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
-    """A frame of HTTP/2."""
     return (
         struct.pack(">I", len(payload))[1:]
         + bytes([kind, flags])
@@ -84,19 +105,15 @@ def body(data: bytes, *, last: bool = False) -> bytes:
 
 
 def whole(reply: bytes) -> bytes:
-    """A whole reply, as an honest server sends it."""
     return headers(OK) + body(message(reply)) + headers(DONE, last=True)
 
 
 @dataclass
 class Call:
-    """One connection of a device to the door of gRPC."""
-
     world: World
     socket: socket.socket
 
     def send(self, *parts: bytes) -> None:
-        """Raises OSError where the device has hung up."""
         for part in parts:
             self.socket.sendall(part)
 
@@ -120,12 +137,10 @@ class Call:
         return self.world.honest(data[5:])
 
     def reset(self) -> None:
-        """End the connection by a reset, in place of an end."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
     def gone(self) -> None:
-        """Wait until the device hangs up."""
         with suppress(OSError):
             while self.socket.recv(1 << 16):
                 pass
@@ -165,7 +180,6 @@ class Fetch(Call):
         return file[self.first : None if self.last is None else self.last + 1]
 
     def honest(self, piece: bytes, *more: str, status: str = "206 Partial Content") -> bytes:
-        """The beginning of an honest answer."""
         end = self.first + len(piece) - 1
         lines = [
             f"HTTP/1.1 {status}",
@@ -177,13 +191,11 @@ class Fetch(Call):
 
 
 def honest_call(call: Call) -> None:
-    """As an honest server."""
     call.send(whole(call.hear()))
     call.gone()
 
 
 def honest_fetch(fetch: Fetch) -> None:
-    """As an honest host."""
     piece = fetch.hear()
     if piece or fetch.path.endswith(".whole"):
         fetch.send(fetch.honest(piece), piece)
@@ -205,12 +217,12 @@ class World:
     file: bytes = b""
     spoil: Callable[[bytes], bytes] = lambda reply: reply
     address: str = ""
+    connections: int = 0  # to the door of gRPC
 
     def __post_init__(self) -> None:
         self.file = catalog_to_bytes(self.pair.card, self.pair.catalog)
 
     def honest(self, request: bytes) -> bytes:
-        """The honest reply, as it is spoiled; none to a question for a space that was made up."""
         try:
             asked = query_from_bytes(request, self.pair.card)
         except WireError:
@@ -241,6 +253,7 @@ class World:
             while True:
                 connection, _ = door.accept()
                 connection.settimeout(5)
+                self.connections += kind is Call
                 act = threading.Thread(target=self._act, args=(kind(self, connection),))
                 act.daemon = True
                 act.start()
@@ -281,3 +294,62 @@ def _peak(*, reset: bool = False) -> int:
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
     assert found
     return int(found[1]) << 10
+
+
+# A device before this world
+
+
+def device_at(
+    world: World,
+    folder: Path,
+    settings: ClientSettings = PATIENT,
+    ratings: dict[str, Liking] = RATINGS,
+) -> AbstractAsyncContextManager[Device]:
+    profile = PassingProfile(ProfileDocument(ratings))
+    return open_device(settings, server=world.address, directory=folder, profile=profile)
+
+
+async def ask(
+    world: World, folder: Path, settings: ClientSettings = PATIENT
+) -> Answer | AskewError:
+    async with device_at(world, folder, settings) as device:
+        return await outcome_of(device)
+
+
+async def hold(world: World, folder: Path) -> None:
+    """Fetch what a device holds, and ask nothing."""
+    async with device_at(world, folder) as device:
+        await device.titles.connect()
+
+
+async def outcome_of(device: Device) -> Answer | AskewError:
+    """The answer to one question, or why there is none."""
+    try:
+        return await device.asker.ask(device.titles)
+    except AskewError as error:
+        return error
+
+
+def charges(folder: Path) -> tuple[Entry, ...]:
+    path = folder / "signals.sqlite"
+    return SignalStore(path, Caps(Fraction(192))).entries() if path.exists() else ()
+
+
+def is_clear(outcome: Answer | AskewError) -> bool:
+    """Four results, or an error with a few plain words and a hint, none of them the server's."""
+    if isinstance(outcome, Answer):
+        return len(outcome.results) == 4
+    text = str(outcome)
+    return 10 < len(text) < 400 and text.isprintable() and bool(problem_of(outcome).hint)
+
+
+async def honest_after(world: World, folder: Path) -> None:
+    """An honest server after the attack gets the question that was paid for, for nothing more."""
+    paid = charges(folder)
+    world.call, world.fetch, world.spoil = honest_call, honest_fetch, lambda reply: reply
+    answer = await ask(world, folder)
+    assert isinstance(answer, Answer), answer
+    assert len(answer.results) == 4
+    assert len(set(world.asked)) == 1
+    assert len(charges(folder)) == 1
+    assert paid in ((), charges(folder))

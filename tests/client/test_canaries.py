@@ -13,21 +13,19 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from client.conftest import K4
 from made_device import made_device
 from raised import raised
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.item import Item
 from askew.errors import AskewError, Malformed, StaleSpace, Unreachable
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.settings.settings import ClientSettings
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer
 
@@ -37,14 +35,6 @@ if TYPE_CHECKING:
 RATED = b"title,rating\nAlien (1979),4.625\nCasablanca (1942),1.375\nXanadu Canary,3.875\n"
 CANARIES = ["Alien", "Casablanca", "Xanadu", "4.625", "1.375", "3.875"]
 STORES = {"profile.sqlite", "profile.sqlite-wal", "profile.sqlite-shm"}
-SETTINGS = ClientSettings(
-    mode="ask",
-    epsilon_per_rating=Fraction(2),
-    k=4,
-    rating_lifetime_cap=Fraction(4),
-    rating_monthly_cap=Fraction(8),
-    max_ratings_apart=32.0,
-)
 
 # The command with every log turned on, and every file that it opens for writing, every process
 # that it starts and every variable that it sets written down.
@@ -140,8 +130,6 @@ def test_a_whole_life_leaves_the_person_in_the_profile_store_alone(
 
 
 class Failing(LocalTransport):
-    """A server that answers in its own way."""
-
     def __init__(
         self, card: ModelCard, catalog: Catalog, spoil: Callable[[Slate], Slate] | AskewError
     ) -> None:
@@ -169,7 +157,7 @@ async def test_no_failure_tells_anything_of_the_person(
     pair: Pair, tmp_path: Path, spoil: Callable[[Slate], Slate] | AskewError
 ) -> None:
     """Planted bug: a message or a chained exception that quotes what was being ranked."""
-    device = made_device(Failing(pair.card, pair.catalog, spoil), tmp_path, SETTINGS)
+    device = made_device(Failing(pair.card, pair.catalog, spoil), tmp_path, K4)
     device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
     problem = await raised(device.asker.ask(device.titles))
     text = "".join(traceback.format_exception(problem.error)) + repr(problem) + problem.hint
@@ -180,7 +168,7 @@ async def test_no_failure_tells_anything_of_the_person(
 async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
     pair: Pair, tmp_path: Path
 ) -> None:
-    device = made_device(LocalTransport(pair.card, pair.catalog), tmp_path, SETTINGS)
+    device = made_device(LocalTransport(pair.card, pair.catalog), tmp_path, K4)
     device.profile.edit({"Film 9 (1969)": (4.625,), "Xanadu Canary": (3.875,)})
     answer = await device.asker.ask(device.titles)
     assert isinstance(answer, Answer)
@@ -202,22 +190,6 @@ async def test_nothing_that_a_screen_holds_shows_the_person_when_printed(
 
 
 HOSTILE = "[bold red]Free[/bold red] [link=http://evil]film[/link] :boom: %s {0}"
-
-
-def hostile(pair: Pair) -> Catalog:
-    items = tuple(Item(f"{HOSTILE} {n}") for n in range(len(pair.catalog)))
-    return replace(pair.catalog, items=items)
-
-
-async def test_a_title_is_text_and_never_markup_in_every_value(pair: Pair, tmp_path: Path) -> None:
-    catalog = hostile(pair)
-    card = replace(pair.card, catalog_version=catalog.version)
-    device = made_device(LocalTransport(card, catalog), tmp_path, SETTINGS)
-    device.profile.like(f"{HOSTILE} 9")
-    answer = await device.asker.ask(device.titles)
-    assert isinstance(answer, Answer)
-    assert {result.title for result in answer.results} <= {i.label for i in catalog.items}
-    assert all(result.why.count(HOSTILE) <= 1 for result in answer.results)
 
 
 def test_a_hostile_title_in_the_profile_is_listed_as_it_is(askew: Askew) -> None:

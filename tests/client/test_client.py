@@ -6,18 +6,17 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from fractions import Fraction
 from inspect import isawaitable, iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from client.conftest import K4
 
 import askew_client
 from askew import errors
 from askew.errors import (
     AskewError,
-    BudgetExceeded,
     ParameterError,
     ProfileError,
     TransportError,
@@ -31,14 +30,6 @@ if TYPE_CHECKING:
 
     from client.conftest import Pair
 
-SETTINGS = ClientSettings(
-    mode="ask",
-    epsilon_per_rating=Fraction(2),
-    rating_monthly_cap=Fraction(8),
-    k=4,
-    max_ratings_apart=32.0,
-)
-
 
 @pytest.fixture
 def network(pair: Pair) -> LocalTransport:
@@ -46,7 +37,7 @@ def network(pair: Pair) -> LocalTransport:
 
 
 async def test_ask_then_pick(network: LocalTransport, tmp_path: Path) -> None:
-    async with AskewClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    async with AskewClient(K4, transport=network, directory=tmp_path) as client:
         client.rate("Film 9 (1969)", 5)
         slate = await client.ask()
         item = client.pick(slate)
@@ -56,22 +47,12 @@ async def test_ask_then_pick(network: LocalTransport, tmp_path: Path) -> None:
 
 
 def test_a_script_needs_no_event_loop(network: LocalTransport, tmp_path: Path) -> None:
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         client.rate("Film 9 (1969)", 5)
         first, again = client.ask(), client.ask()
         assert client.pick(first) == client.pick(again)
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         assert client.pick(client.ask()) == client.pick(first)
-
-
-def test_a_program_has_a_monthly_cap_too(network: LocalTransport, tmp_path: Path) -> None:
-    """Planted bug: a ledger that is opened with the lifetime's cap alone."""
-    tight = replace(SETTINGS, rating_monthly_cap=Fraction(1))
-    with (
-        BlockingClient(tight, transport=network, directory=tmp_path) as client,
-        pytest.raises(BudgetExceeded, match="monthly cap 1"),
-    ):
-        client.ask()
 
 
 QUICK = ClientSettings(mode="ask")
@@ -91,7 +72,7 @@ def test_a_directory_may_be_below_home(
     network: LocalTransport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    with BlockingClient(SETTINGS, transport=network, directory="~/mine") as client:
+    with BlockingClient(K4, transport=network, directory="~/mine") as client:
         client.ask()
     assert (tmp_path / "mine" / "signals.sqlite").exists()
 
@@ -100,7 +81,7 @@ def test_a_client_is_opened_again_after_it_was_closed_and_not_twice(
     network: LocalTransport, tmp_path: Path
 ) -> None:
     """Before: an AttributeError of Python's own context managers."""
-    client = BlockingClient(SETTINGS, transport=network, directory=tmp_path)
+    client = BlockingClient(K4, transport=network, directory=tmp_path)
     with client:
         first = client.pick(client.ask())
     with client:
@@ -141,7 +122,7 @@ def test_an_argument_of_a_wrong_type_is_refused_by_its_name(kind: Any, case: str
 def test_a_rating_of_a_wrong_type_is_refused_and_not_repeated(
     network: LocalTransport, tmp_path: Path, label: Any, rating: Any, name: str
 ) -> None:
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         with pytest.raises(ParameterError) as refusal:
             client.rate(label, rating)
         assert client.ratings() == ()
@@ -155,7 +136,7 @@ def test_a_rating_outside_of_every_scale_is_refused_at_once(
     network: LocalTransport, tmp_path: Path, rating: float
 ) -> None:
     """By a limit of ours, before a server is asked. Planted bug: any number is taken."""
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         with pytest.raises(ProfileError, match="a rating must be a number, at most 1000 in size"):
             client.rate("Film 9 (1969)", rating)
         assert client.ratings() == ()
@@ -166,7 +147,7 @@ def test_a_collection_that_is_no_text_is_refused(
     network: LocalTransport, tmp_path: Path, call: str
 ) -> None:
     with (
-        BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client,
+        BlockingClient(K4, transport=network, directory=tmp_path) as client,
         pytest.raises(ParameterError, match="collection"),
     ):
         getattr(client, call)(3, place="home")
@@ -176,7 +157,7 @@ def test_a_collection_that_is_no_text_is_refused(
 def test_only_an_answer_is_picked_from(
     network: LocalTransport, tmp_path: Path, answer: Any
 ) -> None:
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         for read in (client.pick, client.rank):
             with pytest.raises(ParameterError, match="answer"):
                 read(answer)
@@ -186,7 +167,7 @@ def test_a_title_that_the_catalog_does_not_have_is_told_and_kept(
     network: LocalTransport, tmp_path: Path
 ) -> None:
     """Nothing is known before there is a catalog; the title itself is in no warning."""
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         client.rate("Secret Film", 5)
         assert client.unmatched() == ()
         assert client.ask().unused == 1
@@ -217,7 +198,7 @@ def test_nothing_that_a_script_reaches_is_a_coroutine(
     network: LocalTransport, tmp_path: Path
 ) -> None:
     """Planted bug: a `companion` that the script gets too, whose `ask` waits for an event loop."""
-    with BlockingClient(SETTINGS, transport=network, directory=tmp_path) as client:
+    with BlockingClient(K4, transport=network, directory=tmp_path) as client:
         names = dict(reachable(client))
         assert [path for path, each in names.items() if iscoroutinefunction(each)] == []
         assert {"BlockingClient.ask", "BlockingClient.places.add"} <= names.keys()
@@ -239,7 +220,7 @@ async def test_a_script_inside_an_event_loop_is_told_which_client_it_wants(
     """A notebook has one. Before: a RuntimeError, and a warning of a coroutine nobody awaited."""
     with (
         pytest.raises(AskewError, match="async with AskewClient"),
-        BlockingClient(SETTINGS, transport=network, directory=tmp_path),
+        BlockingClient(K4, transport=network, directory=tmp_path),
     ):
         pass
 
@@ -268,7 +249,6 @@ def test_every_error_that_the_device_raises_can_be_imported_beside_it() -> None:
 
 
 def loaded(code: str) -> set[str]:
-    """What an interpreter has loaded after some code."""
     run = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"],
         capture_output=True,
@@ -284,18 +264,6 @@ HEAVY = {"cryptography", "grpc", "rich", "scipy", "sklearn", "textual"}
 def test_importing_the_package_loads_next_to_nothing() -> None:
     """Planted bug: `from askew_client.client import AskewClient` at the top of the package."""
     assert loaded("import askew_client") & (HEAVY | {"numpy", "sqlite3", "asyncio"}) == set()
-
-
-def test_asking_over_the_network_needs_no_screen(demo_address: str, tmp_path: Path) -> None:
-    """What a small device has to install, and what makes a start slow."""
-    code = f"""
-from pathlib import Path
-from askew_client import BlockingClient
-with BlockingClient(server={demo_address!r}, directory=Path({str(tmp_path)!r})) as client:
-    client.rate("Alien (1979)", 5)
-    client.ask()
-"""
-    assert loaded(code) & HEAVY == {"grpc"}
 
 
 def test_the_first_line_of_ask_comes_before_the_heavy_imports(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from asked import query_of
+from client.conftest import K4
 
 from askew.catalog.catalog_file import FIRST
 from askew.dp.privacy import SignalCharge
@@ -36,14 +37,6 @@ if TYPE_CHECKING:
 MONTH = "2026-11"
 FAN = {3: 5.0, 0: 4.0, 9: 1.0}
 STRANGER = {8: 5.0}
-K4 = ClientSettings(
-    mode="ask",
-    epsilon_per_rating=Fraction(2),
-    rating_monthly_cap=Fraction(8),
-    k=4,
-    rating_lifetime_cap=Fraction(24),
-    max_ratings_apart=32.0,
-)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +100,7 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
 ) -> None:
     """Planted bug: sending whatever the file holds."""
     exchange = pair.exchange(FAN)
-    flat = Signal(exchange.card.space.version, LatticeLaplace(12, 1024), (5,))
+    flat = Signal(exchange.model.card.space.version, LatticeLaplace(12, 1024), (5,))
 
     memory.signals[exchange.space_version, MONTH] = flat
     with pytest.raises(LedgerError, match="does not fit its space"):
@@ -117,17 +110,12 @@ def test_a_stored_signal_that_does_not_fit_its_space_is_not_sent(
 def test_a_slate_that_scores_items_in_its_own_way_is_refused(pair: Pair) -> None:
     """Planted bug: ranking by the answer's word, which lets a server make any item the pick."""
     exchange = pair.exchange(FAN)
-    honest = _slate(pair, 1, 2)
-    exchange.rank(honest)
+    data = slate_to_bytes(Slate.of_catalog(pair.catalog, (1, 2)), pair.card)
+    honest = slate_from_bytes(data, pair.card, 2)
+    exchange.check_slate(honest)
     moved = replace(honest, vectors=honest.vectors[::-1].copy())
     with pytest.raises(Malformed, match="scores items in another way"):
-        exchange.rank(moved)
-
-
-def test_boosts_count_in_the_ranking(pair_with_boosts: Pair) -> None:
-    """Film 5 is (0, 1), lifted twice over film 10, which is (1.5, -0.25)."""
-    exchange = pair_with_boosts.exchange({7: 5.0})  # a taste of (0.5, 0.5)
-    assert exchange.rank(_slate(pair_with_boosts, 5, 7, 10)).order == (5, 10, 7)
+        exchange.check_slate(moved)
 
 
 def test_no_ratings_are_asked_about_and_charged_like_any_other(
@@ -152,8 +140,6 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
     chance = np.random.default_rng(seed)
     rated = chance.choice(12, size=chance.integers(1, 9), replace=False)
     exchange = pair.exchange({int(item): float(chance.integers(1, 6)) for item in rated})
-    ids = tuple(sorted(int(i) for i in chance.choice(12, size=6, replace=False)))
-
     shared = pair.catalog.shared_slate if not exchange.profile.taste.any() else ()
     place = {item: at for at, item in enumerate(shared)}
 
@@ -163,31 +149,24 @@ def test_the_pick_and_the_order_equal_brute_force(pair: Pair, seed: int) -> None
 
         return sorted(items, key=lambda i: (i in exchange.ratings, *rank(i)))
 
-    assert exchange.rank(_slate(pair, *ids)).order == (*best_first(ids),)
     for count in (1, 5, 12, 20):
         assert exchange.rank_all(count).order == (*best_first(range(12))[:count],)
 
 
-def _slate(pair: Pair, *ids: int) -> Slate:
-    """As it arrives."""
-    data = slate_to_bytes(Slate.of_catalog(pair.catalog, ids), pair.card)
-    return slate_from_bytes(data, pair.card, len(ids))
-
-
-def test_ties_go_to_the_lower_id(pair: Pair) -> None:
-    exchange = pair.exchange({5: 5.0})  # a taste of (0, 1)
-    assert exchange.rank(_slate(pair, 0, 2, 4, 8)).order == (0, 4, 2, 8)
-    assert exchange.rank(_slate(pair, 2, 8)).best == 2
-
-
-@pytest.mark.parametrize("ratings", [{}, {9: 1.0}, {4: 5.0}], ids=["none", "no like", "no taste"])
+@pytest.mark.parametrize(
+    ("ratings", "order"),
+    [
+        ({}, (4, 9, 2, 7, 0, 10, 1)),
+        ({9: 1.0}, (4, 2, 7, 0, 10, 1, 3)),
+        ({4: 5.0}, (9, 2, 7, 0, 10, 1, 3)),
+    ],
+    ids=["none", "no like", "no taste"],
+)
 def test_who_likes_nothing_gets_the_order_for_anybody(
-    pair: Pair, ratings: dict[int, float]
+    pair: Pair, ratings: dict[int, float], order: tuple[int, ...]
 ) -> None:
-    """Planted bug: the lowest id as the pick of everybody who rated nothing."""
-    unrated = pair.exchange(ratings).rank(_slate(pair, 1, 2, 7, 10, 11))
-    assert unrated.order == (2, 7, 10, 1, 11)
-    assert unrated.best == 2
+    """The shared slate. Planted bug: the lowest id as the pick of everybody who rated nothing."""
+    assert pair.exchange(ratings).rank_all(7).order == order
 
 
 # A space a little wider than the device's limit is too wide, and so is a rating's reach.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from client.conftest import SHARED_SLATE, VECTORS, Pair, made_retriever, space_of_width
-from client.hostile_world import World, measured
-from client.test_hostile_servers import spoiled, spoiled_card
-from client.test_hostile_wires import (
+from client.hostile_world import (
     MOST_CPU,
     MOST_MEMORY,
     PATIENT,
+    RATINGS,
+    World,
+    ask,
     charges,
+    device_at,
+    honest_after,
     is_clear,
+    measured,
 )
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -33,11 +37,17 @@ from wire.hostility import HOSTILE_TEXTS
 
 from askew.catalog.catalog_file import HEAD_BYTES, file_of
 from askew.catalog.item import Item
-from askew.errors import AskewError, NotShown, StaleSpace
+from askew.errors import (
+    AskewError,
+    Malformed,
+    NotFound,
+    NotShown,
+    OtherKind,
+    ParameterError,
+    StaleSpace,
+)
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.opening import open_device
-from askew_client.profile.document import Liking, ProfileDocument
-from askew_client.profile.store import PassingProfile
+from askew_client.profile.document import Liking
 from askew_client.views.answers import Answer
 from askew_server.retrieval.snapshot import Retriever
 
@@ -45,14 +55,32 @@ if TYPE_CHECKING:
     from askew.spaces.vectors import FeatureSpace
 
 Attack = Callable[[World], None]
-KNOWN: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 UNKNOWN: dict[str, Liking] = {"Film 77": 5.0, "Film 99": 1.0}
-PEOPLE: tuple[dict[str, Liking], ...] = (KNOWN, UNKNOWN, {})
+PEOPLE: tuple[dict[str, Liking], ...] = (RATINGS, UNKNOWN, {})
 MANY = 1 << 17
 
 
+def spoiled(spoil: Callable[[pb.CatalogFile], None], file: bytes) -> bytes:
+    body = pb.CatalogFile.FromString(file[HEAD_BYTES:])
+    spoil(body)
+    return file_of(body.SerializeToString())
+
+
+def spoiled_card(**fields: Any) -> Callable[[bytes], bytes]:
+    def spoil(body: pb.CatalogFile) -> None:
+        card = body.card
+        for name, value in fields.items():
+            where = card.space if hasattr(card.space, name) else card
+            if isinstance(value, list):
+                del getattr(where, name)[:]
+                getattr(where, name).extend(value)
+            else:
+                setattr(where, name, value)
+
+    return partial(spoiled, spoil)
+
+
 def file(make: Callable[[bytes], bytes]) -> Attack:
-    """A file that is made of the honest one."""
 
     def act(world: World) -> None:
         world.file = make(world.file)
@@ -199,7 +227,6 @@ def in_place_of_its_own(data: bytes) -> bytes:
 
 
 def replayed(items: list[int]) -> Callable[[bytes], bytes]:
-    """A valid answer to somebody else, of the same catalog."""
 
     def make(data: bytes) -> bytes:
         message = pb.RetrieveResponse.FromString(data)
@@ -271,6 +298,133 @@ MODELS: dict[str, Attack] = {
 }
 
 
+# Refused, whoever asks
+
+
+def words_of(items: Iterable[Item]) -> bytes:
+    rows = [*items]
+    words = pb.ItemWords(
+        titles="\n".join(each.title for each in rows),
+        years=[each.year or 0 for each in rows],
+        lists=[pb.Genres(names=["Drama"])],
+        genres=[0] * len(rows),
+    )
+    return zlib.compress(words.SerializeToString())
+
+
+def spoiled_body(**fields: bytes) -> Callable[[bytes], bytes]:
+    def spoil(body: pb.CatalogFile) -> None:
+        for name, value in fields.items():
+            setattr(body, name, value)
+
+    return partial(spoiled, spoil)
+
+
+def steer_the_terminal(body: pb.CatalogFile) -> None:
+    words = pb.ItemWords.FromString(zlib.decompress(body.words))
+    words.titles = words.titles.replace("Film 3", "\x1b]0;mine\x07")
+    body.words = zlib.compress(words.SerializeToString())
+
+
+def fewer_items(body: pb.CatalogFile) -> None:
+    body.words = words_of(Item(f"Film {n}", 1960 + n) for n in range(11))
+    body.boosts, body.codes = body.boosts[:11], body.codes[:11]
+
+
+def another_shared_slate(body: pb.CatalogFile) -> None:
+    del body.shared_slate[:]
+    body.shared_slate.extend(range(6))
+
+
+def words_for_ever(body: pb.CatalogFile) -> None:
+    body.words = zlib.compress(bytes(1 << 26))
+
+
+FILMS = [Item(f"Film {n}", 1960 + n) for n in range(12)]
+# What a reader refuses of a card, a catalog and an answer, tests/wire says; here are a few of each.
+FILES: dict[str, Callable[[bytes], bytes]] = {
+    "a card of no items": spoiled_card(n_items=0),
+    "a card with a slate larger than the catalog": spoiled_card(max_slate_size=13),
+    "a card with knots of no number": spoiled_card(knots=[float("nan")] * 66),
+    "a card with an endless clip": spoiled_card(clip=float("inf")),
+    "a card with a source that steers the terminal": spoiled_card(source="\x1b[2J"),
+    "nothing": lambda _: b"",
+    "no file": lambda _: b"<html><body>502 Bad Gateway</body></html>" * 9,
+    "half a file": lambda file: file[: len(file) // 2],
+    "another body": lambda file: file[:-1] + bytes([file[-1] ^ 1]),
+    "no message": lambda _: file_of(b"\xff\xff\xff"),
+    "a length beyond any budget": lambda file: file[:8] + b"\xff" * 8 + file[16:],
+    "another title": spoiled_body(words=words_of([Item("x"), *FILMS[1:]])),
+    "a title that steers the terminal": partial(spoiled, steer_the_terminal),
+    "other vectors": spoiled_body(codes=bytes(12)),
+    "other boosts": spoiled_body(boosts=b"\xff" * 12),
+    "another shared slate": partial(spoiled, another_shared_slate),
+    "fewer items": partial(spoiled, fewer_items),
+    "words that unpack for ever": partial(spoiled, words_for_ever),
+}
+
+
+def spoiled_answer(**fields: Any) -> Callable[[bytes], bytes]:
+    def spoil(data: bytes) -> bytes:
+        message = pb.RetrieveResponse.FromString(data)
+        for name, value in fields.items():
+            if isinstance(value, list):
+                message.ClearField(name)  # type: ignore[arg-type]  # names are of this test
+                getattr(message, name).extend(value)
+            else:
+                setattr(message, name, value)
+        return message.SerializeToString()
+
+    return spoil
+
+
+ANSWERS: dict[str, Callable[[bytes], bytes]] = {
+    "an answer of nothing": lambda _: b"",
+    "an answer that is no message": lambda _: b"\xff\xff\xff\xff",
+    "one item too few": spoiled_answer(item_ids=[1, 2, 3]),
+    "items out of order": spoiled_answer(item_ids=[4, 3, 2, 1]),
+    "items scored in another way": spoiled_answer(codes=bytes(4)),
+    "items lifted above all others": spoiled_answer(boosts=b"\xff" * 4),
+    "no words": spoiled_answer(items=[]),
+}
+
+
+async def test_the_honest_server_answers_and_is_paid_once(pair: Pair, tmp_path: Path) -> None:
+    """Or the refusals below would mean nothing."""
+    world = World(pair)
+    with world.running():
+        assert isinstance(await ask(world, tmp_path), Answer)
+    assert len(charges(tmp_path)) == len(world.asked) == 1
+
+
+@pytest.mark.parametrize("case", FILES)
+async def test_a_bad_file_is_refused_before_anything_is_drawn(
+    pair: Pair, tmp_path: Path, case: str
+) -> None:
+    """Planted bugs: unpacking without a limit; taking the catalog's version on trust."""
+    world = World(pair)
+    world.file = FILES[case](world.file)
+    with world.running():
+        outcome = await ask(world, tmp_path)
+    assert isinstance(outcome, Malformed | NotFound | OtherKind | ParameterError)
+    assert world.asked == []
+    assert not (tmp_path / "signals.sqlite").exists()
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+async def test_a_bad_answer_is_refused_and_the_store_stays_as_it_was(
+    pair: Pair, tmp_path: Path, case: str
+) -> None:
+    """Planted bug: drawing again, or forgetting the signal, because the answer was no good."""
+    world = World(pair)
+    with world.running():
+        await ask(world, tmp_path)
+        world.spoil = ANSWERS[case]
+        assert isinstance(await ask(world, tmp_path), Malformed)
+        await honest_after(world, tmp_path)
+    assert len(world.asked) == 3
+
+
 @dataclass(frozen=True)
 class Seen:
     """What a server sees of a person, and what they were shown and paid."""
@@ -284,13 +438,11 @@ class Seen:
 
 async def question(world: World, folder: Path, ratings: dict[str, Liking]) -> tuple[Seen, Any]:
     """A cost, and the question of who agrees to it, but for a second fresh signal of a month."""
-    profile = PassingProfile(ProfileDocument(ratings))
-    opened = open_device(PATIENT, server=world.address, directory=folder, profile=profile)
     world.asked.clear()
     world.fetched.clear()
     shown = None
     outcome: Answer | AskewError
-    async with opened as device:
+    async with device_at(world, folder, ratings=ratings) as device:
         try:
             cost = await device.asker.show(device.titles)
             shown = cost.charge.epsilon_per_rating
@@ -347,13 +499,13 @@ async def test_a_server_that_churns_its_spaces_is_paid_once_a_month(
     """
     world = World(pair)
     with world.running():
-        first, answer = await question(world, tmp_path, KNOWN)
+        first, answer = await question(world, tmp_path, RATINGS)
         assert isinstance(answer, Answer)
         for width in (1.0, 1.5, 2.5):
             world.pair = pair_in_a_space(width=width)
             world.__post_init__()
             shutil.rmtree(tmp_path / "held")
-            person, outcome = await question(world, tmp_path, KNOWN)
+            person, outcome = await question(world, tmp_path, RATINGS)
             assert isinstance(outcome, NotShown)
             assert (person.asked, person.paid) == ((), first.paid)
 
@@ -366,14 +518,14 @@ async def test_a_catalog_that_changes_under_one_date_costs_nothing_more(
     """
     world = World(pair)
     with world.running():
-        first, _ = await question(world, tmp_path, KNOWN)
+        first, _ = await question(world, tmp_path, RATINGS)
         sent = [*world.asked]
         for turn in range(1, 5):
             world.pair = Pair(made_retriever(space_of_width(), VECTORS, [2.0 ** (-turn / 8)] * 12))
             world.__post_init__()
-            stale, outcome = await question(world, tmp_path, KNOWN)
+            stale, outcome = await question(world, tmp_path, RATINGS)
             assert isinstance(outcome, StaleSpace)
             assert (stale.paid, world.asked) == (first.paid, sent)
-            fresh, outcome = await question(world, tmp_path, KNOWN)
+            fresh, outcome = await question(world, tmp_path, RATINGS)
             assert isinstance(outcome, Answer)
             assert (fresh.paid, world.asked) == (first.paid, sent)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from asked import query_of
+from client.conftest import K4
 from made_device import made_device
 
 from askew.catalog.catalog_file import FIRST, Part
@@ -26,7 +27,7 @@ from askew.protocol.signal import Query, Signal
 from askew.wire.queries import query_to_bytes
 from askew_client.device.model import Exchange
 from askew_client.profile.store import PassingProfile
-from askew_client.settings.settings import Caps, ClientSettings
+from askew_client.settings.settings import Caps
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
 from askew_client.views.answers import Answer
@@ -81,7 +82,8 @@ def test_picking_touches_neither_network_nor_memory(
     slate = pair.retrieve(query_of(exchange, MONTH, memory, replay("first")))
     calls, requests = list(memory.calls), list(pair.requests)
     with io_watch().on() as heard:
-        assert exchange.rank(slate).best in slate.item_ids
+        exchange.check_slate(slate)
+        assert exchange.rank_all(4).best in range(12)
     assert heard == []
     assert (memory.calls, pair.requests) == (calls, requests)
 
@@ -90,13 +92,14 @@ Play = Callable[[Exchange, "Pair", "Memory", RandomBits], None]
 
 
 def honest(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
-    slate = pair.retrieve(query_of(exchange, MONTH, memory, bits))
-    assert exchange.rank(slate).best in slate.item_ids
+    exchange.check_slate(pair.retrieve(query_of(exchange, MONTH, memory, bits)))
+    assert exchange.rank_all(4).best in range(12)
 
 
 def sends_the_pick(exchange: Exchange, pair: Pair, memory: Memory, bits: RandomBits) -> None:
     query = query_of(exchange, MONTH, memory, bits)
-    picked = exchange.rank(pair.retrieve(query)).best
+    exchange.check_slate(pair.retrieve(query))
+    picked = exchange.rank_all(4).best
     pair.retrieve(replace(query, k=1 + picked % 6))
 
 
@@ -193,13 +196,7 @@ async def _calls_of(
     device = made_device(
         network,
         directory,
-        ClientSettings(
-            mode="ask",
-            epsilon_per_rating=Fraction(2),
-            rating_monthly_cap=Fraction(8),
-            k=4,
-            max_ratings_apart=32.0,
-        ),
+        K4,
         profile=PassingProfile(),
         signals=signals,
         bits=bits,

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from client.hostile_world import World
+from client.hostile_world import World, charges, device_at
 from client.test_hostile_models import PEOPLE
-from client.test_hostile_wires import PATIENT, charges
 from metered import Failing, source
 
 from askew.errors import NoRandomness
-from askew_client.opening import open_device
-from askew_client.profile.document import Liking, ProfileDocument
-from askew_client.profile.store import PassingProfile
+from askew_client.profile.document import Liking
 from askew_client.transport import grpc as grpc_transport
 from askew_client.views.answers import Answer
 
@@ -24,9 +21,7 @@ if TYPE_CHECKING:
 
 
 async def ask(world: World, folder: Path, ratings: dict[str, Liking]) -> Answer:
-    profile = PassingProfile(ProfileDocument(ratings))
-    opened = open_device(PATIENT, server=world.address, directory=folder, profile=profile)
-    async with opened as device:
+    async with device_at(world, folder, ratings=ratings) as device:
         return await device.asker.ask(device.titles)
 
 

@@ -28,7 +28,8 @@ from askew.noise.randomness import SystemBits
 from askew.spaces.map import MapNoise, Position
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_client import AskewClient
-from askew_client.device.model import Exchange
+from askew_client.catalog.cache import CachedCatalog
+from askew_client.device.model import Exchange, Model
 from askew_client.settings.settings import ClientSettings
 
 LOSS = 1.8  # that is claimed of two neighbors
@@ -153,10 +154,8 @@ LIKES: tuple[Ratings, Ratings] = (
 def two_tastes() -> Neighbors:
     server = hostile_servers()["an honest one"]()
     places = {item.label: n for n, item in enumerate(server.catalog.items)}
-    made = [
-        Exchange(server.card, server.catalog, TASTES, {places[title]: 5.0 for title in each})
-        for each in LIKES
-    ]
+    model = Model.of(CachedCatalog(server.card, server.catalog, 0, 0))
+    made = [Exchange(model, TASTES, {places[title]: 5.0 for title in each}) for each in LIKES]
     noise = made[0].mechanism
     points = [each.profile.point for each in made]
     first, second = (point / noise.step for point in points)

@@ -22,16 +22,18 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import fcntl
 import hashlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from askew.catalog.catalog_file import (
     HEAD_BYTES,
@@ -47,24 +49,59 @@ from askew.noise.randomness import RandomBits
 from askew_client.storage.private_files import check_own, make_directory, replace_file
 from askew_client.views.answers import Refreshed
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from askew.catalog.catalog import Catalog  # brings numpy
+    from askew.protocol.collection import Collection  # brings numpy
+    from askew.protocol.metric_card import MetricCard
+    from askew.protocol.model_card import ModelCard
+
 DAY = 86_400  # seconds
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-class CatalogSource(Protocol):
+@dataclass(frozen=True, eq=False)
+class CachedCatalog:
+    """What a device holds of a server: its card, items, all of them or the first, the Monday of
+    their version, and the bytes that they take, by the device's own count.
+    """
+
+    card: ModelCard
+    catalog: Catalog
+    catalog_date: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class CachedRows:
+    """What a device holds of a server of places: its card, rows of its collections by name, if any,
+    the Monday of their version, and their bytes.
+    """
+
+    card: MetricCard
+    rows: Mapping[str, Collection]
+    catalog_date: int
+    size: int
+
+
+class CatalogSource(ABC):
     """A way to the files of one server: entered, it is a connection, which is closed when it is
     left. It is told a date and a place in a file, and no more.
     """
 
-    async def __aenter__(self) -> Self: ...
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        return  # most have a connection for each read
 
+    @abstractmethod
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """Return `size` bytes of a file from byte `start` on, fewer at its end, never more.
 
@@ -125,11 +162,11 @@ class Record:
     next_look: int = 0
 
 
-@dataclass(frozen=True)
 class CatalogCache:
     """The files of one server. Who writes holds the lock."""
 
-    directory: Path
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     @classmethod
     def of(cls, directory: Path, server: str) -> CatalogCache:
@@ -152,10 +189,8 @@ class CatalogCache:
 
     def remember(self, record: Record) -> None:
         """Write this record in place of the one before. Raises CacheError."""
-        try:
+        with self._usable():
             replace_file(self.directory / _RECORD, json.dumps(asdict(record), default=bytes.hex))
-        except OSError as error:
-            raise self._unusable(error) from None
 
     def body(self, version: Version) -> bytes | None:
         """Return the bytes that are kept of a file, checked by its head; None where there are none
@@ -184,38 +219,30 @@ class CatalogCache:
         """Write this card of places, with its Monday, in place of the one before. Raises
         CacheError.
         """
-        try:
+        with self._usable():
             replace_file(self.directory / _CARD, catalog_date.to_bytes(_DAY_BYTES, "big") + card)
-        except OSError as error:
-            raise self._unusable(error) from None
 
     def forget_metric_card(self) -> None:
         """Remove the kept card of places, if there is one. Raises CacheError."""
-        try:
+        with self._usable():
             (self.directory / _CARD).unlink(missing_ok=True)
-        except OSError as error:
-            raise self._unusable(error) from None
 
     def keep(self, version: Version, body: bytes) -> None:
         """Write the body of a file, which the caller has checked, under its digest. Raises
         CacheError.
         """
-        try:
+        with self._usable():
             replace_file(self._path(version.head), body)
-        except OSError as error:
-            raise self._unusable(error) from None
 
     def tidy(self, kept: Version | None) -> None:
         """Remove every body but that of `kept` (None: all), and what a killed write left of one.
         Raises CacheError.
         """
         name = "" if kept is None else kept.head.digest.hex()
-        try:
+        with self._usable():
             for path in self.directory.iterdir():
                 if re.match("[0-9a-f]{64}", path.name) and path.name != name:
                     path.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._unusable(error) from None
 
     @asynccontextmanager
     async def locked(self, patience: float) -> AsyncIterator[None]:
@@ -236,25 +263,23 @@ class CatalogCache:
             os.close(handle)
 
     def _open_lock(self) -> int:
-        try:
+        with self._usable():
             make_directory(self.directory)
             return os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise self._unusable(error) from None
 
     def _path(self, head: FileHead) -> Path:
         return self.directory / head.digest.hex()
 
-    def _unusable(self, error: OSError) -> CacheError:
-        return CacheError(f"the directory {self.directory} cannot be used: {error.strerror}")
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            text = f"the directory {self.directory} cannot be used: {error.strerror}"
+            raise CacheError(text) from None
 
 
 def _try_to_lock(handle: int) -> bool:
-    # Where there are no such locks, bodies are still checked before they are used.
-    if os.name != "posix":
-        return True
-    import fcntl
-
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -17,8 +17,6 @@ import ssl
 from contextlib import suppress
 from http.client import HTTPException, IncompleteRead
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from askew.catalog.catalog_file import Part
 from askew.errors import (
@@ -32,7 +30,7 @@ from askew.errors import (
     TooSlow,
     Unreachable,
 )
-from askew_client.catalog.cache import name_of
+from askew_client.catalog.cache import CatalogSource, name_of
 from askew_client.settings.settings import StaticHost
 
 _AGENT = "askew"  # without a version, which would tell devices apart
@@ -141,9 +139,8 @@ _SLOWEST = 1 << 13  # bytes a second, below which a host is given up
 _AGAIN = (0.1, 0.2, 0.4)
 
 
-class HttpsSource:
-    """Files of one host. Implements CatalogSource. An async context manager, for one call at a
-    time.
+class HttpsSource(CatalogSource):
+    """Files of one host, for one call at a time.
 
     timeout: seconds for an answer to begin and to go on. trust: whose certificates are believed, by
     default those that the system trusts. is_server: whether the host is a server of ours, which may
@@ -161,17 +158,6 @@ class HttpsSource:
     ) -> None:
         self._host, self._timeout, self._trust = host, timeout, trust
         self._is_server, self._named = is_server, named or f"{host.host}:{host.port}"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close nothing: every read has a connection of its own."""
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """Return `size` bytes of a file from byte `start` on, fewer at its end. Raises

@@ -81,23 +81,24 @@ def budget(
 
 def _as_json(status: Budget, month: str) -> dict[str, object]:
     account = status.account
+    ratings, axes, places = account.drawn_in(month)
     return {
         "spent_per_rating": account.spent,
         "lifetime_cap_per_rating": account.caps.lifetime,
-        "this_month_per_rating": account.spent_in(month),
+        "this_month_per_rating": ratings,
         "monthly_cap_per_rating": account.caps.monthly,
         "next_month": status.next_month,
         "refused": account.refused,
         "axes": {
             "spent": account.spent_on_axes,
             "lifetime_cap": account.caps.axes_lifetime,
-            "this_month": account.spent_on_axes_in(month),
+            "this_month": axes,
             "monthly_cap": account.caps.axes_monthly,
         },
         "places": {
             "spent_per_km": account.spent_per_km,
             "lifetime_cap_per_km": account.caps.places_lifetime,
-            "this_month_per_km": account.spent_per_km_in(month),
+            "this_month_per_km": places,
             "monthly_cap_per_km": account.caps.places_monthly,
         },
         "entries": [

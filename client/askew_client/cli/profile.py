@@ -83,9 +83,9 @@ def remove(context: click.Context, for_good: bool, data: Path | None) -> None:
     lines = sys.stdin.read().splitlines() if not sys.stdin.isatty() else _prompted_titles()
     titles = [line.strip() for line in lines if line.strip()]
     if for_good:
-        gone = desk.forget(titles)
-        gone_too = f"{_count(gone.titles, 'title')} and {_count(gone.answers, 'past answer')}"
-        tell(f"{gone_too} forgotten for good")
+        found, answers = desk.forget(titles)
+        gone = f"{_count(found, 'title')} and {_count(answers, 'past answer')}"
+        tell(f"{gone} forgotten for good")
         tell("copies made by backups or by the disk itself are out of reach")
         return
     removed = desk.edit(dict.fromkeys(titles, ())) if titles else 0

@@ -9,9 +9,10 @@ private is done before the connection or after it.
 from __future__ import annotations
 
 import datetime
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from askew.errors import LedgerError, NotShown, ParameterError, WireError
 from askew.noise.randomness import RandomBits
@@ -19,12 +20,12 @@ from askew.protocol.signal import Query, Signal
 from askew_client.settings.settings import ClientSettings, month_of
 from askew_client.signals.store import SignalStore
 from askew_client.storage.guard import in_thread
-from askew_client.transport.protocol import Network
 from askew_client.views.cost import Cost, Leaves
 
 if TYPE_CHECKING:
     from askew_client.device.model import Exchange  # brings numpy
     from askew_client.near.sources import NearSource
+    from askew_client.transport.protocol import Network
 
     # What is private, and how it makes a signal. All else of a question is the same for all.
     Source = Exchange | NearSource
@@ -43,35 +44,38 @@ _Answer = TypeVar("_Answer")
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 
 
-class Subject(Protocol[_Answer_co]):
-    """A taste, a place or values on axes, at a server of which all is held that it needs."""
+class Subject(ABC, Generic[_Answer_co]):
+    """A taste, a place or values on axes, at a server of which all is held that it needs.
 
-    @property
-    def source(self) -> Source:
-        """Return the private point, and the law by which a signal is drawn from it."""
+    source: the private point, and the law by which a signal is drawn from it. sends: whether the
+    question sends a signal, or what is held answers it; by public numbers alone.
+    """
 
-    @property
-    def sends(self) -> bool:
-        """Return True if the question sends a signal, False if what is held answers it; by public
-        numbers alone.
-        """
+    source: Source
+    sends: bool
 
+    @abstractmethod
     def priced(self, cost: Cost) -> Cost:
         """Return this cost with what the ledger does not know of the question: what it is about,
         and in words how it is answered.
         """
 
+    @abstractmethod
     def query(self, signal: Signal) -> Query:
         """Return the question that is sent with this signal: public, but for the signal."""
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Return what `draw` returns, and keep what has to be found again if no answer comes."""
+        """Return what `draw` returns, and keep what has to be found again if no answer comes: of a
+        taste nothing, since the ledger finds its signal.
+        """
+        return draw()
 
     async def fetch(self) -> None:
-        """Fetch what a question that sends nothing still needs, the same for everybody; return
-        None.
+        """Fetch what a question that sends nothing still needs, the same for everybody: of a taste
+        nothing. Return None.
         """
 
+    @abstractmethod
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> _Answer_co:
         """Return the answer: what is held, and what the reply brought, ranked in private. reply,
         query: None where nothing was sent. Raises WireError for a hostile reply.

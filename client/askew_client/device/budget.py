@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -83,7 +82,7 @@ def _meaning(entry: Entry, names: Mapping[str, str]) -> str:
 
 def _words(account: Account, month: str) -> Iterator[str]:
     spent, cap = float(account.spent), float(account.caps.lifetime)
-    monthly, this_month = account.caps.monthly, float(account.spent_in(month))
+    monthly, this_month = account.caps.monthly, float(account.drawn_in(month)[0])
     now = "" if monthly is None else f" This month: {this_month:.4g} of {float(monthly):g}."
     yield (
         f"Ratings: spent {spent:.4g} of a lifetime cap of {cap:g}; "
@@ -95,9 +94,10 @@ def _words(account: Account, month: str) -> Iterator[str]:
         yield "Nothing that depends on you has left this device."
     if not spent:
         return
+    odds = times(spent).removesuffix(" times")
     yield (
         "Someone who knows all but one of your ratings, and saw every signal, could tell that one "
-        f"at most e^{at_most(account.spent)} better than by guessing: {_odds(spent)}. Two people "
+        f"at most e^{at_most(account.spent)} better than by guessing: {odds} to 1. Two people "
         "who differ in n ratings are told apart by up to n times that exponent: you hide among "
         "people like you."
     )
@@ -108,7 +108,7 @@ def _words_of_axes(account: Account, month: str) -> Iterator[str]:
         yield (
             f"Values on axes: spent {at_most(account.spent_on_axes)} of a lifetime cap of "
             f"{float(account.caps.axes_lifetime):g}, between any two values. This month: "
-            f"{at_most(account.spent_on_axes_in(month))} of {float(account.caps.axes_monthly):g}."
+            f"{at_most(account.drawn_in(month)[1])} of {float(account.caps.axes_monthly):g}."
         )
 
 
@@ -118,14 +118,7 @@ def _words_of_places(account: Account, month: str) -> Iterator[str]:
         yield (
             f"Places: spent {at_most(spent)} per km of a lifetime cap of "
             f"{float(caps.places_lifetime):g}. This month: "
-            f"{at_most(account.spent_per_km_in(month))} of {float(caps.places_monthly):g}. If all "
+            f"{at_most(account.drawn_in(month)[2])} of {float(caps.places_monthly):g}. If all "
             f"that is spent were about one place, the odds between two places would change at most "
             f"{times(spent)} 1 km apart, and {times(10 * spent)} 10 km apart."
         )
-
-
-def _odds(epsilon: float) -> str:
-    if epsilon > 30:
-        return "more than 10,000,000,000,000 to 1"
-    odds = exp(epsilon)
-    return f"{ceil(100 * odds) / 100:.2f} to 1" if odds < 10 else f"{ceil(odds):,} to 1"

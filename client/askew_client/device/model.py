@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
-from askew.catalog.catalog_file import FIRST
 from askew.catalog.item import Item, plain_text, title_key
 from askew.catalog.titles import TitleIndex
 from askew.dp.privacy import SignalCharge
@@ -27,14 +26,14 @@ from askew.errors import Malformed, ParameterError
 from askew.noise.lattice import LatticeLaplace
 from askew.noise.randomness import RandomBits
 from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Ranking, Slate, rank, rank_all
+from askew.protocol.ranking import Ranking, Slate, rank_all
 from askew.protocol.signal import Signal
 from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.spaces.vectors import Profile, RatingScale, fold_in
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.profile.document import Liking, ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
-from askew_client.transport.protocol import CachedCatalog
 from askew_client.views.answers import Connection, Match, Rated
 
 
@@ -77,9 +76,15 @@ class Model:
     @cached_property
     def ends(self) -> tuple[tuple[str, str], ...]:
         """Return for each coordinate two labels, "Alien (1979)": the held items with the lowest and
-        with the highest score along it. The same for everybody; made once, not with every rating.
+        with the highest score along it; ties go to the lower id. The same for everybody; made once,
+        not with every rating, in O(n_items D d).
         """
-        return self.alone.ends if self.alone else ends_of(self.card, self.catalog)
+        if self.alone:
+            return self.alone.ends
+        catalog, directions = self.catalog, self.card.space.encoder.directions
+        scores = catalog.scoring @ directions  # (n_items, d)
+        ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
+        return tuple((catalog.items[low].label, catalog.items[high].label) for low, high in ends)
 
     @cached_property
     def search(self) -> TitleSearch:
@@ -121,10 +126,7 @@ class Model:
         guard = guard or Guard()
         with guard.private():
             ratings, unused = ratings_of(document.likings(), self.index, self.card.space.scale)
-        catalog, parts, n_held = self.catalog, self.contributions, self.n_held
-        return Exchange(
-            self.card, catalog, settings, ratings, parts, self.catalog_date, n_held, unused, guard
-        )
+        return Exchange(self, settings, ratings, unused, guard)
 
     def received_in(self, slate: Slate) -> tuple[ReceivedItem, ...]:
         """Return the items of an answer that the device does not hold (ids from n_held on), in the
@@ -180,7 +182,8 @@ def ratings_of(
     and the number of titles that it does not have.
 
     likings are by `title_key`. A like is the best rating of the scale; a number beyond the scale is
-    its nearest end; a title that the catalog lacks is skipped.
+    its nearest end; a title that the catalog lacks is skipped; of two titles of one item the later
+    counts.
     """
     rated = [(known.get(key), liking) for key, liking in likings.items()]
     found = {
@@ -191,47 +194,30 @@ def ratings_of(
     return found, sum(item is None for item, _ in rated)
 
 
-def ends_of(card: ModelCard, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return for each coordinate two labels: of the items with the lowest and with the highest
-    score.
-
-    By the card and the catalog alone, so the names are the same for everybody. Ties go to the lower
-    id. O(n_items D d).
-    """
-    scores = catalog.scoring @ card.space.encoder.directions  # (n_items, d)
-    ends = zip(scores.argmin(axis=0), scores.argmax(axis=0), strict=True)
-    return tuple((catalog.items[low].label, catalog.items[high].label) for low, high in ends)
-
-
 @dataclass(frozen=True, eq=False)
 class Exchange:
     """A person, a model and the device's settings.
 
     Whether it can ask, and what it does until an answer is there, depends on the card and the
     settings alone: any ratings of the catalog's items on its scale make a profile, and so does an
-    empty set of ratings. catalog: what the device holds, and behind that what it met. n_held: how
-    many it holds, all by default; contributions: the encoder's, of all of the catalog, where they
-    were made before; both public. catalog_date: the Monday of what is held. unused: ratings of
-    titles that are not known here. guard: keeps what is private apart from open connections; each
-    method that reads the profile raises ConnectionOpen while there is one.
+    empty set of ratings. unused: ratings of titles that are not known here. guard: keeps what is
+    private apart from open connections; each method that reads the profile raises ConnectionOpen
+    while there is one.
     """
 
-    card: ModelCard
-    catalog: Catalog
+    model: Model
     settings: ClientSettings
     ratings: Mapping[int, float] = field(repr=False)
-    contributions: NDArray[np.float64] | None = field(default=None, repr=False)
-    catalog_date: int = FIRST
-    n_held: int | None = None
     unused: int = field(default=0, repr=False)
     guard: Guard = field(default_factory=Guard, repr=False)
     profile: Profile = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Compute the profile from the ratings. Raises ProfileError for a rating off scale."""
-        vectors, space = self.catalog.vectors, self.card.space
+        vectors, space = self.model.catalog.vectors, self.model.card.space
         with self.guard.private():
-            profile = fold_in(self.ratings, vectors, space, contributions=self.contributions)
+            parts = self.model.contributions
+            profile = fold_in(self.ratings, vectors, space, contributions=parts)
         object.__setattr__(self, "profile", profile)
 
     @cached_property
@@ -239,14 +225,14 @@ class Exchange:
         """Return the law of the noise by which a fresh signal is drawn. Raises ParameterError as
         `noise_for`.
         """
-        return noise_for(self.card, self.settings)
+        return noise_for(self.model.card, self.settings)
 
     @property
     def space_version(self) -> str:
         """Return the version of the server's space: a taste's signal cannot belong to the person
         alone.
         """
-        return self.card.space.version
+        return self.model.card.space.version
 
     @property
     def handle(self) -> str:
@@ -267,33 +253,23 @@ class Exchange:
 
     def check(self, signal: Signal) -> None:
         """Raise WireError unless the signal has as many numbers as the space; else return None."""
-        signal.check(self.card.space.dimension)
+        signal.check(self.model.card.space.dimension)
 
     def perturb(self, bits: RandomBits) -> Signal:
         """Draw and return a noisy signal of the profile's point, neither charged nor stored."""
         noise, profile = self.mechanism, self.profile
         with self.guard.private():
             values = noise.perturb(profile.point, bits)
-        return Signal(self.card.space.version, noise, values)
-
-    def rank(self, slate: Slate) -> Ranking:
-        """Return the slate, ranked by the true profile; the ranking names the pick. Never sent.
-
-        Raises Malformed for a slate that scores what the device holds in another way.
-        """
-        self.check_slate(slate)
-        with self.guard.private():
-            shared = self.catalog.shared_slate
-            return rank(slate, self.profile, seen=self.ratings.keys(), shared=shared)
+        return Signal(self.model.card.space.version, noise, values)
 
     def check_slate(self, slate: Slate) -> None:
         """Raise Malformed for a slate that scores an item that the device holds in another way than
         the catalog does; else return None.
         """
-        n_held = len(self.catalog) if self.n_held is None else self.n_held
+        n_held = self.model.n_held
         held = [(at, item) for at, item in enumerate(slate.item_ids) if item < n_held]
         rows, items = [at for at, _ in held], [item for _, item in held]
-        if not np.array_equal(slate.scoring[rows], self.catalog.scoring[items]):
+        if not np.array_equal(slate.scoring[rows], self.model.catalog.scoring[items]):
             raise Malformed("the answer scores items in another way than the catalog does")
 
     def rank_all(self, count: int) -> Ranking:
@@ -301,7 +277,7 @@ class Exchange:
         true profile, rated ones last. Never sent.
         """
         with self.guard.private():
-            return rank_all(self.catalog, self.profile, count, seen=self.ratings.keys())
+            return rank_all(self.model.catalog, self.profile, count, seen=self.ratings.keys())
 
 
 def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:

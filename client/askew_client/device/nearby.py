@@ -30,7 +30,8 @@ from askew.protocol.metric_card import CollectionCard, MetricCard, ServingMode
 from askew.protocol.signal import Query, Signal
 from askew.spaces.axes import AxisSpace
 from askew.spaces.map import MapSpace, Position
-from askew_client.catalog.cache import date_of, usable
+from askew_client.catalog.cache import CachedRows, date_of, usable
+from askew_client.device.asker import Subject
 from askew_client.near.pick import (
     EXAMPLE,
     NO_PREFERENCES,
@@ -49,12 +50,12 @@ from askew_client.profile.document import AxisValues, NamedPlace, ProfileDocumen
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, Level
 from askew_client.storage.guard import in_thread
-from askew_client.transport.protocol import CachedRows, Library, Network
 from askew_client.views.answers import NearAnswer, NearResult, Rated
 from askew_client.views.cost import Cost, Leaves
 
 if TYPE_CHECKING:
     from askew.protocol.collection import Collection  # brings numpy
+    from askew_client.transport.protocol import Library, Network
 
 _FRESH = "one signal is drawn and charged for this question"
 _KEPT = "the signal of this place is sent again, for nothing"
@@ -289,8 +290,8 @@ class NearQuestion:
         await self._nearby.forget()
 
 
-class NearSubject:
-    """A place at a server, with the rows that are held. Implements Subject.
+class NearSubject(Subject[tuple[NearAnswer, ...]]):
+    """A place at a server, with the rows that are held.
 
     fetches: whether it fetches live values, the same file for everybody, when it is asked.
 
@@ -298,6 +299,8 @@ class NearSubject:
     is found again only where the person says so: a server that fails one question would hear else
     whether the next position is the very same.
     """
+
+    source: NearSource
 
     def __init__(  # noqa: PLR0913, PLR0917  # all that an answer depends on
         self,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from askew.errors import CacheError, NotShown, ParameterError, StaleSpace, WireE
 from askew.protocol.ranking import Ranking, Slate
 from askew.protocol.signal import Query, Signal
 from askew_client.catalog.cache import date_of, usable
+from askew_client.device.asker import Subject
 from askew_client.device.model import Exchange, Matches, Model, noise_for
 from askew_client.profile.document import PastAnswer, ProfileDocument, ReceivedItems
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
-from askew_client.transport.protocol import Library, Network
 from askew_client.views.answers import (
     Answer,
     Bar,
@@ -38,8 +38,10 @@ from askew_client.views.answers import (
 )
 from askew_client.views.cost import Cost
 
+if TYPE_CHECKING:
+    from askew_client.transport.protocol import Library, Network
+
 _PICTURE = 121  # points of a density, so that a wide terminal has one for each column
-_Value = TypeVar("_Value")
 
 
 class Titles:
@@ -165,7 +167,7 @@ class Titles:
             exchange = self.exchange(model, document)
             if not exchange.ratings:
                 return ()
-            unit, values = exchange.card.space.encoder.unit, exchange.profile.point.tolist()
+            unit, values = exchange.model.card.space.encoder.unit, exchange.profile.point.tolist()
             pairs = zip(model.ends, values, strict=True)
             return tuple(Bar(*names, 0.0, unit, value) for names, value in pairs)
 
@@ -249,8 +251,10 @@ class Titles:
         return answer
 
 
-class Taste:
-    """The taste of one profile at a server whose catalog is held. Implements Subject."""
+class Taste(Subject[Answer]):
+    """The taste of one profile at a server whose catalog is held."""
+
+    source: Exchange
 
     def __init__(self, titles: Titles, model: Model, document: ProfileDocument) -> None:
         self._titles, self._model, self._document = titles, model, document
@@ -271,13 +275,6 @@ class Taste:
         """Return the question that is sent: this signal, k, and the Monday of what is held."""
         return Query(signal, self.source.k, catalog_date=self._model.catalog_date)
 
-    def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Return `draw()`, and keep nothing: the ledger finds a taste's signal again."""
-        return draw()
-
-    async def fetch(self) -> None:
-        """Fetch nothing: what is held is enough."""
-
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> Answer:
         """Return the best k titles of all that is held, was received, and came with this reply,
         ranked by the true profile, rated ones last. What came is kept, and so is the answer. reply,
@@ -289,33 +286,29 @@ class Taste:
             slate, document = self._titles.met(exchange, self._model, reply, query)
             whole = self._titles.with_received(self._model, document.received)
             came = frozenset(whole.places_of(slate))
-            departure = _departure(exchange, query, cost)
+            departure = Departure(
+                values=query.signal.values,
+                mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
+                month=cost.month,
+                fresh=cost.fresh,
+                point=tuple(query.signal.point().tolist()),
+                true_point=tuple(exchange.profile.point.tolist()),
+            )
             same = document.ratings == self._document.ratings
-            if exchange.catalog is not whole.catalog or not same:
+            if exchange.model is not whole or not same:
                 exchange = self._titles.exchange(self._model, document)
         ranking = exchange.rank_all(self._titles.settings.k)
         return self._titles.keep(
             Answer(
                 cost=replace(cost, spent=cost.spent_after),
                 departure=departure,
-                source=exchange.card.source,
-                simulated=exchange.card.simulated,
+                source=exchange.model.card.source,
+                simulated=exchange.model.card.simulated,
                 results=_results(exchange, ranking, came),
                 used=len(exchange.ratings),
                 unused=exchange.unused,
             )
         )
-
-
-def _departure(exchange: Exchange, query: Query, cost: Cost) -> Departure:
-    return Departure(
-        values=query.signal.values,
-        mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
-        month=cost.month,
-        fresh=cost.fresh,
-        point=tuple(query.signal.point().tolist()),
-        true_point=tuple(exchange.profile.point.tolist()),
-    )
 
 
 def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Result, ...]:
@@ -324,7 +317,7 @@ def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Resu
         [
             Result(
                 place=place,
-                title=exchange.catalog.items[item].label,
+                title=exchange.model.catalog.items[item].label,
                 seen=item in exchange.ratings,
                 picked=item == pick,
                 score=ranking.scores[item],
@@ -338,7 +331,7 @@ def _results(exchange: Exchange, ranking: Ranking, came: Set[int]) -> tuple[Resu
 
 def _reasons(exchange: Exchange, ranking: Ranking) -> list[str]:
     # The liked title that adds most to the score; "" where none adds anything.
-    catalog, like_from = exchange.catalog, exchange.card.space.scale.like_from
+    catalog, like_from = exchange.model.catalog, exchange.model.card.space.scale.like_from
     liked = [item for item, rating in exchange.ratings.items() if rating >= like_from]
     order = list(ranking.order)
     shares = catalog.scoring[order] @ catalog.vectors[liked].T  # (k, n)

@@ -230,7 +230,7 @@ class PlaceService:
         return None
 
     def _stored(self, place: NamedPlace) -> Signal | None:
-        return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)[1]
+        return self._signals.find(ANY_SPACE, month_of(self._today()), place.handle)
 
     def _view(self, name: str, place: NamedPlace) -> PlaceView:
         spot, stored, account = place.spot, self._stored(place), self._signals.account()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from askew.catalog.item import Item, title_key
 from askew.errors import AskewError, PlaceError, ProfileError
@@ -133,17 +133,6 @@ class ReceivedItem:
         if not 1 <= len(self.codes) <= _MOST_BYTES or not 0 <= self.boost <= 255:
             raise ProfileError("a stored item has codes that no server uses")
 
-    def to_json(self) -> list[Any]:
-        """Return the item as a list: title, year, genres, codes in hexadecimal, boost."""
-        words = self.item.title, self.item.year, self.item.genres
-        return [*words, self.codes.hex(), self.boost]
-
-    @classmethod
-    def from_json(cls, value: Sequence[Any]) -> Self:
-        """Return the item that `to_json` wrote. Raises AskewError, ValueError or TypeError."""
-        title, year, genres, codes, boost = value
-        return cls(Item(title, year, tuple(genres)), bytes.fromhex(codes), int(boost))
-
 
 @dataclass(frozen=True)
 class ReceivedItems:
@@ -168,17 +157,6 @@ class ReceivedItems:
         """Return the items for whose label `kept` is True, in their order."""
         items = tuple(met for met in self.items if kept(met.item.label))
         return ReceivedItems(self.space_version, items)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the items as {"space": their version, "items": a list for each}."""
-        return {"space": self.space_version, "items": [met.to_json() for met in self.items]}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        """Return the items that `to_json` wrote. Raises AskewError, ValueError, KeyError or
-        TypeError.
-        """
-        return cls(str(value["space"]), tuple(map(ReceivedItem.from_json, value["items"])))
 
 
 Liking = float | None  # None is a like without a number
@@ -314,12 +292,16 @@ class ProfileDocument:
         """Return the whole profile as JSON in UTF-8."""
         answers = [[a.when.isoformat(), a.month, a.labels, a.picked] for a in self.answers]
         places = {name: place.to_json() for name, place in self.places.items()}
+        received = [
+            [met.item.title, met.item.year, met.item.genres, met.codes.hex(), met.boost]
+            for met in self.received.items
+        ]
         value = {
             "ratings": dict(self.ratings),
             "edits": self.edits,
             "answers": answers,
             "places": places,
-            "received": self.received.to_json(),
+            "received": {"space": self.received.space_version, "items": received},
             "unanswered": self.unanswered and self.unanswered.to_json(),
         }
         return json.dumps(value, ensure_ascii=False, default=dict).encode()
@@ -339,7 +321,12 @@ class ProfileDocument:
                 for when, month, labels, picked in value["answers"]
             )
             places = {name: NamedPlace.from_json(place) for name, place in value["places"].items()}
-            received, waiting = ReceivedItems.from_json(value["received"]), value["unanswered"]
+            items = tuple(
+                ReceivedItem(Item(title, year, tuple(genres)), bytes.fromhex(codes), int(boost))
+                for title, year, genres, codes, boost in value["received"]["items"]
+            )
+            received = ReceivedItems(str(value["received"]["space"]), items)
+            waiting = value["unanswered"]
             unanswered = None if waiting is None else NamedPlace.from_json(waiting)
         except (
             AskewError,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,14 +157,6 @@ def _find(database: sqlite3.Connection) -> bytes | None:
     return None if row is None else row[0]
 
 
-@dataclass(frozen=True)
-class Forgotten:
-    """How many titles were found in the ratings and their edits, and how many answers named one."""
-
-    titles: int
-    answers: int
-
-
 class ProfileService:
     """One person's profile. Methods raise ProfileError, which names no title.
 
@@ -224,21 +215,21 @@ class ProfileService:
         """
         self.edit({label: ()})
 
-    def forget(self, labels: Iterable[str]) -> Forgotten:
-        """Forget titles for good, and return how many were found and how many past answers went: no
-        undo brings them back, and the file holds no trace of them.
+    def forget(self, labels: Iterable[str]) -> tuple[int, int]:
+        """Forget titles for good, and return how many were found in the ratings and their edits,
+        and how many past answers went: no undo brings them back, and the file holds no trace.
 
         Past answers that name one are forgotten too. Raises ProfileError while another program
         reads the file.
         """
         keys = {title_key(label) for label in labels}
-        forgotten = [Forgotten(0, 0)]
+        forgotten = [(0, 0)]
 
         def without(document: ProfileDocument) -> ProfileDocument:
             left = document.without(lambda label: title_key(label) in keys)
             traces = {*document.ratings, *chain.from_iterable(document.edits)}
             titles = {title_key(label) for label in traces} & keys
-            forgotten[0] = Forgotten(len(titles), len(document.answers) - len(left.answers))
+            forgotten[0] = len(titles), len(document.answers) - len(left.answers)
             return left
 
         self._profile.change_for_good(without)

@@ -92,29 +92,17 @@ class Account:
     """
 
     entries: tuple[Entry, ...]
-    spent: Fraction
     caps: Caps
     refused: str | None
-    spent_on_axes: Fraction = _NOTHING
-    spent_per_km: Fraction = _NOTHING
+    spent: Fraction
+    spent_on_axes: Fraction
+    spent_per_km: Fraction
 
-    def spent_in(self, month: str) -> Fraction:
-        """Return the epsilon of one rating that the signals drawn in this month sum to; 0 without
-        any.
+    def drawn_in(self, month: str) -> tuple[Fraction, Fraction, Fraction]:
+        """Return what the signals drawn in this month, "2026-11", sum to in the three accounts: of
+        ratings, of values on axes, of places; 0 without any.
         """
-        return sums_of(drawn_in(self.entries, month))[0]
-
-    def spent_on_axes_in(self, month: str) -> Fraction:
-        """Return the epsilon between any two values that the values on axes drawn in this month sum
-        to.
-        """
-        return sums_of(drawn_in(self.entries, month))[1]
-
-    def spent_per_km_in(self, month: str) -> Fraction:
-        """Return the epsilon per straight-line kilometer that the places drawn in this month sum
-        to.
-        """
-        return sums_of(drawn_in(self.entries, month))[2]
+        return sums_of(drawn_in(self.entries, month))
 
 
 def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:

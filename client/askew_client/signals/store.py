@@ -25,7 +25,6 @@ import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from askew.dp.mark import (
     ID_BYTES,
@@ -88,19 +87,6 @@ def decode_signal(space_version: str, record: bytes) -> Signal:
         raise LedgerError("a stored signal is damaged; it is not sent and not redrawn") from None
 
 
-def entry_of(kind: str, signal: Signal, month: str, charge: SignalCharge, handle: str) -> Entry:
-    """Return the ledger's entry of a signal, with its charge, before it is written."""
-    return Entry(
-        kind,
-        signal.space_version,
-        month,
-        charge.epsilon_per_rating,
-        encode_signal(signal),
-        handle,
-        charge.epsilon_per_km,
-    )
-
-
 def _parts(record: bytes) -> tuple[Mechanism, bytes]:
     match record[:1]:
         case b"\x01":
@@ -156,8 +142,13 @@ def read_entries(database: sqlite3.Connection) -> list[Entry]:
         f"SELECT record, {_COLUMNS} FROM charges"  # noqa: S608  # a constant
         " LEFT JOIN signals ON charge = sequence ORDER BY sequence"
     )
+    entries = []
     try:
-        return [_entry(row[0], row[1:]) for row in rows]
+        for record, kind, space_version, month, per_rating, handle, per_km in rows:
+            check_month(month)
+            spent, spent_per_km = rational_of(per_rating), rational_of(per_km)
+            entries.append(Entry(kind, space_version, month, spent, record, handle, spent_per_km))
+        return entries
     except (ValueError, TypeError, ParameterError):
         raise LedgerError("the ledger is damaged; it is not used") from None
 
@@ -187,14 +178,6 @@ def append_entry(database: sqlite3.Connection, position: Position, entry: Entry)
     )
     if entry.signal is not None:
         database.execute("INSERT INTO signals VALUES (?, ?)", (position[0], entry.signal))
-
-
-def _entry(record: bytes | None, row: Sequence[Any]) -> Entry:
-    # ValueError, TypeError and ParameterError are of what this program never writes.
-    kind, space_version, month, per_rating, handle, per_km = row
-    check_month(month)
-    spent = rational_of(per_rating)
-    return Entry(kind, space_version, month, spent, record, handle, rational_of(per_km))
 
 
 def find(
@@ -258,9 +241,7 @@ class SignalStore:
         with self._file.transaction() as database:
             entries = read_entries(database)
             standing, _ = self._compare(database)
-        spent, on_axes, per_km = sums_of(entries)
-        refused = _refusal(standing)
-        return Account(tuple(entries), spent, self._caps, refused, on_axes, per_km)
+        return Account(tuple(entries), self._caps, _refusal(standing), *sums_of(entries))
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry of the ledger, oldest first."""
@@ -334,12 +315,12 @@ class SignalStore:
         """Return a store on the same files under these caps."""
         return SignalStore(self._file.path, caps, self._mark)
 
-    def find(self, space_version: str, month: str, handle: str = "") -> tuple[str, Signal | None]:
-        """Return `month` and its stored signal; without one, the later of it and the ledger's
-        clock, and that month's signal, or None.
+    def find(self, space_version: str, month: str, handle: str = "") -> Signal | None:
+        """Return the stored signal of this space, handle and month, a place's of any month; where
+        there is none, that of the month of the ledger's clock, if that is later, or None.
         """
-        month, entry = find(self.entries(), space_version, month, handle)
-        return month, None if entry is None else signal_of(entry)
+        _, entry = find(self.entries(), space_version, month, handle)
+        return None if entry is None else signal_of(entry)
 
     def cost(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
@@ -405,7 +386,15 @@ class SignalStore:
             self._check(refused, entries, cost.month)
             check_caps(cost)
             signal = draw()
-            entry = entry_of("signal", signal, cost.month, charge, handle)
+            entry = Entry(
+                "signal",
+                signal.space_version,
+                cost.month,
+                charge.epsilon_per_rating,
+                encode_signal(signal),
+                handle,
+                charge.epsilon_per_km,
+            )
             mark = self._append(database, entries, last_entries(database)[0][0], entry)
         self._write_mark(mark)
         return signal, cost

@@ -22,11 +22,8 @@ def check_own(path: Path, name: str, error: type[AskewError]) -> None:
     """Raise `error` for a file that is not this account's, or that others may write; else return
     None. name: what messages call the file.
 
-    A missing file passes, and so does every file where accounts are not POSIX's. Who can write its
-    directory can still replace it. Raises OSError.
+    A missing file passes. Who can write its directory can still replace it. Raises OSError.
     """
-    if os.name != "posix":
-        return
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -76,12 +73,11 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    if os.name == "posix":
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 _PATIENCE = 10  # seconds to wait for another process

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +25,13 @@ from askew.wire.places import all_places_to_bytes, metric_card_to_bytes, places_
 from askew.wire.queries import query_from_message
 from askew.wire.tastes import slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
+from askew_client.catalog.cache import CatalogSource
 
 
-class InProcess(ABC):
-    """A server in this process: messages cross as bytes, and no socket is opened."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return
+class InProcess(CatalogSource):
+    """A server in this process, with the files that devices hold: messages cross as bytes, and no
+    socket is opened.
+    """
 
     @abstractmethod
     def card_for(self, collection: int | None) -> Card:
@@ -49,15 +39,17 @@ class InProcess(ABC):
         titles.
         """
 
-    @abstractmethod
-    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
-        """Return `size` bytes from byte `start` on of a file that devices hold, fewer at
-        its end.
+    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
+        """Return `size` bytes from byte `start` on of a file that devices hold, fewer at its end;
+        here raise OtherKind, as a server of places without a file for devices.
         """
+        raise OtherKind(
+            "this server has collections of places, and no catalog of titles", places=True
+        )
 
-    @abstractmethod
     async def metric_card(self) -> MetricCard:
-        """Return the card of a server of places. Raises OtherKind for a server of titles."""
+        """Return the card of a server of places; here raise OtherKind, as a server of titles."""
+        raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     @abstractmethod
     async def retrieve(self, query: Query, card: Card) -> Slate | PlaceSlate:
@@ -89,7 +81,7 @@ class InProcess(ABC):
 
 
 class LocalTransport(InProcess):
-    """Answers as a server does. Implements Transport."""
+    """Answers as a server of titles does."""
 
     def __init__(self, card: ModelCard, catalog: Catalog) -> None:
         self._card, self._catalog = card, catalog.decoded()
@@ -108,10 +100,6 @@ class LocalTransport(InProcess):
             raise NotFound("catalog file")
         return self._files[part][start : start + size]
 
-    async def metric_card(self) -> MetricCard:
-        """Raise OtherKind: this is a server of tastes, and has no card of places."""
-        raise OtherKind("this server has a catalog of titles, and no collections of places")
-
     async def retrieve(self, query: Query, card: Card) -> Slate:
         """Return the slate of query.k titles by the card's rule. Raises StaleSpace for a signal of
         another space.
@@ -122,7 +110,7 @@ class LocalTransport(InProcess):
 
 
 class LocalPlaces(InProcess):
-    """Answers as a server with the rule `codebook` does. Implements Transport.
+    """Answers as a server with the rule `codebook` does.
 
     The nearest item of each probe, and where several probes find one, the next nearest to the
     signal, so that there are always k. Distances are those through a sphere.
@@ -142,12 +130,6 @@ class LocalPlaces(InProcess):
     def card_for(self, collection: int | None) -> Card:  # noqa: ARG002
         """Return the server's only card, whatever the collection."""
         return self.card
-
-    async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
-        """Raise OtherKind: this is a server of places, and has no file for devices."""
-        raise OtherKind(
-            "this server has collections of places, and no catalog of titles", places=True
-        )
 
     async def metric_card(self) -> MetricCard:
         """Return the server's only card."""

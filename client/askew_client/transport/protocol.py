@@ -1,115 +1,51 @@
-"""What the device needs of a network, whatever it is made of."""
+"""What the device needs of a network, whatever it is made of: for types alone."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol
 
-from askew.protocol.metric_card import PlaceSlate
-from askew_client.catalog.cache import CatalogSource
-
-if TYPE_CHECKING:
-    from askew.catalog.catalog import Catalog
-    from askew.protocol.collection import Collection
-    from askew.protocol.metric_card import MetricCard
-    from askew.protocol.model_card import ModelCard
-    from askew.protocol.ranking import Slate
-    from askew.protocol.signal import Query
-    from askew_client.storage.guard import Guard
-    from askew_client.views.answers import Refreshed
-
-
-@dataclass(frozen=True, eq=False)
-class CachedCatalog:
-    """What a device holds of a server: its card, items, all of them or the first, the Monday of
-    their version, and the bytes that they take, by the device's own count.
-    """
-
-    card: ModelCard
-    catalog: Catalog
-    catalog_date: int
-    size: int
-
-
-@dataclass(frozen=True, eq=False)
-class CachedRows:
-    """What a device holds of a server of places: its card, rows of its collections by name, if any,
-    the Monday of their version, and their bytes.
-    """
-
-    card: MetricCard
-    rows: Mapping[str, Collection]
-    catalog_date: int
-    size: int
+from askew.protocol.collection import Collection
+from askew.protocol.metric_card import MetricCard, PlaceSlate
+from askew.protocol.model_card import ModelCard
+from askew.protocol.ranking import Slate
+from askew.protocol.signal import Query
+from askew_client.catalog.cache import CachedCatalog, CachedRows
+from askew_client.storage.guard import Guard
+from askew_client.views.answers import Refreshed
 
 
 class Library(Protocol):
     """Where a device has what it holds: a catalog, or the card of a server of places.
 
-    Methods raise as a Transport, and CacheError.
+    Methods raise a TransportError or a WireError, and CacheError.
     """
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
         """Return the catalog of titles that is held on this day; fetched, where it has to be."""
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """Return the rows that are held of a server of places on this day; fetched, where they have
-        to be.
-        """
+        """Return the rows of a server of places that are held on this day; fetched, if need be."""
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """Return the rows that are held on this day, and fetch nothing; None where there
-        are none.
-        """
+        """Return the rows that are held on this day, or None; nothing is fetched."""
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
         """Return the held rows by collection, with live values of all, which are fetched now."""
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the file of this Monday (days since 1970-01-01): the server answers about other
-        items.
-        """
+        """Drop the file of this Monday (days since 1970-01-01), if it is held."""
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file if it is time, and return what is held after that. No question
-        does.
-        """
+        """Look for this week's file if it is time, and return what is held after that."""
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the public card of a server of places, without rows; fetched, where it has
-        to be.
-        """
+        """Return the card of a server of places, without rows; fetched, where it has to be."""
 
     async def forget_metric_card(self) -> None:
-        """Drop the kept card of places: the server's answers do not fit it."""
-
-
-class Transport(Protocol):
-    """A way to one server: entered, it is a connection, which is closed when it is left."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply's bytes to one call, over the open connection, or one of its own where
-        none is open.
-
-        Raises a TransportError or a WireError.
-        """
-
-
-class ServerInProcess(Transport, CatalogSource, Protocol):
-    """A server in this process, with the files that devices hold."""
+        """Drop the kept card of places, so that the next question fetches it."""
 
 
 class Network(Protocol):
@@ -120,16 +56,13 @@ class Network(Protocol):
     guard: Guard
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let one question alone have the network, from entry to exit. The moment of its connection
-        is fixed on entry, before anything private.
-        """
+        """Let one question alone have the network; its moment is fixed on entry."""
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Put the moment of the next connection off, by whole intervals, for as long as the work
-        inside takes after a connection: work that takes as long for all.
-        """
+        """Put the next moment off by whole intervals, as long as the work inside takes."""
 
-    def encoded(self, query: Query) -> bytes:
+    @staticmethod
+    def encoded(query: Query) -> bytes:
         """Return the bytes of a question as they will be sent: the same query is the same bytes."""
 
     async def retrieve(self, request: bytes) -> bytes:
@@ -137,14 +70,12 @@ class Network(Protocol):
         Raises NotReady, in which case nothing was sent, a TransportError or a WireError.
         """
 
-    def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
-        reply.
-        """
+    @staticmethod
+    def decoded(reply: bytes, query: Query, card: ModelCard) -> Slate:
+        """Return the slate of a reply: query.k titles. Raises a WireError for any other reply."""
 
+    @staticmethod
     def decoded_places(
-        self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
+        reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the slates of a reply from a server of places: one, or for ALL one for each
-        collection in the card's order. rows: what is held. Raises a WireError for any other reply.
-        """
+        """Return a slate for each collection asked. Raises a WireError for any other reply."""

@@ -32,9 +32,16 @@ from askew.protocol.signal import Query
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.queries import query_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
-from askew_client.catalog.cache import CachedFile, CatalogCache, CatalogSource, CatalogSync, usable
+from askew_client.catalog.cache import (
+    CachedCatalog,
+    CachedFile,
+    CachedRows,
+    CatalogCache,
+    CatalogSource,
+    CatalogSync,
+    usable,
+)
 from askew_client.storage.guard import Guard
-from askew_client.transport.protocol import CachedCatalog, CachedRows, Transport
 from askew_client.views.answers import Refreshed
 
 if TYPE_CHECKING:
@@ -42,7 +49,10 @@ if TYPE_CHECKING:
     from askew.protocol.collection import Collection  # brings numpy
     from askew.protocol.model_card import ModelCard
     from askew.protocol.ranking import Slate
+    from askew_client.transport.grpc import GrpcTransport
+    from askew_client.transport.in_process import InProcess
 
+    Transport = GrpcTransport | InProcess
     _Read = tuple[ModelCard, Catalog] | tuple[MetricCard, Mapping[str, Collection]]
 
 
@@ -105,7 +115,8 @@ class ShapedTransport:
         if self._moment is not None and self._interval is not None:
             self._moment += ceil(seconds / self._interval) * self._interval
 
-    def encoded(self, query: Query) -> bytes:
+    @staticmethod
+    def encoded(query: Query) -> bytes:
         """Return the bytes of a question as they will be sent."""
         return query_to_bytes(query)
 
@@ -115,19 +126,24 @@ class ShapedTransport:
         """
         return await self.call("Retrieve", request)
 
-    def decoded(self, reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the slate of a reply: exactly query.k titles. Raises a WireError for any other
-        reply.
+    @staticmethod
+    def decoded(reply: bytes, query: Query, card: ModelCard) -> Slate:
+        """Return the slate of query.k titles that answers a question of tastes. Raises a WireError
+        for any other reply.
         """
-        return slate_of(reply, query, card)
+        from askew.wire.tastes import slate_from_bytes  # brings numpy
 
+        return _checked(lambda: slate_from_bytes(reply, card, query.k))
+
+    @staticmethod
     def decoded_places(
-        self, reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
+        reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return the slates of a reply from a server of places, one for each collection asked.
-        Raises a WireError for any other reply.
+        """Return the slates that answer a question for places, one for each collection asked, in
+        the card's order. rows: what is held, of which a reply brings live values alone. Raises a
+        WireError for any other reply.
         """
-        return places_of(reply, query, card, rows)
+        return _checked(lambda: places_from_bytes(reply, card, query, rows))
 
     async def call(self, method: str, request: bytes) -> bytes:
         """Return the reply's bytes to one call, when its connection is closed. Raises NotReady, in
@@ -170,8 +186,8 @@ class ShapedTransport:
         await asyncio.sleep(seconds)
 
 
-class _ShapedSource:
-    """Files of a shaped network. Implements CatalogSource."""
+class _ShapedSource(CatalogSource):
+    """Files of a shaped network."""
 
     def __init__(self, shaped: ShapedTransport) -> None:
         self._shaped, self._left = shaped, AsyncExitStack()
@@ -214,27 +230,6 @@ def metric_card_of(reply: bytes) -> MetricCard:
     return _checked(lambda: metric_card_from_bytes(reply))
 
 
-def slate_of(reply: bytes, query: Query, card: ModelCard) -> Slate:
-    """Return the slate of query.k items that answers a question of tastes. Raises a WireError for
-    any other reply.
-    """
-    from askew.wire.tastes import slate_from_bytes  # brings numpy
-
-    return _checked(lambda: slate_from_bytes(reply, card, query.k))
-
-
-def places_of(
-    reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection] | None = None
-) -> tuple[PlaceSlate, ...]:
-    """Return the slates that answer a question for places, one for each collection asked, in the
-    card's order.
-
-    rows: what is held, of which a reply brings live values alone. Raises a WireError for any other
-    reply.
-    """
-    return _checked(lambda: places_from_bytes(reply, card, query, rows))
-
-
 def _checked(convert_reply: Callable[[], _Value]) -> _Value:
     # Whatever is wrong with a reply is the server's doing: a WireError.
     try:
@@ -270,7 +265,12 @@ class KeptLibrary:
         held, or it is too old on this day. Raises OtherKind for a server of places.
         """
         file = await self.sync.cached((day - _EPOCH).days)
-        return await asyncio.to_thread(self._catalog, file)
+        card, catalog = await asyncio.to_thread(self._known, file)
+        if isinstance(card, MetricCard) or isinstance(catalog, Mapping):
+            raise OtherKind(
+                "this server has collections of places, and no catalog of titles", places=True
+            )
+        return CachedCatalog(card, catalog, file.version.catalog_date, file.version.head.size)
 
     async def rows(self, day: datetime.date) -> CachedRows:
         """Return the rows of a server of places, with its card; fetched first where none is held,
@@ -345,15 +345,6 @@ class KeptLibrary:
     def _check(self, body: bytes) -> None:
         self._checked = (body, _read(body))
 
-    def _catalog(self, file: CachedFile) -> CachedCatalog:
-        # What was checked just now is not read again.
-        card, catalog = self._known(file)
-        if isinstance(card, MetricCard) or isinstance(catalog, Mapping):
-            raise OtherKind(
-                "this server has collections of places, and no catalog of titles", places=True
-            )
-        return CachedCatalog(card, catalog, file.version.catalog_date, file.version.head.size)
-
     def _rows(self, file: CachedFile) -> CachedRows:
         card, rows = self._known(file)
         if not isinstance(card, MetricCard) or not isinstance(rows, Mapping):
@@ -361,18 +352,20 @@ class KeptLibrary:
         return CachedRows(card, rows, file.version.catalog_date, file.version.head.size)
 
     def _known(self, file: CachedFile) -> _Read:
+        # What was checked just now is not read again.
         checked, self._checked = self._checked, None
         return checked[1] if checked and checked[0] is file.body else _read(file.body)
 
 
 def _read(body: bytes) -> _Read:
     from askew.wire.catalog_file import catalog_from_body  # brings numpy
-    from askew.wire.rows_file import rows_from_body
 
     try:
         try:
-            return rows_from_body(body)
-        except OtherKind:
             return catalog_from_body(body)
+        except OtherKind:
+            from askew.wire.rows_file import rows_from_body  # a question of titles does without
+
+            return rows_from_body(body)
     except AskewError as error:
         raise Malformed(f"this device refused the file that the server offers: {error}") from None

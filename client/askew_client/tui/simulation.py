@@ -48,7 +48,7 @@ HOME = Position(50.9375, 6.9603)  # nobody lives there: it is a station
 
 
 class SimulatedServers(InProcess):
-    """One server of tastes and one of places, behind one address. Implements Transport."""
+    """One server of tastes and one of places, behind one address."""
 
     def __init__(self, tastes: LocalTransport, places: LocalPlaces) -> None:
         self._tastes, self._places = tastes, places

@@ -52,24 +52,19 @@ class Delays(RandomBits):
         self._left = [*delays]
 
     def read(self, count: int) -> bytes:
-        """The next delay, in the place of uniform bytes."""
         width = (LONGEST_DELAY * DAY - 1).bit_length()
         return (self._left.pop(0) << (8 * count - width)).to_bytes(count)
 
 
 @dataclass(frozen=True)
 class DeviceWorld:
-    """A keeper, and the clock that it goes by."""
-
     sync: CatalogSync
     clock: Clock
 
     async def cached(self) -> CachedFile:
-        """What a question works with now."""
         return await self.sync.cached(self.clock.day)
 
     async def refresh(self) -> Refreshed:
-        """What a refresh does now."""
         return await self.sync.refresh(self.clock.now)
 
 

@@ -21,7 +21,6 @@ def by_signal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # it comes 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device that gives a server up at once: for tests of what it says then."""
     monkeypatch.setenv("ASKEW_TIMEOUT", "0.5")
 
 

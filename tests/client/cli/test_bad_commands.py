@@ -69,7 +69,6 @@ def refused(found: Outcome, code: int, reason: str) -> None:
 
 
 def charge(data: Path, epsilon: Fraction = Fraction(1, 2), month: str = "") -> None:
-    """Charge a signal of another space, this month if none is named."""
     drawn = Signal("f" * 32, LatticeLaplace(11, 1024), (1, 2))
     store = SignalStore(data / "signals.sqlite", Caps(Fraction(48)))
     month = month or month_of(datetime.date.today())
@@ -205,13 +204,13 @@ def charges(data: Path) -> tuple[Entry, ...]:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("command", [("ask", "--ratings", "-"), ("catalog",)], ids=str)
-def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", ["ask --ratings -", "catalog", "refresh"])
+def test_no_server_is_exit_code_4(askew: Askew, tmp_path: Path, command: str) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))  # held, and never listened on
         address = f"127.0.0.1:{holder.getsockname()[1]}"
-        data = ("--data", tmp_path / "data") if "ask" in command else ()
-        found = askew(*command, "--server", address, *data, stdin=RATINGS)
+        data = () if command == "catalog" else ("--data", tmp_path / "data")
+        found = askew(*command.split(), "--server", address, *data, stdin=RATINGS)
     port = int(address.rpartition(":")[2]) + 1
     files_of = rf"the files of {address} \(port {port}\)"  # asked first
     refused(found, 4, rf"no connection to {files_of}\. Is the server running at this address\?$")
@@ -232,23 +231,18 @@ def test_a_flag_out_of_range_is_wrong_usage_of_every_command(
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["profile", "ask", "budget"])
-def test_a_file_is_no_data_directory_for_any_command(
-    askew: Askew, tmp_path: Path, name: str
+@pytest.mark.parametrize("command", ["profile list", "ask", "budget"])
+def test_neither_a_file_nor_no_text_is_a_data_directory(
+    askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    (tmp_path / "data").write_text("mine")
-    command = [name, "list"] if name == "profile" else [name]
-    refused(askew(*command, "--data", tmp_path / "data"), 2, "'--data': Directory .* is a file")
-    assert (tmp_path / "data").read_text() == "mine"
-
-
-def test_no_text_is_no_data_directory(
-    askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As an unset variable of a shell leaves it. Planted bug: a fresh budget where one stands."""
+    """No text is what an unset variable of a shell leaves. Planted bug: a fresh budget where one
+    stands.
+    """
     monkeypatch.chdir(tmp_path)
-    refused(askew("budget", "--data", ""), 2, "'--data': it must name a directory")
-    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+    (tmp_path / "data").write_text("mine")
+    refused(askew(*command.split(), "--data", "data"), 2, "'--data': Directory .* is a file")
+    refused(askew(*command.split(), "--data", ""), 2, "'--data': it must name a directory")
+    assert [each.name for each in tmp_path.rglob("*") if each.is_file()] == ["data"]
 
 
 @pytest.mark.parametrize(

@@ -133,17 +133,6 @@ def test_every_command_explains_itself_in_80_columns(askew: Askew, arguments: li
     assert max(map(len, found.out.splitlines())) <= 80
 
 
-def test_ratings_come_from_a_file_and_never_from_the_command_line() -> None:
-    """Planted bug: `--rate TITLE=4`, which every program on the machine could read."""
-    command = cli.cli.get_command(click.Context(cli.cli), "ask")
-    assert command is not None
-    parameters = {parameter.name: parameter for parameter in command.params}
-    public = {"server", "k", "epsilon_per_rating", "data", "as_json"}
-    assert set(parameters) == public | {"mode", "ratings", "unmatched"}
-    assert isinstance(parameters["ratings"].type, click.File)
-    assert not any(isinstance(each, click.Argument) for each in parameters.values())
-
-
 def test_a_reader_that_stops_reading_gets_no_traceback(demo_address: str) -> None:
     """`askew catalog | head -1`."""
     with subprocess.Popen(
@@ -171,6 +160,7 @@ def file(tmp_path: Path) -> Path:
 def test_one_unknown_title_stops_nothing_and_all_are_listed(
     askew: Askew, demo_address: str, tmp_path: Path, file: Path
 ) -> None:
+    """Of a file, and of the stored profile."""
     where = ("--server", demo_address, "--data", tmp_path / "data")
     found = askew("ask", "--ratings", "-", *where, "--unmatched", file, stdin=MIXED)
     assert found.code == 0
@@ -178,14 +168,8 @@ def test_one_unknown_title_stops_nothing_and_all_are_listed(
     assert "Unheard" not in found.out + found.err
     assert file.read_text() == UNKNOWN
     assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_the_stored_profile_is_looked_through_too_and_json_stays_json(
-    askew: Askew, demo_address: str, tmp_path: Path, file: Path
-) -> None:
-    data = tmp_path / "data"
-    askew("profile", "import", "-", "--data", data, stdin=MIXED)
-    where = ("--server", demo_address, "--data", data)
+    file.unlink()
+    askew("profile", "import", "-", *where[2:], stdin=MIXED)
     found = askew("ask", *where, "--json", "--unmatched", file)
     assert (json.loads(found.out)["unused_ratings"], file.read_text()) == (2, UNKNOWN)
 
@@ -288,15 +272,6 @@ def test_a_refresh_fetches_once_and_then_says_when_it_looks_again(
     assert held == f"held       {found['catalog_date']}, whole, {found['size']:,} bytes"
     assert fetched == "fetched    0 bytes"
     assert again == f"next look  {next_look:%Y-%m-%d %H:%M} UTC"
-
-
-def test_a_refresh_that_fails_says_so_apart_from_its_output(
-    askew: Askew, impatient: None, tmp_path: Path
-) -> None:
-    """So that a timer may throw the output away."""
-    gone = askew("refresh", "--server", "127.0.0.1:1", "--data", tmp_path)
-    assert (gone.code, gone.out) == (4, "")
-    assert gone.err.startswith("askew: ")
 
 
 def test_what_is_held_answers_without_a_call(

@@ -22,12 +22,12 @@ USELESS = {
     "askew_client.device.nearby",
     "askew_client.near",
     "askew_client.tui",
+    *("cryptography", "rich", "scipy", "sklearn", "textual"),
 }
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Where a device keeps a rating."""
     ratings = tmp_path / "ratings.csv"
     ratings.write_text("title,rating\nAlien (1979),5\n")
     words = ["profile", "import", str(ratings), "--data", str(tmp_path)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from client.conftest import K4
 from made_device import made_device
 from raised import raised
 
@@ -22,7 +23,7 @@ from askew.errors import AskewError, StaleSpace
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew_client.catalog.cache import date_of
+from askew_client.catalog.cache import CachedCatalog, date_of
 from askew_client.device import titles
 from askew_client.device.model import ratings_of
 from askew_client.device.titles import Titles
@@ -30,7 +31,7 @@ from askew_client.opening import Device
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import CachedCatalog, CachedRows, Library
+from askew_client.transport.shaped import KeptLibrary
 from askew_client.views.answers import Answer, Connection, Departure, Refreshed
 from askew_client.views.cost import Cost, Leaves
 from askew_client.views.problems import Problem, Trouble
@@ -39,14 +40,7 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 TODAY = datetime.date(2026, 11, 21)
-SETTINGS = ClientSettings(
-    mode="ask",
-    epsilon_per_rating=Fraction(2),
-    k=4,
-    rating_lifetime_cap=Fraction(4),
-    rating_monthly_cap=Fraction(8),
-    max_ratings_apart=32.0,
-)
+SETTINGS = replace(K4, rating_lifetime_cap=Fraction(4))
 
 FETCHED = ["held"]  # noted at the head of what is held; its body follows
 
@@ -86,7 +80,7 @@ class DeviceWorld:
         pair: Pair,
         directory: Path,
         settings: ClientSettings = SETTINGS,
-        library: Library | None = None,
+        library: KeptLibrary | None = None,
     ) -> None:
         self.network = Network(pair.card, pair.catalog)
         self.today = TODAY
@@ -171,16 +165,6 @@ async def test_a_cost_that_says_sent_again_ends_with_its_month(rated: DeviceWorl
     assert left(await rated.answer()).month == "2026-12"
 
 
-async def test_ratings_of_titles_that_the_catalog_lacks_are_kept_and_unused(
-    device: DeviceWorld,
-) -> None:
-    device.companion.profile.rate("Elsewhere (1999)", 5)
-    answer = await device.answer()
-    assert (answer.used, answer.unused) == (0, 1)
-    (kept,) = device.companion.profile.ratings()
-    assert (kept.label, kept.rating, kept.known) == ("Elsewhere (1999)", 5, False)
-
-
 async def test_a_number_beyond_the_servers_scale_counts_as_its_nearest_end(
     pair: Pair, tmp_path: Path
 ) -> None:
@@ -229,33 +213,14 @@ async def test_a_program_that_runs_for_weeks_fetches_what_is_answered_no_more(
     assert rated.network.calls.count("held") == fetches
 
 
-@dataclass
-class SharedCache:
-    """A library that another program fills, too. Implements Library."""
+class SharedCache(KeptLibrary):
+    """A library that another program fills, too."""
 
-    held: CachedCatalog
+    def __init__(self, held: CachedCatalog) -> None:
+        self.held = held
 
     async def cached(self, _: datetime.date) -> CachedCatalog:
         return self.held
-
-    async def rows(self, day: datetime.date) -> CachedRows:
-        """Never of use here."""
-        raise NotImplementedError
-
-    async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        raise NotImplementedError
-
-    async def metric_card(self, _: datetime.date) -> CachedRows:
-        raise NotImplementedError
-
-    async def live(self, held: CachedRows) -> NoReturn:
-        raise NotImplementedError
-
-    async def forget_metric_card(self) -> None:
-        raise NotImplementedError
-
-    async def forget(self, catalog_date: int) -> None:
-        raise NotImplementedError
 
     async def refresh(self) -> Refreshed:
         now = datetime.datetime.now(datetime.UTC)
@@ -279,15 +244,6 @@ async def test_what_another_program_fetched_serves_from_the_next_refresh_on(
     ]
 
 
-async def test_a_space_that_is_too_wide_is_refused_before_anything_is_drawn(
-    pair: Pair, tmp_path: Path
-) -> None:
-    device = DeviceWorld(pair, tmp_path, replace(SETTINGS, max_ratings_apart=1.0))
-    device.companion.profile.rate("Film 9 (1969)", 5)
-    assert (await device.problem()).trouble is Trouble.SETTINGS
-    assert device.signals.entries() == ()
-
-
 def test_a_title_that_two_films_share_is_known_by_its_year_alone(pair: Pair) -> None:
     """Planted bug: the first of two films of a name, whichever the person means."""
     items = (Item("Solaris", 1972), Item("Solaris", 2002), Item("Die Große Straße"))
@@ -302,23 +258,6 @@ async def test_a_title_is_rated_once_however_it_is_typed(rated: DeviceWorld) -> 
         rated.companion.profile.rate(typed, 3)
     assert [(each.label, each.rating) for each in rated.companion.profile.ratings()] == [
         ("Film 9 (1969)", 3)
-    ]
-
-
-async def test_edits_are_taken_back_one_by_one(rated: DeviceWorld) -> None:
-    companion = rated.companion
-    companion.profile.rate("Film 9 (1969)", 1)
-    companion.profile.like("Film 5 (1965)")
-    companion.profile.unrate("Film 9 (1969)")
-    states = [[(each.label, each.rating) for each in companion.profile.ratings()]]
-    while companion.profile.undo():
-        states.append([(each.label, each.rating) for each in companion.profile.ratings()])
-    assert states == [
-        [("Film 5 (1965)", None)],
-        [("Film 9 (1969)", 1), ("Film 5 (1965)", None)],
-        [("Film 9 (1969)", 1)],
-        [("Film 9 (1969)", 5)],
-        [],
     ]
 
 
@@ -340,18 +279,6 @@ async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: Devi
     assert [len(offset) for offset in picture.offsets] == [2] * 4
 
 
-async def test_the_budget_is_told_in_words_and_by_the_rating(rated: DeviceWorld) -> None:
-    await rated.answer()
-    budget = rated.companion.budget()
-    account = budget.account
-    spent, cap = account.spent, account.caps.lifetime
-    assert (spent, cap, account.refused) == (Fraction(2), Fraction(4), None)
-    assert budget.next_month == datetime.date(2026, 12, 1)
-    ((entry, _),) = budget.lines
-    assert (entry.month, entry.epsilon_per_rating) == ("2026-11", Fraction(2))
-    assert "e^2 better than by guessing" in budget.words[1]
-
-
 async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorld) -> None:
     answer = await rated.answer()
     await rated.answer()
@@ -361,15 +288,6 @@ async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorl
     rated.companion.profile.forget_history()
     assert rated.companion.profile.history() == ()
     assert len(rated.companion.profile.ratings()) == 1
-
-
-async def test_other_settings_count_at_once_but_the_signal_stays(rated: DeviceWorld) -> None:
-    first = await rated.answer()
-    rated.companion.configure(replace(SETTINGS, k=3, epsilon_per_rating=Fraction(1)))
-    second = await rated.answer()
-    assert len(second.results) == 3
-    assert left(second).values == left(first).values
-    assert (price(second).epsilon, price(second).wanted) == (Fraction(2), Fraction(1))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -22,12 +22,13 @@ from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
 from askew.wire.queries import query_to_bytes
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.device.model import TitleSearch
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings, ModeName
 from askew_client.signals.store import SignalStore
 from askew_client.transport.in_process import LocalTransport
-from askew_client.transport.protocol import CachedCatalog, CachedRows
+from askew_client.transport.shaped import KeptLibrary
 from askew_client.views.answers import Answer, Refreshed
 
 if TYPE_CHECKING:
@@ -58,33 +59,12 @@ class Network(LocalTransport):
         return replace(slate, catalog_version=cast("ModelCard", card).catalog_version)
 
 
-class CatalogCache:
-    """A library with the first items of a catalog. Implements Library."""
-
+class CatalogCache(KeptLibrary):
     def __init__(self, card: ModelCard, catalog: Catalog, n_held: int) -> None:
         self.holds = CachedCatalog(card, catalog.first(n_held), DATE, 40 * n_held)
 
     async def cached(self, _: datetime.date) -> CachedCatalog:
         return self.holds
-
-    async def rows(self, day: datetime.date) -> CachedRows:
-        """Never of use here."""
-        raise NotImplementedError
-
-    async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        raise NotImplementedError
-
-    async def metric_card(self, day: datetime.date) -> CachedRows:
-        raise NotImplementedError
-
-    async def live(self, held: CachedRows) -> NoReturn:
-        raise NotImplementedError
-
-    async def forget_metric_card(self) -> None:
-        raise NotImplementedError
-
-    async def forget(self, catalog_date: int) -> None:
-        raise NotImplementedError
 
     async def refresh(self) -> Refreshed:
         pytest.fail("no question looks for what is held")

@@ -14,10 +14,10 @@ from askew.catalog.catalog import Catalog, ItemColumns
 from askew.catalog.item import Item
 from askew.protocol.ranking import Slate
 from askew.spaces.item_codes import CodedVectors, encode
+from askew_client.catalog.cache import CachedCatalog
 from askew_client.device.model import Model
 from askew_client.profile.document import ProfileDocument, ReceivedItem, ReceivedItems
 from askew_client.settings.settings import ClientSettings
-from askew_client.transport.protocol import CachedCatalog
 
 N_HELD, MORE = 8, 3000
 SETTINGS = ClientSettings(mode="ask", k=4, max_ratings_apart=32.0)
@@ -49,7 +49,6 @@ def whole() -> Catalog:
 
 
 def model_of(catalog: Catalog, n_held: int) -> Model:
-    """A model that holds the first items, as codes."""
     card, scales = made_retriever(space_of_width(), VECTORS).card, space_of_width().scales
     codes = encode(catalog.vectors[:n_held], scales)
     held = Catalog(
@@ -63,7 +62,6 @@ def model_of(catalog: Catalog, n_held: int) -> Model:
 
 
 def received_of(model: Model, catalog: Catalog, *ids: int) -> ReceivedItems:
-    """What the device keeps of an answer with these items."""
     received: tuple[ReceivedItem, ...] = model.received_in(Slate.of_catalog(catalog, ids))
     return ReceivedItems(model.card.space.version, received)
 

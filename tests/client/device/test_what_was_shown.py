@@ -263,6 +263,7 @@ async def test_a_spot_is_sent_again_only_where_the_person_says_so(tmp_path: Path
     await near_cost(program, "places", BERLIN)
     with patch.object(type(device.server), "call", failing):
         await raised(near(program, "places", BERLIN))
+    assert (await raised(near(program, "places", MUNICH, again=True))).trouble is Trouble.PLACE
     assert (await near_cost(program, "places", BERLIN)).fresh
     cost = await near_cost(program, "places", BERLIN, again=True)
     assert cost.leaves is Leaves.KEPT
@@ -274,18 +275,7 @@ async def test_a_spot_is_sent_again_only_where_the_person_says_so(tmp_path: Path
     assert len(set(sent)) == len(sent) == 2
 
 
-async def test_another_spot_is_never_sent_by_the_signal_that_waits(tmp_path: Path) -> None:
-    device = PlaceDevice(tmp_path)
-    program = device.program
-    await near_cost(program, "places", BERLIN)
-    with patch.object(type(device.server), "call", failing):
-        await raised(near(program, "places", BERLIN))
-    assert (await raised(near(program, "places", MUNICH, again=True))).trouble is Trouble.PLACE
-    assert len(device.signals.entries()) == 1
-
-
 async def failing(*_: Any) -> bytes:
-    """A server that does not answer."""
     raise ServerFailed("it failed")
 
 

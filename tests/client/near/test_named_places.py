@@ -232,7 +232,7 @@ def test_every_position_has_the_same_law_and_price(device: DeviceWorld) -> None:
             assert price is not None
             view = device.places.add(f"{number} {longitude}", spot)
             handle = device.profile.read().place(view.name).handle
-            _, signal = device.signals.find(ANY_SPACE, "2026-11", handle)
+            signal = device.signals.find(ANY_SPACE, "2026-11", handle)
             assert signal is not None
             laws.add((signal.mechanism, price.charge.epsilon_per_km))
     noise = device.settings.map_noise

@@ -445,7 +445,7 @@ async def test_the_hours_of_a_day_are_paid_for_by_default_and_not_from_the_ratin
     assert isinstance(found.cost, Cost)
     assert [found.cost.spent, found.cost.cap] == [12, 192]
     assert account.spent_on_axes == 12
-    assert account.spent_on_axes_in("2026-11") == account.spent_on_axes
+    assert account.drawn_in("2026-11")[1] == account.spent_on_axes
     assert account.spent == 0
 
 

@@ -119,18 +119,6 @@ def test_a_file_system_without_links_has_a_profile_too(
     assert {each.name for each in path.parent.iterdir()} == {path.name}
 
 
-def test_an_edit_that_fails_changes_nothing(path: Path) -> None:
-    store = rated(path)
-    with pytest.raises(ProfileError):
-        store.change(lambda document: document.edited({"A": (float("nan"),)}))
-    assert dict(store.read().ratings) == {CANARY: 5.0}
-
-
-def test_nothing_private_prints() -> None:
-    document = ProfileDocument().edited({CANARY: (4.25,)})
-    assert not [word for word in ("Xanadu", "4.25") if word in repr(document)]
-
-
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"ratings": {"a": "b"}, "edits": [], "answers": []}', b"\xff"]
 )

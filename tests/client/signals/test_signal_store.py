@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -13,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from askew.dp.privacy import SignalCharge
-from askew.errors import AskewError, BudgetExceeded
+from askew.errors import BudgetExceeded, LedgerError
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import Caps
-from askew_client.signals.store import SignalStore
+from askew_client.signals.store import VERSION, SignalStore
 from askew_client.views.cost import Cost
 
 SPACE = "0123456789abcdef" * 2
@@ -79,18 +81,6 @@ def test_there_is_one_signal_for_each_space_and_month(store: SignalStore) -> Non
     assert len(store.entries()) == 3
 
 
-def test_charges_are_exact_and_listed_oldest_first(store: SignalStore) -> None:
-    metric = SignalCharge(Fraction(32768, 669 * 64))
-    store.remember(SPACE, "2026-12", metric, lambda: signal(1))
-    other = SignalCharge(Fraction(1, 3))
-    second = partial(signal, 2, space=OTHER_SPACE)
-    store.remember(OTHER_SPACE, "2026-12", other, second)
-    assert [(e.space_version, e.epsilon_per_rating) for e in store.entries()] == [
-        (SPACE, Fraction(32768, 669 * 64)),
-        (OTHER_SPACE, Fraction(1, 3)),
-    ]
-
-
 def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     """Thirds have no float: three of them are the cap of 1, and the fourth is refused undrawn.
 
@@ -105,14 +95,6 @@ def test_the_lifetime_cap_is_reached_exactly_and_not_passed(path: Path) -> None:
     assert refusal.value.next_month == "2026-12-01"
     assert "1 of the lifetime cap 1 is spent, 0 is left" in str(refusal.value)
     assert len(store.entries()) == 3
-
-
-def test_the_cap_holds_over_all_spaces_together(path: Path) -> None:
-    """Planted bug: a cap for each space, which a server would pass by renaming its space."""
-    store = SignalStore(path, Caps(Fraction(1)))
-    store.remember(SPACE, "2026-11", SignalCharge(Fraction(2, 3)), lambda: signal(1))
-    with pytest.raises(BudgetExceeded):
-        store.remember(OTHER_SPACE, "2026-11", SignalCharge(Fraction(2, 3)), never)
 
 
 # The cap of a month.
@@ -203,23 +185,6 @@ def test_a_draw_that_fails_leaves_nothing(store: SignalStore, failure: type[Base
     assert len(store.entries()) == 1
 
 
-@pytest.mark.parametrize("charge", [Fraction(0), Fraction(-1), Fraction(-1, 10**9)])
-def test_a_charge_is_above_zero(store: SignalStore, charge: Fraction) -> None:
-    """Planted bug: a negative charge, which would give budget back."""
-    with pytest.raises(AskewError):
-        store.remember(SPACE, "2026-11", SignalCharge(charge), lambda: signal(1))
-    assert store.entries() == ()
-    found = store.remember(SPACE, "2026-11", SignalCharge(Fraction(1)), lambda: signal(2))
-    assert found[0] == signal(2)
-
-
-@pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
-def umask(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = os.umask(request.param)
-    yield
-    os.umask(before)
-
-
 def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalStore) -> None:
     """Within the transaction, for a fresh signal and for a stored one. Planted bug: the price is
     compared before, and something comes between.
@@ -240,7 +205,7 @@ def test_a_price_that_was_not_shown_is_not_charged_and_not_sent(store: SignalSto
 
 
 FULL = 2  # of PRAGMA synchronous; NORMAL, 1, does not sync a commit to the write-ahead log
-SIGNAL = Signal("0123456789abcdef" * 2, LatticeLaplace(11, 1024), (1, 2))
+SIGNAL = signal(1, 2)
 
 
 @pytest.fixture
@@ -317,3 +282,123 @@ def test_a_mark_and_a_setting_are_synced_before_and_after_they_are_renamed(
     store.remember(SIGNAL.space_version, "2026-11", SignalCharge(Fraction(2)), lambda: SIGNAL)
     made = ["sync the directory"]  # the name of the new one that the mark is in
     assert steps[len(once) :] == [*made, *once, *once]  # a new mark, and that of the charge
+
+
+# A store that cannot be read or trusted is an error: nothing is drawn anew in its place.
+
+MONTH = "2026-11"
+
+
+def run(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+@pytest.fixture
+def kept(path: Path) -> Path:
+    store = SignalStore(path, Caps(Fraction(10)))
+    store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), lambda: signal(-1480, 82))
+    return path
+
+
+Spoil = Callable[[Path], object]
+
+
+def rewritten(change: Callable[[bytes], bytes]) -> Spoil:
+    return lambda path: path.write_bytes(change(path.read_bytes()))
+
+
+def replaced(*statements: str) -> Spoil:
+
+    def spoil(path: Path) -> None:
+        path.unlink()
+        run(path, *statements)
+
+    return spoil
+
+
+def put_a_directory_in_its_place(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+PHOTOS = "CREATE TABLE photos (name TEXT)"
+SPOILED: dict[str, Spoil] = {
+    "overwritten": rewritten(lambda data: b"\xff" * len(data)),
+    "all but the header": rewritten(lambda data: data[:100] + b"\xff" * (len(data) - 100)),
+    "half of it": rewritten(lambda data: data[: len(data) // 2]),
+    "one page": rewritten(lambda data: data[:4096]),
+    "text": rewritten(lambda _: b"title,rating\n"),
+    "a directory": put_a_directory_in_its_place,
+    "another database": replaced(PHOTOS),
+    "another database of this version": replaced(PHOTOS, f"PRAGMA user_version = {VERSION}"),
+    "a newer one": lambda path: run(path, f"PRAGMA user_version = {VERSION + 1}"),
+    "a negative version": lambda path: run(path, "PRAGMA user_version = -1"),
+    "no table of signals": lambda path: run(path, "DROP TABLE signals"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILED)
+def test_a_spoiled_store_is_refused_and_nothing_is_drawn(kept: Path, case: str) -> None:
+    """Planted bug: starting over with an empty store, which forgets what was spent. The mark
+    would refuse that one, too, so the file itself has to stay as it is.
+    """
+    SPOILED[case](kept)
+    before = kept.read_bytes() if kept.is_file() else None
+    store = SignalStore(kept, Caps(Fraction(10)))
+    with pytest.raises(LedgerError) as refusal:
+        store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
+    assert refusal.type is LedgerError
+    assert (kept.read_bytes() if kept.is_file() else None) == before
+
+
+def lattice(step_exponent: int = 11, inverse_rate: int = 1024, values: bytes = bytes(8)) -> bytes:
+    return struct.pack("<BII", 1, step_exponent, inverse_rate) + values
+
+
+ROWS = {
+    "nothing": b"",
+    "an unknown kind": b"\x03" + lattice()[1:],
+    "half a lattice": lattice()[:7],
+    "no coordinates": lattice(values=b""),
+    "half a coordinate": lattice(values=bytes(2)),
+    "a coordinate and a half": lattice(values=bytes(6)),
+    "a coordinate beyond the limit": lattice(values=struct.pack("<i", -(2**31))),
+    "a step beyond the limit": lattice(step_exponent=21),
+    "no noise": lattice(inverse_rate=0),
+    "too much noise": lattice(inverse_rate=4097),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_damaged_signal_is_neither_sent_nor_drawn_again(kept: Path, row: str) -> None:
+    with closing(sqlite3.connect(kept, isolation_level=None)) as database:
+        of = "SELECT sql FROM sqlite_schema WHERE name = 'signals_no_update'"
+        [trigger] = database.execute(of).fetchone()
+    run(
+        kept,
+        "DROP TRIGGER signals_no_update",
+        f"UPDATE signals SET record = x'{ROWS[row].hex()}'",
+        trigger,
+    )
+    before = kept.read_bytes()
+    store = SignalStore(kept, Caps(Fraction(10)))
+    with pytest.raises(LedgerError):
+        store.remember(SPACE, MONTH, SignalCharge(Fraction(1)), never)
+    assert kept.read_bytes() == before
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "", "0/7"])
+def test_the_file_itself_refuses_a_charge_that_is_not_above_zero(kept: Path, epsilon: str) -> None:
+    row = f"(9, '{'0' * 32}', 'signal', 'x', '', '2026-12', '{epsilon}', '0')"
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        run(kept, f"INSERT INTO charges VALUES {row}")
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LedgerError):
+        SignalStore(tmp_path / "file" / "signals.sqlite", Caps(Fraction(10))).remember(
+            SPACE, MONTH, SignalCharge(Fraction(1)), never
+        )

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
 
 import pytest
+from client.hostile_world import Call, Fetch, World
 
 from askew.errors import AskewError, ConnectionOpen, TooSlow, Unreachable
 from askew.spaces.map import Position
-from askew_client import AskewClient, BlockingClient
-from askew_client.cli.main import cli
+from askew_client import BlockingClient
 from askew_client.opening import Device, open_device
 from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import Guard
@@ -30,88 +29,25 @@ from askew_client.transport.grpc import GrpcTransport
 from askew_client.tui.app import AskewApp
 from askew_client.views.problems import Problem
 
+if TYPE_CHECKING:
+    from client.conftest import Pair
+
 BERLIN = Position(52.52, 13.405)
 SETTINGS = ClientSettings(region="DE", timeout=5.0)
 SOON, LATER = 1.0, 5.0  # seconds; the shorter one is of the transport and the app alone
 PAUSE = 100  # milliseconds between two connections of gRPC
 
 
-class NoFiles(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_error(HTTPStatus.NOT_FOUND)
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
+def no_files(fetch: Fetch) -> None:
+    fetch.hear()
+    fetch.send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
-def two_ports() -> tuple[socket.socket, HTTPServer]:
-    """A port that listens, and the one after it."""
-    while True:
-        listener = socket.create_server(("127.0.0.1", 0))
-        try:
-            return listener, HTTPServer(("127.0.0.1", listener.getsockname()[1] + 1), NoFiles)
-        except (OSError, OverflowError):  # taken, or there is none
-            listener.close()
-
-
-class HostileServer:
-    """A port that closes every connection, at once or never, and counts them. The port after it,
-    where a server has its files, says that there are none.
+@pytest.fixture
+def server(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """One that closes every connection, and a client that gRPC lets connect often and that gives up
+    soon.
     """
-
-    def __init__(self, *, closes: bool) -> None:
-        self.connections = 0
-        self._listener, self._files = two_ports()
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._closes, self._open = closes, list[socket.socket]()
-        self._threads = [
-            threading.Thread(target=each) for each in (self._accept, self._files.serve_forever)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                taken, _ = self._listener.accept()
-            except OSError:  # the test is over
-                return
-            self.connections += 1
-            if self._closes:
-                taken.close()
-            else:
-                self._open.append(taken)
-
-    def was_left(self) -> None:
-        """Fails unless there was one connection, and the client has closed it."""
-        (taken,) = self._open
-        taken.settimeout(SOON)
-        while taken.recv(1 << 16):  # what HTTP/2 begins with
-            pass
-
-    def stop(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._files.shutdown()
-        for thread in self._threads:
-            thread.join()
-        for each in (self._listener, *self._open):
-            each.close()
-        self._files.server_close()
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostileServer]:
-    """One that closes, and a client that gRPC lets connect often and that gives up soon."""
-    yield from _started(monkeypatch, closes=True)
-
-
-@pytest.fixture
-def silent_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostileServer]:
-    """One that holds every connection open and says nothing."""
-    yield from _started(monkeypatch, closes=False)
-
-
-def _started(monkeypatch: pytest.MonkeyPatch, *, closes: bool) -> Iterator[HostileServer]:
     often = [
         (name, PAUSE if name.endswith("_reconnect_backoff_ms") else value)
         for name, value in grpc_transport._OPTIONS
@@ -119,15 +55,25 @@ def _started(monkeypatch: pytest.MonkeyPatch, *, closes: bool) -> Iterator[Hosti
     monkeypatch.setattr(grpc_transport, "_OPTIONS", often)
     monkeypatch.setattr(grpc_transport, "PATIENCE", 0.0)
     monkeypatch.setattr(grpc_transport, "NOBODY", 0.0)
-    server = HostileServer(closes=closes)
-    try:
-        yield server
-    finally:
-        server.stop()
+    world = World(pair, call=lambda _: None, fetch=no_files)
+    with world.running():
+        yield world
+
+
+@pytest.fixture
+def left(server: World) -> Event:
+    """Of a server that holds every connection open and says nothing: set when it is left."""
+    event = Event()
+
+    def silent(call: Call) -> None:
+        call.gone()
+        event.set()
+
+    server.call = silent
+    return event
 
 
 async def kept(asked: Awaitable[object]) -> BaseException:
-    """The error of what was asked, with all that it holds."""
     try:
         await asked
     except (AskewError, TimeoutError) as error:
@@ -135,7 +81,7 @@ async def kept(asked: Awaitable[object]) -> BaseException:
     pytest.fail("it was answered")
 
 
-async def nothing_more_is_heard(server: HostileServer, seconds: float) -> None:
+async def nothing_more_is_heard(server: World, seconds: float) -> None:
     """No connection is made from now on. Planted bug: an error with the frames of its exchange."""
     before = server.connections
     assert before >= 1
@@ -147,17 +93,6 @@ async def by_transport(address: str, _: Path) -> object:
     return await GrpcTransport(address, 5.0).call("Retrieve", b"")
 
 
-async def by_health(address: str, _: Path) -> object:
-    async with GrpcTransport(address, 5.0) as transport:
-        await transport.check_health()
-    return None
-
-
-async def by_place(address: str, directory: Path) -> object:
-    async with AskewClient(SETTINGS, server=address, directory=directory) as client:
-        return await client.near("clinics", BERLIN)
-
-
 async def by_blocking_client(address: str, directory: Path) -> object:
     def ask() -> object:
         with BlockingClient(SETTINGS, server=address, directory=directory) as client:
@@ -166,23 +101,18 @@ async def by_blocking_client(address: str, directory: Path) -> object:
     return await asyncio.to_thread(ask)
 
 
-async def by_command(address: str, directory: Path) -> object:
-    arguments = "near", "--server", address, "--data", str(directory)
-    return await asyncio.to_thread(cli.main, arguments, standalone_mode=False)
-
-
 @pytest.mark.parametrize(
     ("way", "seconds"),
     [
         (by_transport, SOON),
         *(
             pytest.param(way, LATER, marks=pytest.mark.audit)
-            for way in (by_transport, by_health, by_place, by_blocking_client, by_command)
+            for way in (by_transport, by_blocking_client)
         ),
     ],
 )
 async def test_an_error_that_is_kept_keeps_no_connection(
-    server: HostileServer,
+    server: World,
     tmp_path: Path,
     way: Callable[[str, Path], Awaitable[object]],
     seconds: float,
@@ -194,37 +124,39 @@ async def test_an_error_that_is_kept_keeps_no_connection(
 
 
 async def test_a_cancellation_that_is_kept_keeps_no_connection(
-    silent_server: HostileServer,
+    server: World,
+    left: Event,
 ) -> None:
     """A TimeoutError of the caller's holds the cancellation, and this the frames that it crossed.
     Planted bug: errors of gRPC alone lose their frames.
     """
-    error = await kept(asyncio.wait_for(by_transport(silent_server.address, Path()), 0.3))
-    silent_server.was_left()
+    error = await kept(asyncio.wait_for(by_transport(server.address, Path()), 0.3))
+    assert (left.wait(SOON), server.connections) == (True, 1)
     assert isinstance(error.__cause__, asyncio.CancelledError)
 
 
-async def test_a_deadline_that_passed_keeps_no_connection(silent_server: HostileServer) -> None:
-    error = await kept(GrpcTransport(silent_server.address, 0.3).call("Retrieve", b""))
-    silent_server.was_left()
+async def test_a_deadline_that_passed_keeps_no_connection(server: World, left: Event) -> None:
+    error = await kept(GrpcTransport(server.address, 0.3).call("Retrieve", b""))
+    assert (left.wait(SOON), server.connections) == (True, 1)
     assert isinstance(error, TooSlow)
 
 
 async def test_a_connection_of_the_program_around_to_the_same_port_elsewhere_stays(
-    silent_server: HostileServer,
+    server: World,
+    left: Event,
 ) -> None:
     """It is opened while a call is under way, and the call then fails. Planted bug: whatever leads
     to the server's port, such as 443, is shut.
     """
-    port = int(silent_server.address.rpartition(":")[2])
+    port = int(server.address.rpartition(":")[2])
     with socket.create_server(("127.0.0.2", port)) as elsewhere:
-        asked = asyncio.create_task(kept(GrpcTransport(silent_server.address, 0.3).call("M", b"")))
+        asked = asyncio.create_task(kept(GrpcTransport(server.address, 0.3).call("M", b"")))
         await asyncio.sleep(0)
         with socket.create_connection(("127.0.0.2", port)) as own, elsewhere.accept()[0] as theirs:
             assert isinstance(await asked, TooSlow)
             theirs.sendall(b"still here")
             assert own.recv(99) == b"still here"
-    silent_server.was_left()
+    assert (left.wait(SOON), server.connections) == (True, 1)
 
 
 def _is_at_work(app: AskewApp) -> bool:
@@ -233,7 +165,7 @@ def _is_at_work(app: AskewApp) -> bool:
 
 @pytest.mark.parametrize("seconds", [SOON, pytest.param(LATER, marks=pytest.mark.audit)])
 async def test_the_app_says_that_nobody_answers_and_connects_no_more(
-    server: HostileServer, tmp_path: Path, seconds: float
+    server: World, tmp_path: Path, seconds: float
 ) -> None:
     """No key is pressed. The app shows the error for as long as it runs."""
 
@@ -249,7 +181,7 @@ async def test_the_app_says_that_nobody_answers_and_connects_no_more(
         await nothing_more_is_heard(server, seconds)
 
 
-async def test_private_work_waits_until_what_may_connect_is_gone(server: HostileServer) -> None:
+async def test_private_work_waits_until_what_may_connect_is_gone(server: World) -> None:
     """Planted bug: a channel counts as closed when it was told to close."""
     guard = Guard()
     transport = GrpcTransport(server.address, 5.0, alive=guard.alive)

@@ -41,8 +41,6 @@ class Stopped:
 
 
 class Always(RandomBits):
-    """Draws that are all the same."""
-
     def __init__(self, byte: bytes) -> None:
         self._byte = byte
 
@@ -51,7 +49,6 @@ class Always(RandomBits):
 
 
 def asked(server: Stopped, bits: RandomBits, timeout: float = LONG) -> str:
-    """What comes of it: a reply, or the name of a status."""
     outcome = []
 
     async def play() -> None:

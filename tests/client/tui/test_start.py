@@ -12,7 +12,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -119,7 +119,9 @@ async def test_before_a_key_the_app_fetches_what_its_page_says_and_nothing_else(
     server = Written(model if has_files else replace(model, files={}))
     settings = ClientSettings(region="DE")
     for expected in (first, again):
-        app = AskewApp(partial(open_device, settings, transport=server, directory=tmp_path))
+        app = AskewApp(
+            partial(open_device, settings, transport=cast("Any", server), directory=tmp_path)
+        )
         async with app.run_test(size=(110, 40)) as pilot:
             person = Person(app, pilot, cast("Network", server))
             while app.connection is None:

@@ -210,11 +210,11 @@ class ProfileScreen(FrameScreen):
             self._removed = None
 
             def forget(device: Device) -> str:
-                gone = device.profile.forget([label])
-                if not gone.titles and not gone.answers:
+                titles, answers = device.profile.forget([label])
+                if not titles and not answers:
                     return "Nothing of it was kept here."
-                answers = f"{gone.answers} past answer{'s' * (gone.answers != 1)}"
-                return f"Forgotten for good, and {answers} with it."
+                past = f"{answers} past answer{'s' * (answers != 1)}"
+                return f"Forgotten for good, and {past} with it."
 
             self.desk.edit(forget)
 

@@ -12,13 +12,14 @@ import pytest
 from asked import query_of
 from numpy.typing import NDArray
 
-from askew.catalog.catalog_file import HEAD_BYTES
+from askew.catalog.catalog_file import FIRST, HEAD_BYTES
 from askew.errors import DataError
 from askew.noise.randomness import SystemBits
 from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.tastes import slate_from_bytes, slate_to_bytes
-from askew_client.device.model import Exchange
+from askew_client.catalog.cache import CachedCatalog
+from askew_client.device.model import Exchange, Model
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
 from askew_server.ratings import ItemRow, RatingTable
@@ -77,11 +78,13 @@ def test_a_new_item_lies_where_its_fans_other_favorites_lie(
 def ask(model: ItemModel, store: SignalStore) -> tuple[bytes, int]:
     """A device's question of a month, as bytes, and how many items it gets."""
     card, catalog = catalog_from_body(catalog_to_bytes(model.card, model.catalog)[HEAD_BYTES:])
-    exchange = Exchange(card, catalog, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
+    held = Model.of(CachedCatalog(card, catalog, FIRST, 0))
+    exchange = Exchange(held, SETTINGS, {0: 5.0, 4: 5.0, 9: 1.0})
     request = query_to_bytes(query_of(exchange, "2026-11", store, SystemBits()))
     slate = Retriever(model.card, model.catalog).answer(query_from_bytes(request, card))
     reply = slate_from_bytes(slate_to_bytes(slate, card), card, SETTINGS.k)
-    return request, len(exchange.rank(reply).order)
+    exchange.check_slate(reply)
+    return request, len(reply.item_ids)
 
 
 def test_a_device_with_a_stored_signal_pays_nothing_for_a_new_catalog(
