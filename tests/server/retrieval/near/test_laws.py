@@ -25,8 +25,7 @@ from small_collections import GERMANY, POSTS, posts
 
 from askew.protocol.metric_card import MetricRuleKind as Kind
 from askew.protocol.signal import Query, Signal
-from askew.spaces.axes import AxisSpace
-from askew.spaces.map import MapNoise, MapSpace
+from askew.spaces.map import MapNoise, MapSpace, MetricSpace
 from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import model_of
@@ -37,27 +36,26 @@ from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService
 
-
-def on_axes(space: AxisSpace, epsilon: Fraction = Fraction(1, 4)) -> Signal:
-    return point_of(space, *[3.0] * space.dimension, epsilon=epsilon)
-
-
-@pytest.mark.parametrize("space", [LINE, BOTH])
-def test_where_offsets_are_at_hand_no_law_is_dear(space: AxisSpace) -> None:
-    values = np.random.default_rng(1).random((90, space.dimension)) * 20
-    rule = near_rule_of(Kind.CODEBOOK, MetricIndex(space, values), served=True)
-    assert [rule.slots(on_axes(space), k) for k in (1, 20, 31, 32, 64)] == [0, 0, 0, 1, 2]
+RNG = np.random.default_rng(1)
+SIGNAL = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
 
 
-def test_who_looks_at_people_takes_a_place_and_more_for_many_results() -> None:
-    index = MetricIndex(MapSpace(INLAND), places(INLAND, 90))
-    signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
-    costs = [
-        near_rule_of(kind, index, served=True).slots(signal, 20)
-        for kind in (Kind.CODEBOOK, Kind.ITEMS)
-    ]
-    assert costs == [0, 1]
-    assert near_rule_of(Kind.ITEMS, index, served=True).slots(signal, 64) == 3
+@pytest.mark.parametrize(
+    ("space", "kind", "slots"),
+    [
+        (LINE, Kind.CODEBOOK, [0, 0, 0, 1, 2]),
+        (BOTH, Kind.CODEBOOK, [0, 0, 0, 1, 2]),
+        (MapSpace(INLAND), Kind.CODEBOOK, [0, 0, 0, 1, 2]),
+        (MapSpace(INLAND), Kind.ITEMS, [1, 1, 1, 2, 3]),
+    ],
+)
+def test_an_answer_takes_slots_by_its_results_and_one_to_look_at_people(
+    space: MetricSpace, kind: Kind, slots: list[int]
+) -> None:
+    values = places(INLAND, 90) if isinstance(space, MapSpace) else 20 * RNG.random((90, 2))
+    rule = near_rule_of(kind, MetricIndex(space, values[:, : space.dimension]), served=True)
+    signal = SIGNAL if isinstance(space, MapSpace) else point_of(space, *[3.0] * space.dimension)
+    assert [rule.slots(signal, k) for k in (1, 20, 31, 32, 64)] == slots
 
 
 @pytest.mark.parametrize("kind", [Kind.CODEBOOK, Kind.ITEMS])
@@ -100,7 +98,7 @@ def test_only_the_last_laws_are_kept_and_a_law_in_use_stays() -> None:
         made.append((law, k))
         return np.full(2, k)
 
-    laws, signal = Laws(make), on_axes(BOTH)
+    laws, signal = Laws(make), point_of(BOTH, 3.0, 3.0)
     for k in range(CACHED_LAWS):
         laws.get(signal, k)
     assert laws.get(signal, 0).tolist() == [0, 0]
@@ -116,9 +114,8 @@ def test_a_service_answers_a_cheap_question_at_once_and_gives_a_dear_one_as_a_jo
     model = model_of(GERMANY, [posts(GERMANY, 90)], rule=Kind.CODEBOOK)
     answers = MetricAnswers(model)
     service = RetrievalService(SnapshotHolder(Snapshot(model.card, answers)))
-    signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
     for k, slots in ((8, 0), (64, 2)):
-        query = Query(signal, k, POSTS)
+        query = Query(SIGNAL, k, POSTS)
         reply = service.methods["Retrieve"](query_to_bytes(query), tuple)
         if slots:
             assert isinstance(reply, Job)
