@@ -143,26 +143,16 @@ def test_neighbors_are_the_largest_that_vectors_leave() -> None:
 
 
 @pytest.mark.usefixtures("of_few")
-def test_neighbors_are_taken_where_people_held_out_gain() -> None:
+def test_neighbors_are_taken_where_people_held_out_gain_and_what_is_given_is_not_tuned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A hundred pairs of twins, more than eight dimensions can say; and none."""
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY)
     twins, plain = (likes_of(N_PEOPLE, N_ITEMS, twins=count) for count in (100, 0))
     assert item_vectors.tune_options(Histories(twins, twins), options).neighbors == 13
-    fixed = item_vectors.tune_options(Histories(plain, plain), replace(options, neighbors=5))
-    assert fixed == replace(options, neighbors=5)
-
-
-def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_vectors, "_folds", None)
-    options = TrainingOptions(ranking_dimension=8, penalty=PENALTY, neighbors=0)
-    assert item_vectors.tune_options(Histories(LIKES, LIKES), options) == options
-
-
-@pytest.mark.parametrize("rank", [8, item_vectors.RANK, 128, 256])
-def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
-    count = item_vectors.neighbors_beside(rank)
-    size = (rank + 1) // 2 + 1 + 2.5 * count
-    assert size <= item_vectors.ITEM_BYTES or not count
+    options = replace(options, neighbors=5)
+    assert item_vectors.tune_options(Histories(plain, plain), options) == options
 
 
 @pytest.mark.usefixtures("of_few")
