@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -34,7 +35,7 @@ from askew.catalog.attributes import Column
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.density import ByDensity, ByNoise, Laws
+from askew_server.retrieval.density import CACHED_LAWS, ByDensity, ByNoise
 from askew_server.retrieval.index import MetricIndex, Points, Rows
 from askew_server.retrieval.wants import LOST, Costs, Wants
 
@@ -83,14 +84,16 @@ class CodebookRule(NearRule):
     def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
         self._index = index
         measure = disutility or Identity()
-        self._offsets = Laws(lambda law, k: index.frame.offsets(law, measure, k))
+        self._offsets = lru_cache(CACHED_LAWS)(
+            lambda epsilon, k: index.frame.offsets(epsilon, measure, k)
+        )
 
     def choose(self, signal: Signal, k: int) -> Rows:
         """Return the k ids of the probes' items, ascending."""
         _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
-        offsets = frame.spread(signal, self._offsets.get(signal, k))
+        offsets = frame.spread(signal, self._offsets(frame.epsilon(signal), k))
         probes = frame.tree(frame.inside(center + offsets))
         nearest = self._index.nearest_to_tree(probes)[:, 0]
         taken = dict.fromkeys(nearest.tolist())

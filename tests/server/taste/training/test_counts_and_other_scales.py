@@ -52,7 +52,7 @@ def test_counts_train_with_every_row_and_without_an_items_file(
     assert model.card.space.scale == RatingScale(0.0, 1.0, 1.0)
     assert model.counts["likes"] == model.counts["ratings"]
     assert model.catalog.items[0].label == "Band 0 (1960)"
-    options += ["--like-from", 100]
+    options += ["--like-from", "100"]
     assert run("train", "--ratings", path, "--out", tmp_path / "fewer", *options) == 0
     fewer = artifact.load(tmp_path / "fewer")
     assert (fewer.training.counts, fewer.training.like_from) == (100.0, None)

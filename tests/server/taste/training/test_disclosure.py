@@ -46,9 +46,7 @@ NEWCOMERS = range(PEOPLE, PEOPLE + 20)
 @cache
 def everybody() -> RatingTable:
     """The people trained on, then the newcomers."""
-    ratings = simulate(films(), n_people=PEOPLE + len(NEWCOMERS))
-    keys = tuple(film.title for film in films())
-    return RatingTable(ratings.person, ratings.item, ratings.rating, PEOPLE + len(NEWCOMERS), keys)
+    return simulate(films(), n_people=PEOPLE + len(NEWCOMERS))
 
 
 def people(newcomer: int | None = None) -> RatingTable:

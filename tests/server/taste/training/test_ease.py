@@ -13,7 +13,6 @@ from askew.errors import DataError
 from askew.protocol.ranking import rank_all
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import films, simulate
-from askew_server.ratings import RatingTable
 from askew_server.taste import ease, item_vectors
 from askew_server.taste.evaluation import Evaluation
 from askew_server.taste.model import train
@@ -158,9 +157,7 @@ def test_neighbors_are_taken_where_people_held_out_gain_and_what_is_given_is_not
 @pytest.mark.usefixtures("of_few")
 def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     """Planted bugs: neighbors without boosts, without the root of likes, or one way alone."""
-    table = simulate(films()[:150], n_people=500)
-    keys = tuple(film.title for film in films()[:150])
-    ratings = RatingTable(table.person, table.item, table.rating, 500, keys)
+    ratings = simulate(films()[:150], n_people=500)
     options = TrainingOptions(dimension=2, ranking_dimension=3, min_ratings=5, neighbors=10)
     model = train(ratings, {}, options, source="simulated")
     catalog, space = model.catalog, model.card.space

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from askew.errors import DataError
 from askew.limits import MAX_RANKING_DIMENSION
 from askew.spaces.vectors import RatingScale
-from askew_server.demo.simulation import simulated_table
+from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import ItemRow
 from askew_server.ratings.vectors import Vectors
 from askew_server.taste import artifact, imported_vectors
@@ -158,7 +158,7 @@ def few_people(monkeypatch: pytest.MonkeyPatch) -> None:
 @cache
 def learned() -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
     """Keys, and vectors of items and of users: a truncated SVD of likes of the demo's people."""
-    table = simulated_table()
+    table = simulate(films())
     kept = often_rated(table, 20)
     likes = histories_of(table, kept, rating_scale_of(table, None)).likes
     with threadpool_limits(1):
