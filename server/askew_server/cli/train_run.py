@@ -26,7 +26,7 @@ from askew_server.taste import model as item_model
 from askew_server.taste.artifact import TasteManifest
 from askew_server.taste.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
 from askew_server.taste.imported_vectors import match_items
-from askew_server.taste.item_vectors import FixedVectors, LearnedVectors, often_rated
+from askew_server.taste.item_vectors import GivenVectors, often_rated
 from askew_server.taste.options import (
     FIXED,
     IMPORTED,
@@ -72,9 +72,8 @@ def train(
     table, rows = training_data(
         ratings, items, out, options.counts, most_bad=max_bad_rows, encoding=paying.encoding
     )
-    vectors: FixedVectors | LearnedVectors
+    vectors = None
     if model is None:
-        vectors = LearnedVectors()
         kept = tuple(table.item_keys[item] for item in often_rated(table, min_ratings))
         least = scale_of_ratings(table, options.like_from).like_from
         reason = f"fewer than {min_ratings} ratings (--min-ratings)"
@@ -82,7 +81,7 @@ def train(
         imported = of_tastes(load(model))
         catalog, space = imported.catalog, imported.card.space
         kept = tuple(imported.keys)
-        vectors = FixedVectors(kept, catalog.vectors, catalog.boosts, space)
+        vectors = GivenVectors(kept, catalog.vectors, space.scale, catalog.boosts, space.scales)
         least, reason = space.scale.like_from, "the model of --model does not have them"
     show_left_out(table, kept, least, reason)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
@@ -97,7 +96,7 @@ def train(
             step=lambda name: steps.step(f"training: {name}"),
         )
         save(trained, out, steps)
-    report(trained, table, out, disclosure_lines(FIXED if vectors.fixed else LEARNED))
+    report(trained, table, out, disclosure_lines(FIXED if vectors else LEARNED))
 
 
 def update(

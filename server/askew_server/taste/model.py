@@ -41,12 +41,12 @@ from askew_server.taste import imported_vectors
 from askew_server.taste.evaluation import Evaluation, Figures, evaluate, split_people
 from askew_server.taste.item_vectors import (
     FittedItems,
-    ImportedVectors,
-    LearnedVectors,
-    VectorSource,
+    GivenVectors,
     histories_by_key,
+    learn_vectors,
     match_keys,
     often_rated,
+    tune_for_people,
 )
 from askew_server.taste.options import TrainingOptions, count_in_words
 from askew_server.taste.people import (
@@ -65,7 +65,6 @@ from askew_server.taste.shared_slate import (
 )
 from askew_server.taste.space_fit import fit_space
 
-LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
 _ENOUGH = 0.95  # of the people, that a model is fitted to where the others are held out
 
@@ -100,11 +99,12 @@ def train(  # noqa: PLR0913 - what a model is made of
     *,
     source: str,
     simulated: bool = False,
-    vectors: VectorSource = LEARNED_VECTORS,
+    vectors: GivenVectors | None = None,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """Return a model trained on a table of ratings. Deterministic for a seed. step: is called with
-    the name of each part of the work as it begins.
+    """Return a model trained on a table of ratings. Deterministic for a seed. vectors: None where
+    they are learned of these people. step: is called with the name of each part of the work as it
+    begins.
 
     Every figure is of people who were in nothing of what is measured (`evaluation`): where they
     are more than a twentieth of all, of a model without them, and then one is made of everybody.
@@ -117,7 +117,8 @@ def train(  # noqa: PLR0913 - what a model is made of
         rest = np.setdiff1d(np.arange(table.n_people), held_out)
         others, people = table.only(rest), table.only(held_out)
         step("item vectors")
-        options = vectors.tune(others, options)
+        if vectors is None:
+            options = tune_for_people(others, options)
         enough = len(rest) >= _ENOUGH * table.n_people
         fitted = FittedModel.of(others if enough else table, rows, options, vectors, step)
         step("what it gives people held out")
@@ -160,14 +161,15 @@ class FittedModel:
         table: RatingTable,
         rows: Mapping[str, ItemRow],
         options: TrainingOptions,
-        vectors: VectorSource,
+        vectors: GivenVectors | None,
         step: Step,
     ) -> FittedModel:
-        """Return the model of the people of a table: items with vectors of this source, in the
-        order in which devices hold them, tastes, space and catalog. step: is called with the name
-        of each part of the work as it begins. Raises DataError as `train`.
+        """Return the model of the people of a table: items with these vectors, or learned ones, in
+        the order in which devices hold them, tastes, space and catalog. step: is called with the
+        name of each part of the work as it begins. Raises DataError as `train`.
         """
-        items, n_default = put_default_items_first(vectors.fit(table, options), rows)
+        fit = learn_vectors if vectors is None else vectors.fit
+        items, n_default = put_default_items_first(fit(table, options), rows)
         options = items.options
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         # People are what most of their ratings make of them.
@@ -281,7 +283,7 @@ def import_model(  # noqa: PLR0913 - what a model is made of
         replace(options, ranking_dimension=size, dimension=min(options.dimension, size)),
         source=f"vectors of another model, {source}",
         simulated=True,
-        vectors=ImportedVectors(keys, vectors, scale),
+        vectors=GivenVectors(keys, vectors, scale),
         step=step,
     )
     return model, table

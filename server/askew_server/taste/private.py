@@ -69,7 +69,7 @@ from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste import ease
 from askew_server.taste.imported_vectors import ratings_of_likes
-from askew_server.taste.item_vectors import ImportedVectors
+from askew_server.taste.item_vectors import GivenVectors
 from askew_server.taste.model import ItemModel, Step, train
 from askew_server.taste.options import TrainingOptions, count_in_words
 
@@ -339,7 +339,7 @@ def private_model(
         options,
         source=describe_source(kept, parameters),
         simulated=True,
-        vectors=ImportedVectors(table.item_keys, vectors, parameters.scale, boosts),
+        vectors=GivenVectors(table.item_keys, vectors, parameters.scale, boosts),
         step=step,
     )
 

@@ -13,7 +13,7 @@ from askew.errors import DataError, ParameterError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste import artifact
-from askew_server.taste.item_vectors import FixedVectors
+from askew_server.taste.item_vectors import GivenVectors
 from askew_server.taste.options import TrainingOptions
 from askew_server.taste.space_fit import rating_scale_of
 
@@ -94,6 +94,7 @@ def test_a_scale_on_which_hardly_anything_is_a_like_is_refused_by_default() -> N
 
 
 def test_counts_are_not_told_in_the_vectors_of_a_model_of_ratings() -> None:
-    vectors = FixedVectors(("0", "1"), np.eye(2, dtype="f4"), np.ones(2, "f4"), made_space())
+    space = made_space()
+    vectors = GivenVectors(("0", "1"), np.eye(2, dtype="f4"), space.scale, None, space.scales)
     with pytest.raises(ParameterError, match="counts"):
         vectors.fit(table_of([1.0, 9.0]).likes_of_counts(1.0), TrainingOptions(counts=1.0))

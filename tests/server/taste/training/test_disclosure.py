@@ -23,8 +23,8 @@ from askew_server.ratings import RatingTable
 from askew_server.taste import artifact
 from askew_server.taste.item_vectors import (
     FittedItems,
-    FixedVectors,
-    LearnedVectors,
+    GivenVectors,
+    learn_vectors,
     often_rated,
 )
 from askew_server.taste.model import ItemModel, train
@@ -63,10 +63,11 @@ def trained() -> ItemModel:
     return train(people(), {}, OPTIONS, source="ratings")
 
 
-def fixed(model: ItemModel) -> FixedVectors:
+def fixed(model: ItemModel) -> GivenVectors:
     """The items and vectors of a model."""
-    catalog = model.catalog
-    return FixedVectors(tuple(model.keys), catalog.vectors, catalog.boosts, model.card.space)
+    catalog, space = model.catalog, model.card.space
+    keys = tuple(model.keys)
+    return GivenVectors(keys, catalog.vectors, space.scale, catalog.boosts, space.scales)
 
 
 def likes_of(newcomer: int) -> set[str]:
@@ -157,7 +158,7 @@ class Published:
 def published(table: RatingTable) -> Published:
     """By training itself, with the penalty of `trained`, so that nothing else moves."""
     options = replace(OPTIONS, penalty=100.0, neighbors=13)
-    fitted = LearnedVectors().fit(table, options)
+    fitted = learn_vectors(table, options)
     n = len(fitted.keys)
     listed = np.zeros((n, n))
     if fitted.neighbors is not None:
@@ -282,7 +283,7 @@ def test_a_model_on_given_vectors_still_serves_every_item_of_them() -> None:
     others = RatingTable(table.person, table.item, table.rating, PEOPLE, names)
     catalog, space = trained().catalog, trained().card.space
     vectors, boosts = catalog.vectors[::-1].copy(), catalog.boosts[::-1].copy()
-    old_vectors = FixedVectors(tuple(backwards), vectors, boosts, space)
+    old_vectors = GivenVectors(tuple(backwards), vectors, space.scale, boosts, space.scales)
     model = train(others, {}, OPTIONS, source="s", vectors=old_vectors)
     assert model.keys == backwards
     assert model.training.ranking_dimension == 8
