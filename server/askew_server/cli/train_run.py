@@ -9,19 +9,18 @@ from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
 from askew_server.cli.options import PrivateOptions, check_new
-from askew_server.cli.progress import Steps
+from askew_server.cli.progress import Steps, show_omissions
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.train_private import make_private
 from askew_server.cli.training_data import (
     report,
-    save,
     scale_of,
     show_left_out,
-    show_omissions,
     training_data,
 )
 from askew_server.ratings import ItemRow, RatingTable, read_items
 from askew_server.ratings.vectors import read_vectors
+from askew_server.taste import artifact
 from askew_server.taste import model as item_model
 from askew_server.taste.artifact import TasteManifest
 from askew_server.taste.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
@@ -95,7 +94,8 @@ def train(
             vectors=vectors,
             step=lambda name: steps.step(f"training: {name}"),
         )
-        save(trained, out, steps)
+        steps.step("writing the model")
+        artifact.save(trained, out)
     report(trained, table, out, disclosure_lines(FIXED if vectors else LEARNED))
 
 
@@ -140,7 +140,8 @@ def update(
     with threadpool_limits(1):
         steps.step("the catalog")
         new = item_model.update(old, table, rows, source=_source_of(table))
-        save(new, out, steps)
+        steps.step("writing the model")
+        artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     report(new, table, out, disclosure_lines(UPDATED))
@@ -179,7 +180,8 @@ def import_vectors(
         model, table = item_model.import_model(
             matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
         )
-        save(model, out, steps)
+        steps.step("writing the model")
+        artifact.save(model, out)
     report(model, table, out, disclosure_lines(IMPORTED))
 
 

@@ -130,7 +130,7 @@ def update(
 ) -> LiveUpdate:
     path = directory.parent / file
     path.write_text(text)
-    named = CollectionFile(name, path, datetime.date(2026, 11, 29))
+    named = CollectionFile(name, path, datetime.date(2026, 11, 23))
     return update_live(directory, named, strict=strict)
 
 
@@ -143,14 +143,14 @@ def values(directory: Path, item: int) -> tuple[object, ...]:
 def test_items_and_columns_that_a_file_does_not_name_keep_their_values(keyed: Path) -> None:
     """Planted bug: what is not named becomes unknown."""
     done = update(keyed, "id,open,free\nc3,no,12\nc4,,\nc99,no,1\n")
-    assert (done.n_items, done.columns) == (2, ("open", "free"))
-    assert done.omissions.lines == ("1: no item has its key (line 4)",)
+    assert done[:2] == (2, ("open", "free"))
+    assert done[2].lines == ("1: no item has its key (line 4)",)
     fixed = cafes()
     assert values(keyed, 3) == (*fixed.listings([3])[0].values[:3], False, 12.0)
     assert values(keyed, 4)[3:] == (None, None)
     assert values(keyed, 7) == fixed.listings([7])[0].values
     done = update(keyed, "key,free\nc3,13\nc7,2.5\nc7,3.5\n")
-    assert done.omissions.lines == ("1: its key stands on a later row again (line 3)",)
+    assert done[2].lines == ("1: its key stands on a later row again (line 3)",)
     assert values(keyed, 3)[3:] == (False, 13.0)
     assert values(keyed, 7)[3:] == (True, 3.5)
 
@@ -178,7 +178,7 @@ def test_a_file_of_no_use_changes_nothing(
 def test_a_new_value_that_cannot_be_read_is_unknown(keyed: Path) -> None:
     """The old one is out of date. Planted bug: it stays."""
     done = update(keyed, "id,open,free\nc3,maybe,4\n")
-    assert done.unknown.lines == ("1: open must be a flag, such as yes or no (line 2)",)
+    assert done[3].lines == ("1: open must be a flag, such as yes or no (line 2)",)
     assert values(keyed, 3)[3:] == (None, 4.0)
 
 
