@@ -71,7 +71,7 @@ class Split:
         trained, rest = (np.sort(part) for part in (order[:cut], order[cut:]))
         judges = hold_out_ratings(csr_array(people.likes[rest]), csr_array(people.seen[rest]), rng)
         keys = tuple([table.item_keys[at] for at in kept.tolist()])
-        parameters = PrivateParameters(Fraction(WITHOUT_NOISE), DELTA, scale)
+        parameters = PrivateParameters(NoisyCovariance(Fraction(WITHOUT_NOISE), DELTA), scale)
         return cls(csr_array(people.likes[trained]), judges, keys, parameters)
 
     def matrix(self, part: int = 1) -> Matrix:
@@ -87,7 +87,7 @@ def evaluate_models(split: Split, matrix: Matrix, epsilon: int) -> tuple[Gains, 
     if epsilon != WITHOUT_NOISE:
         mechanism = NoisyCovariance(Fraction(epsilon), DELTA)
         noisy = mechanism.perturb(matrix, bits=SystemBits())
-        parameters = PrivateParameters(Fraction(epsilon), DELTA, parameters.scale)
+        parameters = PrivateParameters(mechanism, parameters.scale)
     kept = items_above_noise(noisy, parameters)
     factors = fit_shrunk_factors(kept, parameters)
     keys = tuple([split.keys[place] for place in kept.places.tolist()])

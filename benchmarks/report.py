@@ -84,7 +84,7 @@ def measured(parts: Sequence[str], options: argparse.Namespace) -> Report:
         report["worth"] = worth.measured(countries, (20_000, 200_000), options.people)
         report["worth"]["curve"] = worth.curve(countries[0], 200_000, options.people)
     if "example" in parts:
-        country = Country(german_towns().towns, GERMANY)
+        country = Country(german_towns(), GERMANY)
         report["example"] = worth.example(country, BERLIN, 30_000)
     if "places" in parts:
         report["places"] = rules.measured(france(0), 100_000, options.people)

@@ -82,10 +82,8 @@ def make_private(
     old: a private model, whose space gets a new catalog. Raises click.UsageError without --delta,
     --ledger or --items.
     """
-    place, noise = (
-        paying.place,
-        NoisyCovariance(paying.epsilon or Fraction(0), paying.delta or Fraction(0)),
-    )
+    place = paying.place
+    noise = NoisyCovariance(paying.epsilon or Fraction(0), paying.delta or Fraction(0))
     if items is None:
         raise click.UsageError("a private model (--epsilon) needs --items")
     check_new(out)
@@ -106,7 +104,7 @@ def make_private(
         most=scale.highest,
         max_items_per_unit=paying.max_items_per_unit,
     )
-    parameters = PrivateParameters(noise.epsilon, noise.delta, scale, training)
+    parameters = PrivateParameters(noise, scale, training)
     file = out.with_name(f"{out.name}.noisy")  # until the model is saved
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     steps = Steps()

@@ -241,13 +241,7 @@ class IndexPart:
         """Return the number n of items."""
         return int(self._tree.n)
 
-    def nearest(self, grid: Points, count: int = 1) -> Rows:
-        """Return the ids of the `count` items nearest to points of grid coordinates (m, d), nearest
-        first, (m, count); count is at most n.
-        """
-        return self.nearest_to_tree(self.frame.tree(grid), count)
-
-    def nearest_to_tree(self, points: Points, count: int = 1) -> Rows:
+    def nearest(self, points: Points, count: int = 1) -> Rows:
         """Return the ids of the `count` items nearest to tree points (m, e), nearest first, (m,
         count); count is at most n.
         """

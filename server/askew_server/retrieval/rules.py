@@ -72,7 +72,7 @@ class Nearest(NearRule):
         _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))[None]
-        return np.sort(self._index.nearest(center, k)[0])
+        return np.sort(self._index.nearest(frame.tree(center), k)[0])
 
 
 class CodebookRule(NearRule):
@@ -95,13 +95,13 @@ class CodebookRule(NearRule):
         center = frame.inside(frame.aim(signal))
         offsets = frame.spread(signal, self._offsets(frame.epsilon(signal), k))
         probes = frame.tree(frame.inside(center + offsets))
-        nearest = self._index.nearest_to_tree(probes)[:, 0]
+        nearest = self._index.nearest(probes)[:, 0]
         taken = dict.fromkeys(nearest.tolist())
         _, firsts = np.unique(nearest, return_index=True)
         waiting, count = np.delete(np.arange(k), firsts) % len(probes), min(4, k)
         while waiting.size:
             served = 0
-            for items in self._index.nearest_to_tree(probes[waiting], count).tolist():
+            for items in self._index.nearest(probes[waiting], count).tolist():
                 item = next((item for item in items if item not in taken), None)
                 if item is None:  # of `count`; whoever comes after it waits with it
                     break
@@ -211,7 +211,7 @@ class Sampled(NearRule):
         sets = [rule.choose(signal, k) for rule in self._others]
         places, shares = self._people.sample(signal)
         points = self._index.frame.tree(places)
-        nearest = self._index.nearest_to_tree(points)[:, 0]
+        nearest = self._index.nearest(points)[:, 0]
         # The others' items stand first: a slot that serves nobody of the sample goes to them.
         candidates = np.concatenate([*sets, nearest, self._wants.candidates(points)])
         row_of = {item: row for row, item in enumerate(dict.fromkeys(candidates.tolist()))}

@@ -53,7 +53,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from math import ceil, sqrt
 
 import numpy as np
@@ -93,23 +92,13 @@ _AT_ONCE = 1 << 22  # numbers: 32 MiB
 class PrivateParameters:
     """What is decided of a private model before anybody is looked at. Public.
 
-    epsilon, delta: of the noisy matrix. scale: what people rate on. training: as of any model; its
-    penalty, neighbors and least numbers of ratings have no effect. Raises ParameterError out of
-    range.
+    noise: of the matrix. scale: what people rate on. training: as of any model; its penalty,
+    neighbors and least numbers of ratings have no effect.
     """
 
-    epsilon: Fraction
-    delta: Fraction
+    noise: NoisyCovariance
     scale: RatingScale
     training: TrainingOptions = field(default_factory=TrainingOptions)
-
-    def __post_init__(self) -> None:
-        _ = self.sigma
-
-    @cached_property
-    def sigma(self) -> float:
-        """Return the standard deviation of the noise beside the diagonal, in units of 2**24."""
-        return NoisyCovariance(self.epsilon, self.delta).sigma
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +123,7 @@ def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
     """
     likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
-    least = sure * parameters.sigma * math.sqrt(len(noisy))
+    least = sure * parameters.noise.sigma * math.sqrt(len(noisy))
     places = np.flatnonzero(likes > least)
     wanted = parameters.training.dimension
     if len(places) <= wanted:
@@ -144,7 +133,7 @@ def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
             "a smaller catalog"
         )
     matrix = noisy[np.ix_(places, places)] / UNIT
-    edge = 2 * parameters.sigma * math.sqrt(len(places))
+    edge = 2 * parameters.noise.sigma * math.sqrt(len(places))
     total = max(float(likes.sum()), float(likes[places].sum()))
     return KeptItems(people, total, places, likes[places], matrix, edge)
 
@@ -370,7 +359,8 @@ def describe_source(
     people, with which epsilon and delta. updated: its space is of an earlier matrix, of the same
     people perhaps.
     """
-    promise = f"epsilon {float(parameters.epsilon):g}, delta {float(parameters.delta):g}"
+    noise = parameters.noise
+    promise = f"epsilon {float(noise.epsilon):g}, delta {float(noise.delta):g}"
     people = f"of the likes of {count_in_words(round(kept.people))} people ({promise}"
     if updated:
         return (

@@ -70,15 +70,12 @@ def test_towns_are_of_one_country_the_largest_first_and_the_server_knows_fewer(
 ) -> None:
     """Planted bug: latitude and longitude exchanged."""
     towns = german_towns()
-    people = towns.towns.people
-    assert len(towns) == len(people) == len(towns.towns.coordinates) == 10_000
+    people = towns.people
+    assert len(people) == len(towns.coordinates) == 10_000
     assert (np.diff(people) <= 0).all()
     assert people[-1] > 0
-    assert ((towns.towns.coordinates > (47, 5)) & (towns.towns.coordinates < (56, 16))).all()
-    assert all(name.isprintable() and name.strip() == name != "" for name in towns.names)
-    at = dict(zip(towns.names, towns.towns.coordinates.tolist(), strict=True))
-    assert towns.names[0] == "Berlin"
-    assert at["Berlin"] == pytest.approx([52.52, 13.41], abs=0.02)
+    assert ((towns.coordinates > (47, 5)) & (towns.coordinates < (56, 16))).all()
+    assert towns.coordinates[0] == pytest.approx([52.52, 13.41], abs=0.02)  # Berlin
     assert demo.towns is not None
     assert len(demo.towns.people) < 4_000
     assert demo.card.density == demo.towns.source

@@ -19,7 +19,7 @@ def test_the_nearest_items_on_a_map_are_those_by_great_circle(area: Area) -> Non
     """
     items, people = places(area, 3000), places(area, 200, seed=2)
     index = MetricIndex(MapSpace(area), items)
-    found = index.nearest(index.frame.grid(people), 5)
+    found = index.nearest(index.frame.tree(index.frame.grid(people)), 5)
     distances = great_circle(people[:, None], items)
     expected = np.sort(distances, axis=1)[:, :5]
     np.testing.assert_allclose(np.take_along_axis(distances, found, 1), expected, atol=1e-6)
@@ -27,7 +27,9 @@ def test_the_nearest_items_on_a_map_are_those_by_great_circle(area: Area) -> Non
     chords = 2 * 6371.0088 * np.sin(distances[:, :300] / (2 * 6371.0088))
     np.testing.assert_allclose(measured, chords, rtol=2e-3)
     rows = np.arange(1, 3000, 2)
-    part = IndexPart(index.frame, index.points[rows], rows).nearest(index.frame.grid(people), 2)
+    part = IndexPart(index.frame, index.points[rows], rows).nearest(
+        index.frame.tree(index.frame.grid(people)), 2
+    )
     assert (rows[distances[:, rows].argmin(axis=1)] == part[:, 0]).all()
 
 
@@ -39,7 +41,7 @@ def test_the_nearest_items_on_axes_are_those_by_l1(space: AxisSpace) -> None:
     index = MetricIndex(space, items)
     distances = along_axes(space, people[:, None], items)
     grid = index.frame.grid(people)
-    found = np.take_along_axis(distances, index.nearest(grid, 4), 1)
+    found = np.take_along_axis(distances, index.nearest(index.frame.tree(grid), 4), 1)
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :4], atol=1e-9)
     measured = index.distances(index.frame.tree(grid), np.arange(400))
     np.testing.assert_allclose(measured, distances, atol=1e-4)

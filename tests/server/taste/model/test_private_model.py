@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from server.taste.noisy_log import ITEMS, KEYS, PARAMETERS, exact, noisy
+from server.taste.noisy_log import ITEMS, KEYS, LAW, PARAMETERS, exact, noisy
 
 from askew.errors import ParameterError
 from askew.mechanisms.covariance import UNIT
@@ -34,7 +34,7 @@ def test_items_are_known_by_the_keys_of_their_places() -> None:
         row.title for row in ROWS.values()
     }
     row_sums = noisy().sum(axis=1) / UNIT
-    least = 2 * PARAMETERS.sigma * ITEMS**0.5
+    least = 2 * LAW.sigma * ITEMS**0.5
     assert set(published().keys) == {KEYS[place] for place in np.flatnonzero(row_sums > least)}
 
 
