@@ -166,11 +166,11 @@ def import_vectors(
     options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)
     check_new(out)
     imported = read_vectors(vectors)
-    users = None if user_vectors is None else read_vectors(user_vectors)
+    users = None if user_vectors is None else read_vectors(user_vectors)[0]
     rows, left_out = read_items(items, most_bad=max_bad_rows)
     show_omissions(left_out)
-    matched = match_items(imported, rows, left_out.count)
-    n, size = matched.numbers.shape
+    matched, keys = match_items(*imported, rows, left_out.count)
+    n, size = matched.shape
     click.echo(f"vectors    {n:,} items, {size} numbers each")
     if without := len(rows) - n:
         click.echo(f"           {without:,} rows of the items have no vector: left out")
@@ -178,7 +178,13 @@ def import_vectors(
     steps = Steps()
     with threadpool_limits(1):
         model, table = item_model.import_model(
-            matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
+            matched,
+            keys,
+            rows,
+            options,
+            rated,
+            people=users,
+            step=lambda name: steps.step(f"import: {name}"),
         )
         steps.step("writing the model")
         artifact.save(model, out)

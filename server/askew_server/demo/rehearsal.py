@@ -5,13 +5,10 @@ For simulated places and made-up people: a row is asked with a position that no 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 
 from askew.errors import NotFound
-from askew.protocol.collection import Collection, curve_order
+from askew.protocol.collection import curve_order
 from askew.protocol.metric_card import MetricRuleKind, PlaceSlate
 from askew.protocol.signal import Query
 from askew_server.collections.model import MetricModel
@@ -27,39 +24,20 @@ class RehearsedRules:
     """
 
     def __init__(self, model: MetricModel) -> None:
-        self._model = model
-        self._index = cache(self._made_index)
-        self._ways: dict[str, Callable[[Query], PlaceSlate]] = {
-            "served": MetricAnswers(model).answer,
-            "nearest": self._nearest,
-            "held": self._held,
-        }
+        self._model, self._answers = model, MetricAnswers(model)
 
     def answer(self, way: str, query: Query) -> PlaceSlate:
         """Return the k items of a query that the card has checked, by this way to answer: `served`,
         `nearest` or `held`. Raises NotFound for another.
         """
-        if way not in self._ways:
+        if way == "served":
+            return self._answers.answer(query)
+        if way not in ("nearest", "held"):
             raise NotFound("way to answer")
-        return self._ways[way](query)
-
-    def _nearest(self, query: Query) -> PlaceSlate:
         asked = self._model.asked(query)
-        rule = near_rule_of(MetricRuleKind.NEAREST, self._index(asked))
-        return _slate(asked, rule.choose(query.signal, query.k))
-
-    def _held(self, query: Query) -> PlaceSlate:
-        asked = self._model.asked(query)
-        coordinates = asked.coordinates
-        order = curve_order(coordinates)
-        listed = order[np.arange(min(_HELD, len(order))) * len(order) // min(_HELD, len(order))]
-        index = MetricIndex(self._model.card.space, coordinates[listed])
-        found = near_rule_of(MetricRuleKind.NEAREST, index).choose(query.signal, query.k)
-        return _slate(asked, np.sort(listed[found]))
-
-    def _made_index(self, collection: Collection) -> MetricIndex:
-        return MetricIndex(self._model.card.space, collection.coordinates)
-
-
-def _slate(collection: Collection, rows: np.ndarray) -> PlaceSlate:
-    return PlaceSlate(collection.card.version, collection.listings(rows.tolist()))
+        rows = np.arange(len(asked))
+        if way == "held" and len(asked) > _HELD:  # evenly along a curve, whoever asks
+            rows = curve_order(asked.coordinates)[np.arange(_HELD) * len(asked) // _HELD]
+        index = MetricIndex(self._model.card.space, asked.coordinates[rows])
+        nearest = near_rule_of(MetricRuleKind.NEAREST, index).choose(query.signal, query.k)
+        return PlaceSlate(asked.card.version, asked.listings(np.sort(rows[nearest]).tolist()))

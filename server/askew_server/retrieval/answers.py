@@ -78,7 +78,17 @@ class MetricAnswers:
 
     def __init__(self, model: MetricModel, rules: Mapping[str, NearRule] | None = None) -> None:
         self.model = model
-        self._rules = _rules_of(model) if rules is None else rules
+        if rules is None:
+            space, towns, rules = model.card.space, model.towns, {}
+            items = [collection.coordinates for collection in model.collections.values()]
+            density = None
+            if towns is not None:
+                density = Density.of_towns(frame_of(space), towns, np.concatenate(items))
+            for name, collection in model.collections.items():
+                index = MetricIndex(space, collection.coordinates)
+                wants = Wants(index, collection.card.wants, _columns_of(collection))
+                rules[name] = near_rule_of(model.card.rule, index, density, wants, served=True)
+        self._rules = rules
 
     def with_live(self, model: MetricModel) -> MetricAnswers:
         """Return answers by the same rules over a model of which only live values changed; wants
@@ -122,17 +132,6 @@ class MetricAnswers:
 def _columns_of(collection: Collection) -> Mapping[str, Column]:
     names = [attribute.name for attribute in collection.card.attributes]
     return dict(zip(names, collection.columns, strict=True))
-
-
-def _rules_of(model: MetricModel) -> Mapping[str, NearRule]:
-    space, towns, rules = model.card.space, model.towns, {}
-    items = np.concatenate([collection.coordinates for collection in model.collections.values()])
-    density = None if towns is None else Density.of_towns(frame_of(space), towns, items)
-    for name, collection in model.collections.items():
-        index = MetricIndex(space, collection.coordinates)
-        wants = Wants(index, collection.card.wants, _columns_of(collection))
-        rules[name] = near_rule_of(model.card.rule, index, density, wants, served=True)
-    return rules
 
 
 class Serving:

@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange
@@ -36,7 +37,6 @@ from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.ratings.vectors import Vectors
 from askew_server.taste import imported_vectors
 from askew_server.taste.evaluation import Evaluation, Figures, evaluate, split_people
 from askew_server.taste.item_vectors import (
@@ -250,31 +250,31 @@ def _as_data_errors(what: str) -> Iterator[None]:
 
 
 def import_model(  # noqa: PLR0913 - what a model is made of
-    items: Vectors,
-    people: Vectors | None,
+    items: NDArray[np.float64],
+    keys: tuple[str, ...],
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
     scale: RatingScale,
     *,
+    people: NDArray[np.float64] | None = None,
     step: Step = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
     """Return a model of item vectors, fitted to simulated people, and their simulated ratings.
     Deterministic for a seed.
 
-    items: as `match_items` returns. people: user vectors, if there are any. scale: what people rate
-    on, on their devices. Raises DataError for user vectors of another length than the items', and
-    as `train`.
+    items, keys: as `match_items` returns. scale: what people rate on, on their devices. people:
+    user vectors, if there are any. Raises DataError for user vectors of another length than the
+    items', and as `train`.
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
-    vectors = imported_vectors.whiten_vectors(items.numbers)
+    vectors = imported_vectors.whiten_vectors(items)
     if people is None:
         likes = imported_vectors.simulate_likes(vectors, rng)
         source = f"with SIMULATED likes of {imported_vectors.MADE_UP:,} people"
     else:
-        likes = imported_vectors.simulate_likes_of_users(people.numbers, items.numbers, rng)
+        likes = imported_vectors.simulate_likes_of_users(people, items, rng)
         source = f"with likes SIMULATED from those of {count_in_words(len(people))} users"
-    keys = items.keys or ()
     table = imported_vectors.ratings_of_likes(likes, keys, scale)
     size = vectors.shape[1]  # no signal has more numbers
     model = train(

@@ -50,22 +50,22 @@ CODES = np.array([3, 20, 100])
 def test_the_same_vectors_read_the_same_from_every_format(
     tmp_path: Path, content: str | dict[str, Any]
 ) -> None:
-    vectors = read_vectors(written(tmp_path, content))
-    assert vectors.keys == KEYS
-    assert vectors.numbers.dtype == np.float64
-    np.testing.assert_array_equal(vectors.numbers, NUMBERS)
+    numbers, keys = read_vectors(written(tmp_path, content))
+    assert keys == KEYS
+    assert numbers.dtype == np.float64
+    np.testing.assert_array_equal(numbers, NUMBERS)
 
 
 def test_rows_of_a_large_parquet_file_stay_in_order(tmp_path: Path) -> None:
     count = 150_000  # more than one group of rows
     path = written(tmp_path, f"SELECT i AS key, [i, 1.5] AS vector FROM range({count}) AS t(i)")
-    vectors = read_vectors(path)
-    assert vectors.keys == tuple(map(str, range(count)))
-    np.testing.assert_array_equal(vectors.numbers[:, 0], np.arange(count))
+    numbers, keys = read_vectors(path)
+    assert keys == tuple(map(str, range(count)))
+    np.testing.assert_array_equal(numbers[:, 0], np.arange(count))
 
 
 def test_keys_are_optional(tmp_path: Path) -> None:
-    assert read_vectors(written(tmp_path, {"vectors": NUMBERS})).keys is None
+    assert read_vectors(written(tmp_path, {"vectors": NUMBERS}))[1] is None
 
 
 def wide(n: int) -> NDArray[np.float32]:

@@ -17,7 +17,6 @@ from askew.limits import MAX_RANKING_DIMENSION
 from askew.spaces.vectors import RatingScale
 from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import ItemRow
-from askew_server.ratings.vectors import Vectors
 from askew_server.taste import artifact, imported_vectors
 from askew_server.taste.imported_vectors import match_items, whiten_vectors
 from askew_server.taste.item_vectors import often_rated
@@ -28,7 +27,6 @@ from askew_server.taste.space_fit import rating_scale_of
 
 ROWS = {key: ItemRow(f"Film {key}", None, ()) for key in ("7", "100", "x", "3")}
 NUMBERS = np.arange(8.0).reshape(4, 2)
-VECTORS_ALONE = Vectors(NUMBERS)
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 1, 0]])
@@ -36,25 +34,25 @@ def test_vectors_are_matched_by_their_keys_or_else_in_the_order_of_the_rows(
     order: list[int],
 ) -> None:
     keys = tuple(tuple(ROWS)[at] for at in order)
-    for items in (
-        match_items(Vectors(NUMBERS[order], keys), ROWS),
-        match_items(VECTORS_ALONE, ROWS),
+    for vectors, matched in (
+        match_items(NUMBERS[order], keys, ROWS),
+        match_items(NUMBERS, None, ROWS),
     ):
-        assert items.keys == ("3", "7", "100", "x")
-        np.testing.assert_array_equal(items.numbers, NUMBERS[[3, 0, 1, 2]])
-    assert match_items(Vectors(NUMBERS[:2], ("x", "7")), ROWS, n_rejected=5).keys == ("7", "x")
+        assert matched == ("3", "7", "100", "x")
+        np.testing.assert_array_equal(vectors, NUMBERS[[3, 0, 1, 2]])
+    assert match_items(NUMBERS[:2], ("x", "7"), ROWS, n_rejected=5)[1] == ("7", "x")
 
 
 def test_a_vector_without_a_row_is_refused_by_name() -> None:
     keys = ("x", "8", "7", "9")
     with pytest.raises(DataError, match=r"2 of 4 vectors have no row .* first is of '8'"):
-        match_items(Vectors(NUMBERS, keys), ROWS)
+        match_items(NUMBERS, keys, ROWS)
 
 
 @pytest.mark.parametrize(("count", "rejected"), [(3, 0), (4, 1), (3, 1)])
 def test_rows_that_were_left_out_leave_no_order_to_rely_on(count: int, rejected: int) -> None:
     with pytest.raises(DataError, match="give the vectors `keys`"):
-        match_items(Vectors(NUMBERS[:count]), ROWS, rejected)
+        match_items(NUMBERS[:count], None, ROWS, rejected)
 
 
 def test_users_of_another_geometry_are_refused() -> None:
@@ -168,20 +166,24 @@ def learned() -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]
     return keys, items[:DIMENSION].T * roots, users[:, :DIMENSION] * roots
 
 
-def imported(vectors: Vectors, of_people: Vectors | None = None) -> ItemModel:
+Matrix = NDArray[np.float64]
+
+
+def imported(vectors: Matrix, keys: tuple[str, ...], users: Matrix | None = None) -> ItemModel:
     """The command's model."""
     rows = {key: ItemRow(key, None, ()) for key in learned()[0]}
     training = TrainingOptions(ranking_dimension=MAX_RANKING_DIMENSION)
     scale = RatingScale.between(1, 5)
     with threadpool_limits(1):
-        return import_model(match_items(vectors, rows), of_people, rows, training, scale)[0]
+        return import_model(*match_items(vectors, keys, rows), rows, training, scale, people=users)[
+            0
+        ]
 
 
 @pytest.mark.usefixtures("few_people")
 def test_the_same_vectors_in_another_order_or_unit_make_the_same_model() -> None:
     keys, vectors, _ = learned()
-    turned = Vectors(2.0**30 * vectors[::-1], keys[::-1])
-    first, second = imported(Vectors(vectors, keys)), imported(turned)
+    first, second = imported(vectors, keys), imported(2.0**30 * vectors[::-1], keys[::-1])
     assert first.card.space == second.card.space
     assert first.card.catalog_version == second.card.catalog_version
 
@@ -195,8 +197,7 @@ def test_user_vectors_make_the_space_of_people_like_them() -> None:
     towards = users[:, 2] / np.maximum(np.linalg.norm(users, axis=1), 1e-9)
     likest = np.argsort(-towards)[:150]
     taste = users[likest[0]]
-    items = Vectors(vectors, keys)
-    models = kind, _ = imported(items, Vectors(users[likest])), imported(items)
+    models = kind, _ = imported(vectors, keys, users[likest]), imported(vectors, keys)
     assert "SIMULATED from those of about 200 users" in kind.card.source
     scores = dict(zip(keys, vectors @ taste, strict=True))
     shown = [[scores[m.keys[i]] for i in m.catalog.shared_slate[:5]] for m in models]
