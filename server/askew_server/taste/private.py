@@ -118,8 +118,8 @@ class KeptItems:
 
 
 def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
-    """Return the items whose likes rise above the noise. Raises DataError where they are no more
-    than the space has dimensions.
+    """Return the items of more noisy likes than 2 sigma sqrt(n), from 100,000 people on 4 sigma
+    sqrt(n). Raises DataError where they are no more than the space has dimensions.
     """
     likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
@@ -268,7 +268,7 @@ GOOD = 379.0
 
 def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | None:
     """Return the share of the NDCG@10 without noise that a model keeps, from .47 to .99; None where
-    x is below 30 and a list of what is popular does better.
+    x = N / (sigma sqrt(items)) is below 30 and a list of what is popular does better.
     """
     rise = people / (noise.sigma * sqrt(items))
     if rise < WORTH_HAVING:
