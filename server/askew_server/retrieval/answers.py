@@ -123,8 +123,8 @@ class MetricAnswers:
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def slots(self, query: Query) -> int:
-        """Return what an answer takes, in slots of a queue, by the rule of the query's
-        collection.
+        """Return what an answer takes, in slots of a queue, by the rule of the query's collection;
+        0 where no queue is needed.
         """
         return self._rules[self.model.asked(query).card.name].slots(query.signal, query.k)
 

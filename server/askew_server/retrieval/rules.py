@@ -68,7 +68,7 @@ class Nearest(NearRule):
         self._index = index
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return their ids, ascending."""
+        """Return the ids of the k items nearest to the signal, ascending; it is clamped first."""
         _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))[None]
