@@ -16,9 +16,9 @@ from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MICRODEGREES, MapNoise
 from askew_client.settings.regions import region_of
+from askew_server.cli.rehearse import answer
 from askew_server.collections.model import MetricModel, Towns
 from askew_server.demo.places import GERMANY, german_towns, places_model, places_to_eat
-from askew_server.demo.rehearsal import RehearsedRules
 from askew_server.retrieval.answers import MetricAnswers
 
 
@@ -106,18 +106,17 @@ def test_each_row_of_the_demo_is_what_it_says(demo: MetricModel) -> None:
     """The list that all hold does not look at who holds it: its nearest are a fifth of all places.
     Planted bug: the nearest of all.
     """
-    rehearsal, food = RehearsedRules(demo), demo.collections["food"]
+    answers, food = MetricAnswers(demo), demo.collections["food"]
     whole = PlaceSlate(food.card.version, food.listings(range(len(food))))
     for at in (HERE, THERE):
         asked, nearest = question(at, 20), kilometers(whole, at)
-        assert kilometers(rehearsal.answer("nearest", asked), at) == nearest[:20]
-        listed = kilometers(rehearsal.answer("held", asked), at)
+        assert kilometers(answer(answers, "nearest", asked), at) == nearest[:20]
+        listed = kilometers(answer(answers, "held", asked), at)
         assert nearest[0] <= listed[0] < 6
         assert listed[-1] > 1.5 * nearest[19]
-        served = rehearsal.answer("served", asked)
-        assert served.item_ids == MetricAnswers(demo).answer(asked).item_ids
+        assert answer(answers, "served", asked).item_ids == answers.answer(asked).item_ids
     for way in ("served", "nearest", "held"):
-        slate = rehearsal.answer(way, question(HERE, 7, collection=1))
+        slate = answer(answers, way, question(HERE, 7, collection=1))
         assert all("Pharmacy" in listing.title for listing in slate.listings)
     with pytest.raises(NotFound):
-        rehearsal.answer("guess", question(HERE, 7))
+        answer(answers, "guess", question(HERE, 7))
