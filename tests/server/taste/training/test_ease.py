@@ -154,6 +154,11 @@ def test_neighbors_are_taken_where_people_held_out_gain_and_what_is_given_is_not
     assert item_vectors.tune_options(Histories(plain, plain), options) == options
 
 
+def test_an_item_has_as_many_neighbors_as_its_bytes_leave_room_for() -> None:
+    counts = [item_vectors.neighbors_beside(rank) for rank in (8, 64, 100, 128, 256)]
+    assert counts == [13, 13, 6, 0, 0]
+
+
 @pytest.mark.usefixtures("of_few")
 def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     """Planted bugs: neighbors without boosts, without the root of likes, or one way alone."""
