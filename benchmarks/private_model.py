@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
 from askew.noise.randomness import SystemBits
 from askew_server.ratings import RatingTable
-from askew_server.taste.item_vectors import ImportedVectors, factor_scorer, hold_out_ratings
+from askew_server.taste.item_vectors import GivenVectors, factor_scorer, hold_out_ratings
 from askew_server.taste.measures import Estimate, Gains, HeldOutPeople, mean_with_error
 from askew_server.taste.people import histories_of
 from askew_server.taste.private import PrivateParameters, fit_shrunk_factors, items_above_noise
@@ -71,7 +71,7 @@ class Split:
         trained, rest = (np.sort(part) for part in (order[:cut], order[cut:]))
         judges = hold_out_ratings(csr_array(people.likes[rest]), csr_array(people.seen[rest]), rng)
         keys = tuple([table.item_keys[at] for at in kept.tolist()])
-        parameters = PrivateParameters(Fraction(WITHOUT_NOISE), DELTA, scale)
+        parameters = PrivateParameters(NoisyCovariance(Fraction(WITHOUT_NOISE), DELTA), scale)
         return cls(csr_array(people.likes[trained]), judges, keys, parameters)
 
     def matrix(self, part: int = 1) -> Matrix:
@@ -87,12 +87,12 @@ def evaluate_models(split: Split, matrix: Matrix, epsilon: int) -> tuple[Gains, 
     if epsilon != WITHOUT_NOISE:
         mechanism = NoisyCovariance(Fraction(epsilon), DELTA)
         noisy = mechanism.perturb(matrix, bits=SystemBits())
-        parameters = PrivateParameters(Fraction(epsilon), DELTA, parameters.scale)
+        parameters = PrivateParameters(mechanism, parameters.scale)
     kept = items_above_noise(noisy, parameters)
     factors = fit_shrunk_factors(kept, parameters)
     keys = tuple([split.keys[place] for place in kept.places.tolist()])
     boosts = factors.boosts.astype(np.float32)
-    exact = ImportedVectors(keys, factors.vectors.astype(np.float32), parameters.scale, boosts)
+    exact = GivenVectors(keys, factors.vectors.astype(np.float32), parameters.scale, boosts)
     coded = exact.fit(people_of_matrix(noisy, split.keys, parameters), parameters.training)
     n, gains = len(split.keys), list[Gains]()
     for fitted in (factors, coded):

@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from askew.spaces.map import Position
 from askew_server.demo.places import GERMANY, german_towns
-from askew_server.demo.simulation import simulated_table
+from askew_server.demo.simulation import films, simulate
 from askew_server.ratings import RatingTable, read_ratings
 from askew_server.taste.measures import Estimate
 
@@ -83,12 +83,12 @@ def measured(parts: Sequence[str], options: argparse.Namespace) -> Report:
         report["worth"] = worth.measured(countries, (20_000, 200_000), options.people)
         report["worth"]["curve"] = worth.curve(countries[0], 200_000, options.people)
     if "example" in parts:
-        country = Country(german_towns().towns, GERMANY)
+        country = Country(german_towns(), GERMANY)
         report["example"] = worth.example(country, BERLIN, 30_000)
     if "wants" in parts:
         report["wants"] = wants.measured(france(0), 100_000, options.people, (20, 64))
     if "utility" in parts:
-        tables = {SIMULATED: simulated_table()}
+        tables = {SIMULATED: simulate(films())}
         tables |= {name: read_ratings(Path(path))[0] for name, path in paths}
         report["utility"] = {
             name: utility_of(table, options.seeds) for name, table in tables.items()

@@ -40,7 +40,6 @@ from askew.noise.lattice import LatticeLaplace
 from askew.retrieval.offset_rule import OffsetRule
 from askew_server.ratings import RatingTable, titled
 from askew_server.taste.evaluation import HELD, Evaluation, simulate_signals
-from askew_server.taste.item_vectors import LearnedVectors
 from askew_server.taste.measures import Accuracy, Estimate, Gains, Items, mean_with_error
 from askew_server.taste.model import FittedModel
 from askew_server.taste.options import TrainingOptions
@@ -133,7 +132,7 @@ def _of_a_seed(
     server, *others = (table.only(rows) for rows in deal(table.n_people, seed))
     rows = {key: titled(key) for key in table.item_keys}
     options = TrainingOptions(seed=seed)
-    draft = FittedModel.of(server, rows, options, LearnedVectors(), lambda _: None)
+    draft = FittedModel.of(server, rows, options, None, lambda _: None)
     validation, clients = (draft.held_out(part) for part in others)
     likes, shared = draft.items.people.likes, draft.catalog.shared_slate
     met = evaluate_baselines(likes, validation.people, clients.people)

@@ -68,9 +68,8 @@ def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> ItemM
 
 def made_places(count: int, rule: MetricRuleKind) -> MetricModel:
     """So many places to eat around real towns."""
-    towns = german_towns()
-    food = places_to_eat(count, towns.towns, GERMANY)
-    return model_of(MapSpace(GERMANY), [food], towns.of_at_least(LARGE).towns, rule)
+    food = places_to_eat(count, german_towns(), GERMANY)
+    return model_of(MapSpace(GERMANY), [food], german_towns(LARGE), rule)
 
 
 def questions(card: ModelCard | MetricCard, k: int, epsilon: Fraction = EPSILON) -> list[bytes]:
@@ -90,7 +89,7 @@ def _in_the_box(card: ModelCard, epsilon: Fraction) -> list[Signal]:
 
 def _on_the_map(epsilon: Fraction) -> list[Signal]:
     rng, noise = np.random.default_rng(3), MapNoise.in_region(epsilon, GERMANY)
-    homes = scattered(QUESTIONS, german_towns().towns, GERMANY, rng, 1.0)
+    homes = scattered(QUESTIONS, german_towns(), GERMANY, rng, 1.0)
     away = rng.gamma(2, 1 / float(epsilon), QUESTIONS)
     turn = 2 * np.pi * rng.random(QUESTIONS)
     moved = np.column_stack([away * np.sin(turn) / 110.57, away * np.cos(turn) / 70.0])

@@ -7,7 +7,6 @@ from benchmarks import tastes
 
 from askew.errors import DataError
 from askew_server.demo.simulation import films, simulate
-from askew_server.ratings import RatingTable
 
 
 def test_each_person_is_dealt_to_one_part() -> None:
@@ -21,9 +20,7 @@ def test_each_person_is_dealt_to_one_part() -> None:
 
 def test_every_mode_stands_beside_the_slate_of_no_signal() -> None:
     """Planted bug: a gain over what is held alone, which any slate has."""
-    ratings = simulate(films()[:120], n_people=400)
-    keys = tuple(film.title for film in films()[:120])
-    table = RatingTable(ratings.person, ratings.item, ratings.rating, 400, keys)
+    table = simulate(films()[:120], n_people=400)
     cells = {each.label: each for each in tastes.measured(table, seeds=[0], ks=[5], epsilons=[4])}
     assert {name for name, _, _ in cells} >= {"popularity", "EASE", "all", "first 64", "none"}
     none = cells["none", 5, 0.0]

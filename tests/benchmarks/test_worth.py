@@ -26,7 +26,7 @@ def test_a_cell_is_as_large_as_the_likeliest_points_that_have_its_share(share: f
 
 
 def test_a_position_lies_in_the_cell_of_its_middle() -> None:
-    country = Country(german_towns().towns, GERMANY)
+    country = Country(german_towns(), GERMANY)
     frame, people = CellFrame(country, 11.0), country.people("towns", 500)
     middles = frame.centers(people)
     away = np.abs(people - middles) / frame.size
@@ -52,7 +52,7 @@ def test_homes_are_told_apart_as_often_as_an_edge_lies_between_them() -> None:
 @pytest.mark.slow
 def test_who_shows_the_true_position_gets_the_best_and_a_taken_table_is_no_pick() -> None:
     """Planted bugs: the nearest place of all as the best one; a taken table that counts."""
-    country = Country(german_towns().towns, GERMANY)
+    country = Country(german_towns(), GERMANY)
     market, homes = Market(country, 2000), country.people("towns", 40)
     every = np.arange(2000)
     signals = country.signals(homes)

@@ -29,7 +29,7 @@ from askew_client import AskewClient, ClientSettings
 from askew_client.transport.shaped import KeptLibrary
 from askew_server.demo.simulation import demo_model, films, simulate
 from askew_server.folders import text_of_date, today
-from askew_server.ratings import ItemRow, RatingTable
+from askew_server.ratings import RatingTable
 from askew_server.taste import artifact
 from askew_server.taste.model import ItemModel, update
 
@@ -74,7 +74,7 @@ def later(model: ItemModel, left_out: int = 40) -> ItemModel:
         n_people=500,
         item_keys=tuple(film.title for film in catalog[left_out:]),
     )
-    rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in catalog}
+    rows = {film.title: film for film in catalog}
     return update(model, table, rows, source=model.card.source)
 
 

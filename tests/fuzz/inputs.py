@@ -480,7 +480,7 @@ def collection(name: str) -> Callable[[Path], object]:
     def read(path: Path) -> object:
         space = metric.MAP_CARD.space
         return read_collection(
-            CollectionFile(name, path, date(2026, 11, 29), "a list"), space, options
+            CollectionFile(name, path, date(2026, 11, 23), "a list"), space, options
         )
 
     return read

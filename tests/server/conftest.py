@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from safetensors.numpy import load as decode
-from safetensors.numpy import save as encode
 
-from askew.errors import ArtifactError
-from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.cli import main as cli
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste import artifact
@@ -114,90 +108,3 @@ def directory(tmp_path: Path, model: ItemModel) -> Path:
     """A model as it was saved."""
     artifact.save(model, tmp_path / "model")
     return tmp_path / "model"
-
-
-@pytest.fixture(scope="session")
-def refusal() -> Callable[[Path], str]:
-    """Says why a directory is not loaded; any other exception goes through to the test."""
-
-    def reason(directory: Path) -> str:
-        with pytest.raises(ArtifactError) as caught:
-            artifact.load(directory)
-        assert str(caught.value)
-        return str(caught.value)
-
-    return reason
-
-
-@pytest.fixture(scope="session")
-def forge() -> Callable[..., None]:
-    """What somebody who can write a model's directory could do: see `forge_model`."""
-    return forge_model
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def forge_model(
-    directory: Path,
-    *,
-    arrays: Arrays | bytes | None = None,
-    items: object = None,
-    card: Callable[[pb.GetModelCardResponse], object] = lambda _: None,
-    manifest: Mapping[str, object] | None = None,
-    tables: Arrays | bytes | None = None,
-    without: str | None = None,
-) -> None:
-    """Change a saved model and make every digest, and the catalog's version, fit the change.
-
-    `manifest` maps dotted paths to values, and wins over what would fit. `without` names a field of
-    the manifest to leave out.
-    """
-    fields: Fields = json.loads((directory / "manifest.json").read_bytes())
-    if items is not None:
-        rows = ",\n".join(map(json.dumps, items)) if isinstance(items, list) else items
-        (directory / "items.json").write_text(f"[{rows}]")
-    if isinstance(arrays, bytes):
-        (directory / "arrays.safetensors").write_bytes(arrays)
-    elif arrays is not None:
-        (directory / "arrays.safetensors").write_bytes(encode(arrays))
-        fields["shapes"] = {name: list(array.shape) for name, array in arrays.items()}
-    if tables is not None:
-        data = tables if isinstance(tables, bytes) else encode(tables)
-        (directory / "tables.safetensors").write_bytes(data)
-    message = pb.GetModelCardResponse.FromString((directory / "card.binpb").read_bytes())
-    if not isinstance(arrays, bytes) and (version := catalog_version(directory)):
-        message.catalog_version = bytes.fromhex(version)
-    card(message)
-    (directory / "card.binpb").write_bytes(message.SerializeToString())
-    named = ("card.binpb", "arrays.safetensors", "items.json", "tables.safetensors")
-    for name in [each for each in named if (directory / each).exists()]:
-        data = (directory / name).read_bytes()
-        fields["files"][name] = {"bytes": len(data), "sha256": digest(data)}
-    for path, value in (manifest or {}).items():
-        replace_field(fields, path, value)
-    rest = {name: value for name, value in fields.items() if name not in ("sha256", without)}
-    rest["sha256"] = digest(json.dumps(rest, sort_keys=True).encode())
-    (directory / "manifest.json").write_text(json.dumps(rest))
-
-
-def replace_field(fields: Fields, path: str, value: object) -> None:
-    *way, name = path.split(".")
-    for step in way:
-        fields = fields[step]
-    fields[name] = value
-
-
-def catalog_version(directory: Path) -> str | None:
-    """As the catalog's own, where these items and arrays have one at all."""
-    items = json.loads((directory / "items.json").read_text())
-    arrays = decode((directory / "arrays.safetensors").read_bytes())
-    try:
-        lines = "\n".join(repr((title, year, tuple(genres))) for _, title, year, genres in items)
-        numbers = b"".join(arrays[name].astype("<f4").tobytes() for name in ("vectors", "boosts"))
-        shared_slate = tuple(arrays["shared_slate"].tolist())
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    shape = repr(arrays["vectors"].shape).encode()
-    return digest(shape + lines.encode() + numbers + repr(shared_slate).encode())[:32]

@@ -72,7 +72,7 @@ def test_rows_on_both_sides_of_180_degrees_survive() -> None:
 
 def test_ten_thousand_places_take_ten_bytes_each() -> None:
     """With titles of three words, a kind, a price and hours. Planted bug: rows off the curve."""
-    held = places_to_eat(10_000, german_towns().towns, REGION)
+    held = places_to_eat(10_000, german_towns(), REGION)
     held = held.part(curve_order(held.coordinates))
     held = replace(held, card=replace(held.card, version=held.own_version))
     card = model_of(MapSpace(REGION), [held]).card

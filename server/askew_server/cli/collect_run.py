@@ -16,13 +16,12 @@ from askew.protocol.metric_card import ServingMode
 from askew.spaces.map import MetricSpace
 from askew.wire.rows_file import rows_to_bytes
 from askew_server.cli.options import check_new
-from askew_server.cli.progress import Steps, when_stopped
+from askew_server.cli.progress import Steps, show_omissions, when_stopped
 from askew_server.collections import artifact, intake
 from askew_server.collections.artifact import numbers_for
 from askew_server.collections.intake import (
     AttributeOption,
     CollectionFile,
-    Progress,
     ReadCollection,
 )
 from askew_server.collections.model import (
@@ -32,7 +31,6 @@ from askew_server.collections.model import (
     space_of_axes,
     space_of_region,
 )
-from askew_server.tables.rows import Omissions
 
 
 def named_files(
@@ -46,13 +44,13 @@ def named_files(
     another text. source: else the file's name. week: a day of it; else today.
     """
     day, files = week.date() if week else datetime.date.today(), []
+    monday = day - datetime.timedelta(day.weekday())
     for text in texts:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise ParameterError("collection", text, "NAME=FILE, such as pharmacies=pharmacies.csv")
-        file = Path(path)
-        shown = source or file.name
-        files.append(CollectionFile(name, file, day, shown, max_bad_rows=most_bad, before=before))
+        shown = source or Path(path).name
+        files.append(CollectionFile(name, Path(path), monday, shown, most_bad, before))
     return files
 
 
@@ -89,11 +87,13 @@ def collect(
             raise ParameterError("live", option.name, "a column that --attribute does not name")
     steps = Steps()
     with when_stopped():
-        progress = Progress(steps.step, steps.share, _note)
         named = (() if tuple(wants) == ("none",) else wants) if wants else None
-        readings = [intake.read_collection(file, space, options, progress, named) for file in files]
-        for reading in readings:
-            _say_left_out(reading.omissions, reading.unknown)
+        readings = []
+        for file in files:
+            steps.step(f"reading {file.path.name}")  # first: JSON is read as a whole to be opened
+            reading = intake.read_collection(file, space, options, named, progress=steps.share)
+            readings.append(reading)
+            show_omissions(reading.omissions, reading.unknown)
         _check_used(options, named or (), readings)
         is_flawed = any(reading.omissions.count or reading.unknown.count for reading in readings)
         if is_flawed and max_bad_rows == 0:
@@ -101,8 +101,11 @@ def collect(
             raise DataError(f"{what}, and --max-bad-rows 0 refuses that; nothing was written")
         people = None
         if towns is not None:  # a list of the world is no slip
-            people, omissions = intake.read_towns(towns, space, towns.name, progress, max_bad_rows)
-            _say_left_out(omissions)
+            steps.step(f"reading {towns.name}")
+            people, omissions = intake.read_towns(
+                towns, space, towns.name, max_bad_rows, progress=steps.share
+            )
+            show_omissions(omissions)
         names = [reading.collection.card.name for reading in readings]
         numbers = numbers_for(out.parent, names)
         numbered = [
@@ -135,11 +138,14 @@ def update_live(model: Path, file: CollectionFile) -> None:
     """
     steps = Steps()
     with when_stopped():
-        progress = Progress(steps.step, steps.share, _note)
-        done = intake.update_live(model, file, progress, strict=file.max_bad_rows == 0)
-    _say_left_out(done.omissions, done.unknown)
-    items = "1 item" if done.n_items == 1 else f"{done.n_items:,} items"
-    click.echo(f"{file.name}: {', '.join(done.columns)} of {items}")
+        steps.step(f"reading {file.path.name}")
+        strict = file.max_bad_rows == 0
+        n_items, columns, omissions, unknown = intake.update_live(
+            model, file, strict=strict, progress=steps.share
+        )
+    show_omissions(omissions, unknown)
+    items = "1 item" if n_items == 1 else f"{n_items:,} items"
+    click.echo(f"{file.name}: {', '.join(columns)} of {items}")
 
 
 def _check_used(
@@ -191,22 +197,6 @@ def _proposing(model: MetricModel) -> tuple[MetricModel, list[str]]:
         proposed[name] = replace(collection, card=replace(card, mode=mode))
     cards = tuple([proposed[card.name].card for card in model.card.collections])
     return replace(model, card=replace(model.card, collections=cards), collections=proposed), words
-
-
-def _note(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _say_left_out(omissions: Omissions, unknown: Omissions | None = None) -> None:
-    for left, what, words in (
-        (omissions, "row", "left out:"),
-        (unknown, "value", "unknown, or in part; their rows stay:"),
-    ):
-        if left is not None and left.count:
-            count = f"1 {what}" if left.count == 1 else f"{left.count:,} {what}s"
-            _note(f"{count} of {Path(left.table).name} {words}")
-            for line in left.lines:
-                _note(f"  {line}")
 
 
 def _report_collection(reading: ReadCollection) -> None:

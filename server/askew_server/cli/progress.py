@@ -7,9 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:  # it brings pyarrow, which other commands do without
+    from askew_server.tables.rows import Omissions
 
 Clock = Callable[[], float]
 _PAUSE = 10.0  # seconds between two lines that say how far one step is
@@ -61,3 +66,20 @@ def when_stopped(said: str = "\nstopped") -> Iterator[None]:
         sys.exit(128 + number)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def show_omissions(left_out: Omissions, unknown: Omissions | None = None) -> None:
+    """Print on standard error how a table was read, what was left out of it, and which values are
+    unknown, each by reason; nothing where there is none of these.
+    """
+    for note in left_out.notes:
+        click.echo(f"note: {note}", err=True)
+    for omissions, what, words in (
+        (left_out, "row", "left out:"),
+        (unknown, "value", "unknown, or in part; their rows stay:"),
+    ):
+        if omissions is not None and omissions.count:
+            count = f"{omissions.count:,} {what}{'s' * (omissions.count > 1)}"
+            click.echo(f"{count} of {Path(omissions.table).name} {words}", err=True)
+            for line in omissions.lines:
+                click.echo(f"  {line}", err=True)

@@ -245,20 +245,21 @@ def demo(
 
     with tempfile.TemporaryDirectory(prefix="askew-") as name:
         folder = Path(name)
-        simulated = write_events(folder)
+        counts = write_events(folder)
         place = Workplace(ledger=folder / "ledger.sqlite")
         cap = PrivacyFilter(epsilon=2 * epsilon, delta=2 * delta)
         with Ledger(place.ledger, place.mark_path) as ledger:
             ledger.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
+        events, catalog = (str(folder / f"{name}.csv") for name in ("events", "catalog"))
         own = asked | {
-            "source": replace(source, events=str(simulated.events), catalog=str(simulated.catalog)),
+            "source": replace(source, events=events, catalog=catalog),
             "dataset": "demo",
             "yes": True,  # nobody's budget
         }
         release = run(place, output, epsilon=epsilon, delta=delta, **own)
     if release:
-        top = {item for item, _ in simulated.counts[: release.k]}
+        top = {item for item, _ in counts[: release.k]}
         hits = len(top & set(release.items))
         output.say(f"Of the true top {release.k}, known here because nobody is in it: {hits}.")
 

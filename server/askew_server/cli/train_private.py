@@ -22,7 +22,7 @@ from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance
 from askew.noise.randomness import SystemBits
 from askew.spaces.vectors import RatingScale
 from askew_server.cli.options import PrivateOptions, check_new, existing
-from askew_server.cli.progress import Steps
+from askew_server.cli.progress import Steps, show_omissions
 from askew_server.cli.release_run import (
     ask,
     dataset_of,
@@ -32,7 +32,7 @@ from askew_server.cli.release_run import (
     warn,
     warn_of_sharers,
 )
-from askew_server.cli.training_data import report, save, show_omissions
+from askew_server.cli.training_data import report
 from askew_server.counting.contract import KEY_BYTES, LikesTask, is_file, place_of
 from askew_server.counting.engines import public_address
 from askew_server.counting.likes import COLUMNS, columns_of_ratings, count_likes, require_likes
@@ -40,6 +40,7 @@ from askew_server.ledger import Dataset, Ledger
 from askew_server.ledger.records import check_name
 from askew_server.ratings import read_items
 from askew_server.release.tables import headed, losses, number
+from askew_server.taste import artifact
 from askew_server.taste.model import ItemModel, update
 from askew_server.taste.options import TrainingOptions
 from askew_server.taste.paid_matrix import (
@@ -81,10 +82,8 @@ def make_private(
     old: a private model, whose space gets a new catalog. Raises click.UsageError without --delta,
     --ledger or --items.
     """
-    place, noise = (
-        paying.place,
-        NoisyCovariance(paying.epsilon or Fraction(0), paying.delta or Fraction(0)),
-    )
+    place = paying.place
+    noise = NoisyCovariance(paying.epsilon or Fraction(0), paying.delta or Fraction(0))
     if items is None:
         raise click.UsageError("a private model (--epsilon) needs --items")
     check_new(out)
@@ -105,7 +104,7 @@ def make_private(
         most=scale.highest,
         max_items_per_unit=paying.max_items_per_unit,
     )
-    parameters = PrivateParameters(noise.epsilon, noise.delta, scale, training)
+    parameters = PrivateParameters(noise, scale, training)
     file = out.with_name(f"{out.name}.noisy")  # until the model is saved
     # On small matrices, more threads wait for each other: more CPU time, no faster.
     steps = Steps()
@@ -122,7 +121,8 @@ def make_private(
             table = simulate_ratings(noisy, keys, parameters)
             source = describe_source(items_above_noise(noisy, parameters), parameters, updated=True)
             model = update(old, table, rows, source=source)
-        save(model, out, steps, beside={NOISY: file})
+        steps.step("writing the model")
+        artifact.save(model, out, {NOISY: file})
     file.unlink()
     report(model, None, out, _what_it_tells(noise, is_updated=old is not None))
     if old is None:

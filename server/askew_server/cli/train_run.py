@@ -9,24 +9,23 @@ from threadpoolctl import threadpool_limits
 
 from askew.limits import MAX_RANKING_DIMENSION
 from askew_server.cli.options import PrivateOptions, check_new
-from askew_server.cli.progress import Steps
+from askew_server.cli.progress import Steps, show_omissions
 from askew_server.cli.saved_model import load, of_tastes
 from askew_server.cli.train_private import make_private
 from askew_server.cli.training_data import (
     report,
-    save,
     scale_of,
     show_left_out,
-    show_omissions,
     training_data,
 )
 from askew_server.ratings import ItemRow, RatingTable, read_items
 from askew_server.ratings.vectors import read_vectors
+from askew_server.taste import artifact
 from askew_server.taste import model as item_model
 from askew_server.taste.artifact import TasteManifest
 from askew_server.taste.directory import MANIFEST, MANIFEST_LIMIT, decode_manifest, read
 from askew_server.taste.imported_vectors import match_items
-from askew_server.taste.item_vectors import FixedVectors, LearnedVectors, often_rated
+from askew_server.taste.item_vectors import GivenVectors, often_rated
 from askew_server.taste.options import (
     FIXED,
     IMPORTED,
@@ -72,9 +71,8 @@ def train(
     table, rows = training_data(
         ratings, items, out, options.counts, most_bad=max_bad_rows, encoding=paying.encoding
     )
-    vectors: FixedVectors | LearnedVectors
+    vectors = None
     if model is None:
-        vectors = LearnedVectors()
         kept = tuple(table.item_keys[item] for item in often_rated(table, min_ratings))
         least = scale_of_ratings(table, options.like_from).like_from
         reason = f"fewer than {min_ratings} ratings (--min-ratings)"
@@ -82,7 +80,7 @@ def train(
         imported = of_tastes(load(model))
         catalog, space = imported.catalog, imported.card.space
         kept = tuple(imported.keys)
-        vectors = FixedVectors(kept, catalog.vectors, catalog.boosts, space)
+        vectors = GivenVectors(kept, catalog.vectors, space.scale, catalog.boosts, space.scales)
         least, reason = space.scale.like_from, "the model of --model does not have them"
     show_left_out(table, kept, least, reason)
     # On small matrices, more threads wait for each other: more CPU time, no faster.
@@ -96,8 +94,9 @@ def train(
             vectors=vectors,
             step=lambda name: steps.step(f"training: {name}"),
         )
-        save(trained, out, steps)
-    report(trained, table, out, disclosure_lines(FIXED if vectors.fixed else LEARNED))
+        steps.step("writing the model")
+        artifact.save(trained, out)
+    report(trained, table, out, disclosure_lines(FIXED if vectors else LEARNED))
 
 
 def update(
@@ -141,7 +140,8 @@ def update(
     with threadpool_limits(1):
         steps.step("the catalog")
         new = item_model.update(old, table, rows, source=_source_of(table))
-        save(new, out, steps)
+        steps.step("writing the model")
+        artifact.save(new, out)
     added, dropped = len(set(new.keys) - set(old.keys)), len(set(old.keys) - set(new.keys))
     click.echo(f"items      {added:,} new, {dropped:,} dropped")
     report(new, table, out, disclosure_lines(UPDATED))
@@ -166,11 +166,11 @@ def import_vectors(
     options = TrainingOptions(k=k, ranking_dimension=MAX_RANKING_DIMENSION)
     check_new(out)
     imported = read_vectors(vectors)
-    users = None if user_vectors is None else read_vectors(user_vectors)
+    users = None if user_vectors is None else read_vectors(user_vectors)[0]
     rows, left_out = read_items(items, most_bad=max_bad_rows)
     show_omissions(left_out)
-    matched = match_items(imported, rows, left_out.count)
-    n, size = matched.numbers.shape
+    matched, keys = match_items(*imported, rows, left_out.count)
+    n, size = matched.shape
     click.echo(f"vectors    {n:,} items, {size} numbers each")
     if without := len(rows) - n:
         click.echo(f"           {without:,} rows of the items have no vector: left out")
@@ -178,9 +178,16 @@ def import_vectors(
     steps = Steps()
     with threadpool_limits(1):
         model, table = item_model.import_model(
-            matched, users, rows, options, rated, step=lambda name: steps.step(f"import: {name}")
+            matched,
+            keys,
+            rows,
+            options,
+            rated,
+            people=users,
+            step=lambda name: steps.step(f"import: {name}"),
         )
-        save(model, out, steps)
+        steps.step("writing the model")
+        artifact.save(model, out)
     report(model, table, out, disclosure_lines(IMPORTED))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,11 +16,10 @@ from askew.limits import DEVICE_BYTES
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_to_bytes
 from askew_server.cli.options import check_new
-from askew_server.cli.progress import Steps, when_stopped
+from askew_server.cli.progress import Steps, show_omissions, when_stopped
 from askew_server.ratings import ItemRow, RatingTable, read_items, read_ratings, titled
 from askew_server.tables import open_table
 from askew_server.tables.rows import Omissions
-from askew_server.taste import artifact
 from askew_server.taste.evaluation import EPSILONS
 from askew_server.taste.measures import Estimate
 from askew_server.taste.model import ItemModel
@@ -93,16 +92,6 @@ def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScal
         raise ParameterError("like_from", like_from, error.limit) from None
 
 
-def save(
-    model: ItemModel, out: Path, steps: Steps, beside: Mapping[str, Path] | None = None
-) -> None:
-    """Write the model to a new directory, with copies of files beside it, by their names there; as
-    a step that is shown.
-    """
-    steps.step("writing the model")
-    artifact.save(model, out, beside)
-
-
 def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[str, ...]) -> None:
     """Print what the operator reads of a model: its size, space, figures, advice and what it tells.
 
@@ -141,18 +130,6 @@ def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table
         content, left_out = read(progress=steps.share)
     show_omissions(left_out)
     return content
-
-
-def show_omissions(left_out: Omissions) -> None:
-    """Print on standard error how a file was read and what was left out of it, by reason; nothing
-    where there is neither a note nor an omission.
-    """
-    for note in left_out.notes:
-        click.echo(f"note: {note}", err=True)
-    if left_out.count:
-        click.echo(f"{left_out.count:,} rows of {left_out.table} left out:", err=True)
-        for line in left_out.lines:
-            click.echo(f"  {line}", err=True)
 
 
 def figures_of(model: ItemModel) -> Iterator[str]:

@@ -337,9 +337,9 @@ NUMBERS_FILE = "collection-numbers.txt"
 
 
 def numbers_for(models: Path, names: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of all collections that this folder ever had, by name, and of these ones:
-    that of before, or the next that no other collection of this folder ever had, which is written
-    to its file first.
+    """Return the number of every collection that this folder ever had, by name, these included: a
+    name keeps its number, and a new one gets the next that was never given, from 0 on. They are
+    written to the folder's file first.
 
     Raises DataError for a file that gives a number twice, ParameterError where all numbers are
     given, and ArtifactError where the file cannot be written.

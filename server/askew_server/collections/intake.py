@@ -8,7 +8,7 @@ Values are values as they come, without a Python object an item.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -47,7 +47,7 @@ from askew_server.collections.roles import (
 )
 from askew_server.folders import one_writer
 from askew_server.tables import Table, open_table
-from askew_server.tables.rows import MOST_BAD, Omissions
+from askew_server.tables.rows import MOST_BAD, Omissions, Progress
 
 _KEY = ("key", "id")
 _TITLE = ("title", "name")
@@ -80,7 +80,7 @@ class AttributeOption:
 
 @dataclass(frozen=True)
 class CollectionFile:
-    """A collection as an operator names it, or new values of one. day: one of the week whose hours
+    """A collection as an operator names it, or new values of one. monday: of the week whose hours
     count; source: where its items come from, in words; max_bad_rows: the share of rows that may be
     no rows, or lack what each must have; before: a model whose live values its items keep, by
     their keys.
@@ -88,16 +88,10 @@ class CollectionFile:
 
     name: str
     path: Path
-    day: datetime.date
+    monday: datetime.date
     source: str = ""
-    simulated: bool = False
     max_bad_rows: float = MOST_BAD
     before: Path | None = None
-
-    @property
-    def monday(self) -> datetime.date:
-        """Return the Monday of the week that `day` is in, whose hours count."""
-        return self.day - datetime.timedelta(self.day.weekday())
 
 
 @dataclass(frozen=True)
@@ -113,45 +107,30 @@ class ReadCollection:
     unused: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class LiveUpdate:
-    """What an update did. columns: the live columns that the file has."""
-
-    n_items: int
-    columns: tuple[str, ...]
-    omissions: Omissions
-    unknown: Omissions
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Callbacks: for each step by name, for the share of a file that is read, and for notes."""
-
-    step: Callable[[str], None] = lambda _: None
-    share: Callable[[float], object] = lambda _: None
-    note: Callable[[str], None] = lambda _: None
-
-
-SILENT = Progress()
+LiveUpdate = tuple[int, tuple[str, ...], Omissions, Omissions]
+"""How many items were updated, the live columns that the file has, rows that were left out, and
+values that could not be read."""
 
 
 def read_collection(
     file: CollectionFile,
     space: MetricSpace,
     options: Sequence[AttributeOption] = (),
-    progress: Progress = SILENT,
     wants: Sequence[str] | None = None,
+    *,
+    progress: Progress = lambda _: None,
 ) -> ReadCollection:
     """Return the collection of the items of a file, in order along a curve, so that neighbors
     follow each other, and what was left out or could not be read.
 
     Options name attributes; those of columns that it lacks do not count, but for live ones of a
     declared kind, whose values are unknown until the first update. Keys are read where values are
-    live. day: one of the week whose hours count. wants: as an operator names them; else those by
-    default. Raises ArtifactError for a model before it that cannot be read, and DataError for a
-    file that cannot be read, that lacks a title or a coordinate, or of which no row is usable.
+    live. wants: as an operator names them; else those by default. progress: is called with how much
+    of the file, from 0 to 1, was read. Raises ArtifactError for a model before it that cannot be
+    read, and DataError for a file that cannot be read, that lacks a title or a coordinate, or of
+    which no row is usable.
     """
-    table = _opened(file.path, progress)
+    table = open_table(file.path)
     points = _points(table, space)
     title = TitleColumn(_present(table, _TITLE))
     attributes = _attributes(table, options, file.monday)
@@ -182,7 +161,7 @@ def read_collection(
         title.titles(rows.good).part(order),
         tuple([column.part(order) for column in columns]),
         source=file.source,
-        simulated=file.simulated,
+        simulated=False,
     )
     card = collection.card
     if wants is None:
@@ -200,14 +179,14 @@ def read_towns(
     path: Path,
     space: MetricSpace,
     source: str,
-    progress: Progress = SILENT,
     max_bad_rows: float = MOST_BAD,
+    *,
+    progress: Progress = lambda _: None,
 ) -> tuple[Towns, Omissions]:
     """Return the towns of a file that lie in the space, in its order, and what was left out.
-
-    Raises DataError as read_collection does.
+    progress: as in read_collection. Raises DataError as it does.
     """
-    table = _opened(path, progress)
+    table = open_table(path)
     points, people = _points(table, space), people_column(_present(table, _PEOPLE))
     rows = _CheckedRows(table, [*points, people], progress, max_bad_rows)
     rows.refuse_outside(space, points)
@@ -217,7 +196,11 @@ def read_towns(
 
 
 def update_live(
-    directory: Path, file: CollectionFile, progress: Progress = SILENT, *, strict: bool = False
+    directory: Path,
+    file: CollectionFile,
+    *,
+    strict: bool = False,
+    progress: Progress = lambda _: None,
 ) -> LiveUpdate:
     """Write the live values of a collection anew, with those of a file in place of its own; return
     what was changed and left out.
@@ -238,14 +221,13 @@ def update_live(
             what = "without a column key or id, or without --live"
             raise ArtifactError(f"{file.name} was made {what}: no item can be named")
         collection = with_live_file(directory, artifact.load(directory).collections[file.name])
-        place = live_path(directory, number)
         update, changed = _changed(file, collection, keys, progress)
-        if strict and (reasons := "; ".join([*update.omissions.lines, *update.unknown.lines])):
+        _, _, omissions, unknown = update
+        if strict and (reasons := "; ".join([*omissions.lines, *unknown.lines])):
             raise DataError(
                 f"{file.path}: not all of it is usable, and nothing was changed: {reasons}"
             )
-        progress.step(f"writing {place.name}")
-        write_live(place, changed)
+        write_live(live_path(directory, number), changed)
         return update
 
 
@@ -280,7 +262,7 @@ def _items_of(wanted: Keys, keys: Keys) -> NDArray[np.int64]:
 def _changed(
     file: CollectionFile, collection: Collection, keys: Keys, progress: Progress
 ) -> tuple[LiveUpdate, Collection]:
-    table = _opened(file.path, progress)
+    table = open_table(file.path)
     key = KeyColumn(_present(table, _KEY))
     live = [attribute for attribute in collection.card.attributes if attribute.live]
     columns = [
@@ -304,7 +286,7 @@ def _changed(
         zip(collection.card.attributes, collection.columns, strict=True)
     )
     new = {a.name: now[a].changed(items, values.column(rows.good)) for a, values in columns}
-    update = LiveUpdate(len(items), tuple(new), rows.omissions, rows.unknown)
+    update = len(items), tuple(new), rows.omissions, rows.unknown
     return update, collection.with_live(new)
 
 
@@ -340,7 +322,7 @@ class _CheckedRows:
                     self.unknown.add(int(batch.rows[at]), reason, batch.file)
             numbers.append(batch.rows)
             good.append(stays)
-            progress.share(batch.progress)
+            progress(batch.progress)
         self._numbers, self.good = np.concatenate(numbers), np.concatenate(good)
         self.omissions.refuse_many(int(self.good.sum()), max_bad_rows)
 
@@ -378,14 +360,6 @@ class _CheckedRows:
                 f"{self._name}: {count:,} rows; a collection holds at most {MAX_ITEMS:,}"
             )
         return count
-
-
-def _opened(path: Path, progress: Progress) -> Table:
-    progress.step(f"reading {path.name}")  # first: JSON is read as a whole to be opened
-    table = open_table(path)
-    for note in table.notes:
-        progress.note(note)
-    return table
 
 
 def _present(table: Table, names: tuple[str, ...]) -> list[str]:

@@ -52,8 +52,8 @@ class _AxesFile(Strict, frozen=True):
 
 
 def column_names(space: MetricSpace) -> tuple[tuple[str, ...], ...]:
-    """Return for each coordinate the names that its column may have: of latitude and longitude on a
-    map, else of each axis.
+    """Return for each coordinate the names that its column may have: "latitude" or "lat", and
+    "longitude", "lon" or "lng" on a map, else the name of each axis.
     """
     if isinstance(space, MapSpace):
         return LATITUDE, LONGITUDE
@@ -86,8 +86,8 @@ def swapped(space: MetricSpace, coordinates: NDArray[np.float64]) -> Mask:
 
 
 def describe_space(space: MetricSpace) -> str:
-    """Return the space in words for an operator: its region, or each axis from its low to its high
-    end.
+    """Return the space in words for an operator: "the region 47/5/55/16", or each axis from its low
+    to its high end, "hour from 0 to 24 h".
     """
     if isinstance(space, MapSpace):
         return f"the region {space.area.words}"

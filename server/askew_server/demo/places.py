@@ -18,7 +18,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Final
 
@@ -89,36 +89,17 @@ SHOP_HOURS: Final = (
 SOURCE = "towns of Germany (GeoNames, CC BY 4.0)"
 
 
-@dataclass(frozen=True, eq=False)
-class TownList:
-    """Towns by name, the most populous first, and where their people are."""
-
-    names: tuple[str, ...] = field(repr=False)
-    towns: Towns
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def of_at_least(self, population: float) -> TownList:
-        """Return the towns of at least so many people, in the same order: a coarser list."""
-        kept = self.towns.people >= population
-        names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
-        coordinates, people = self.towns.coordinates[kept], self.towns.people[kept]
-        source = f"{self.towns.source} of at least {population:,.0f} people"
-        return TownList(names, Towns(coordinates, people, source))
-
-
-def german_towns() -> TownList:
-    """Return the 10,000 most populous places of Germany, the most populous first, as in
-    towns.csv.
+def german_towns(least: float = 0) -> Towns:
+    """Return the 10,000 most populous places of Germany, the most populous first, as in towns.csv;
+    or those of at least so many people.
     """
     table = resources.files("askew_server.demo").joinpath("towns.csv")
-    rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline="")))
-    coordinates: NDArray[np.float64] = np.array(
-        [(row["latitude"], row["longitude"]) for row in rows], dtype=np.float64
-    )
-    people: NDArray[np.float64] = np.array([row["population"] for row in rows], dtype=np.float64)
-    return TownList(tuple(row["name"] for row in rows), Towns(coordinates, people, SOURCE))
+    rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))
+    numbers = [(row["latitude"], row["longitude"], row["population"]) for row in rows]
+    towns = np.array(numbers, dtype=np.float64)
+    towns = towns[towns[:, 2] >= least]
+    source = f"{SOURCE} of at least {least:,.0f} people" if least else SOURCE
+    return Towns(towns[:, :2].copy(), towns[:, 2].copy(), source)
 
 
 CROWDING: Final = 0.8  # the power of a town's people by which the number of its places grows
@@ -211,7 +192,7 @@ def _collection(
     columns: Mapping[Attribute, Column],
 ) -> Collection:
     attributes, values = tuple(columns), tuple(columns.values())
-    made = collection_of(
+    collection = collection_of(
         name,
         attributes,
         coordinates,
@@ -221,9 +202,9 @@ def _collection(
         simulated=True,
         number=NUMBERS[name],
     )
-    wants = default_wants(made.card.attributes, values)
-    card = replace(made.card, wants=wants)
-    return replace(made, card=card)
+    card = collection.card
+    card = replace(card, wants=default_wants(card.attributes, values))
+    return replace(collection, card=card)
 
 
 GERMANY: Final = Region(47.1, 5.5, 55.4, 15.4)
@@ -235,17 +216,16 @@ def places_model() -> MetricModel:
     """Return the model of the demo: simulated places to eat and pharmacies in Germany.
     Deterministic; the cards say that nobody can eat there.
     """
-    towns = german_towns()
-    density = towns.of_at_least(LARGE).towns
-    made = (
-        places_to_eat(N_TO_EAT, towns.towns, GERMANY),
-        pharmacies(N_PHARMACIES, towns.towns, GERMANY),
+    towns, density = german_towns(), german_towns(LARGE)
+    food, shops = (
+        places_to_eat(N_TO_EAT, towns, GERMANY),
+        pharmacies(N_PHARMACIES, towns, GERMANY),
     )
     card = MetricCard(
         space=MapSpace(GERMANY),
-        collections=tuple([each.card for each in made]),
+        collections=(food.card, shops.card),
         max_slate_size=MAX_SLATE,
         rule=MetricRuleKind.POSTERIOR,
         density=density.source,
     )
-    return MetricModel(card, {each.card.name: each for each in made}, density)
+    return MetricModel(card, {"food": food, "pharmacies": shops}, density)

@@ -35,8 +35,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -44,7 +43,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.errors import ParameterError
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste.model import ItemModel, train
 from askew_server.taste.options import TrainingOptions
@@ -82,50 +80,30 @@ ARCHETYPES: Final = np.array(
 )
 
 
-@dataclass(frozen=True)
-class Film:
-    """One film of the catalog."""
-
-    title: str
-    year: int
-    genres: tuple[str, ...]
+N_PEOPLE = 2000
 
 
-@dataclass(frozen=True)
-class SimulatedRatings:
-    """Parallel 1-D arrays, one row per rating; item is the film's position in the catalog."""
-
-    person: NDArray[np.int64]
-    item: NDArray[np.int64]
-    rating: NDArray[np.float64]
-
-
-def films() -> tuple[Film, ...]:
-    """Return the films of the demo catalog, in the order of films.csv."""
+def films() -> tuple[ItemRow, ...]:
+    """Return the films of the demo catalog, by title, each with a year and one to three genres."""
     table = resources.files("askew_server.demo").joinpath("films.csv")
     rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))
     return tuple(
-        Film(row["title"], int(row["year"]), tuple(row["genres"].split("|"))) for row in rows
+        ItemRow(row["title"], int(row["year"]), tuple(row["genres"].split("|"))) for row in rows
     )
 
 
 def simulate(
-    catalog: Sequence[Film], *, n_people: int = 2000, seed: int = 20261121
-) -> SimulatedRatings:
-    """Return simulated ratings of the catalog by n_people, in half stars from .5 to 5, sorted by
-    person and then by item. Deterministic for a seed.
-
-    A person sees at most the whole catalog. Raises ParameterError if n_people is below 1, the
-    catalog is empty, or a film has no genre or a genre outside GENRES.
+    catalog: Sequence[ItemRow], *, n_people: int = N_PEOPLE, seed: int = 20261121
+) -> RatingTable:
+    """Return simulated ratings of some of `films` by n_people, in half stars from .5 to 5, sorted
+    by person and then by item. Item i is the i-th film, its key the title. Deterministic for a
+    seed; a person sees at most the whole catalog.
     """
-    if n_people < 1:
-        raise ParameterError("n_people", n_people, "at least 1")
-    if not catalog:
-        raise ParameterError("catalog", catalog, "at least one film")
     rng = np.random.Generator(np.random.PCG64(seed))
-    decade = np.array([film.year // 10 * 10 for film in catalog], dtype=np.float64)
+    decade = np.array([(film.year or 0) // 10 * 10 for film in catalog], dtype=np.float64)
     era = (decade - 1980.0) / 30.0
-    vectors = np.column_stack([_genre_rows(catalog), era])
+    genres = np.array([[genre in film.genres for genre in GENRES] for film in catalog], np.float64)
+    vectors = np.column_stack([genres / np.linalg.norm(genres, axis=1, keepdims=True), era])
     vectors += 0.2 * rng.standard_normal(vectors.shape)
     quality = 0.25 * rng.standard_normal(len(catalog))
     popularity = 0.5 * rng.standard_normal(len(catalog)) + 0.6 * quality + 0.15 * era
@@ -133,17 +111,9 @@ def simulate(
     person, item = _draw_views(popularity + 0.6 * liking, rng)
     noise = 0.4 * rng.standard_normal(person.size)
     stars = 3.0 + quality[item] + 1.2 * liking[person, item] + noise
-    return SimulatedRatings(person, item, np.round(2.0 * np.clip(stars, 0.5, 5.0)) / 2.0)
-
-
-def _genre_rows(catalog: Sequence[Film]) -> NDArray[np.float64]:
-    rows = np.zeros((len(catalog), len(GENRES)))
-    for row, film in zip(rows, catalog, strict=True):
-        if not film.genres or not set(film.genres) <= set(GENRES):
-            raise ParameterError("genres", film.genres, f"one or more of {', '.join(GENRES)}")
-        row[[GENRES.index(genre) for genre in film.genres]] = 1.0
-    unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return unit
+    keys = tuple(film.title for film in catalog)
+    rating = np.round(2.0 * np.clip(stars, 0.5, 5.0)) / 2.0
+    return RatingTable(person, item, rating, n_people, keys)
 
 
 def _draw_tastes(n_people: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -168,58 +138,29 @@ def _draw_views(
     return person.astype(np.int64), item.astype(np.int64)
 
 
-N_PEOPLE = 2000
-
-
-@dataclass(frozen=True)
-class DemoEvents:
-    """A log of events, the catalog of its items, and how many people saw an item, most first.
-
-    The exact counts are here because nobody is behind them: every event is simulated.
+def write_events(folder: Path) -> tuple[tuple[str, int], ...]:
+    """Write events.csv (unit, item) and catalog.csv (item) into a folder. Return each film with how
+    many people saw it, most first; films are called "Title (1979)". The counts are exact because
+    nobody is behind them: every event is simulated.
     """
-
-    events: Path
-    catalog: Path
-    counts: tuple[tuple[str, int], ...]
-
-
-def write_events(folder: Path) -> DemoEvents:
-    """Write events.csv (unit, item) and catalog.csv (item) into a folder; return their paths, and
-    how many people saw each film, most first. Films are called "Title (1979)".
-    """
-    catalog = films()
-    labels = [f"{film.title} ({film.year})" for film in catalog]
-    ratings = simulate(catalog, n_people=N_PEOPLE)
+    labels = [f"{film.title} ({film.year})" for film in films()]
+    ratings = simulate(films())
     seen = [labels[item] for item in ratings.item.tolist()]
     people = [f"person {number}" for number in ratings.person.tolist()]
-    _write(folder / "events.csv", ("unit", "item"), zip(people, seen, strict=True))
-    _write(folder / "catalog.csv", ("item",), ([label] for label in labels))
-    counts = tuple(Counter(seen).most_common())
-    return DemoEvents(folder / "events.csv", folder / "catalog.csv", counts)
-
-
-def _write(path: Path, header: tuple[str, ...], rows: Iterable[Iterable[str]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        writer.writerows(rows)
+    events = [("unit", "item"), *zip(people, seen, strict=True)]
+    for name, rows in (("events.csv", events), ("catalog.csv", [("item",), *zip(labels)])):
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
+    return tuple(Counter(seen).most_common())
 
 
 SOURCE = "well-known films with SIMULATED ratings"
 OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8)  # 8 archetypes, and a plane to show
 
 
-def simulated_table() -> RatingTable:
-    """Return the simulated ratings of the demo films as a table; a film's key is its title."""
-    catalog = films()
-    ratings = simulate(catalog, n_people=N_PEOPLE)
-    keys = tuple(film.title for film in catalog)
-    return RatingTable(ratings.person, ratings.item, ratings.rating, N_PEOPLE, keys)
-
-
 def demo_model() -> ItemModel:
     """Return the demo model, trained now. Deterministic; its card says that nobody gave these
     ratings.
     """
-    rows = {film.title: ItemRow(film.title, film.year, film.genres) for film in films()}
-    return train(simulated_table(), rows, OPTIONS, source=SOURCE, simulated=True)
+    rows = {film.title: film for film in films()}
+    return train(simulate(films()), rows, OPTIONS, source=SOURCE, simulated=True)

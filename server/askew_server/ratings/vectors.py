@@ -14,7 +14,6 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +33,10 @@ _Arrays = Mapping[str, NDArray[Any]]
 _Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """Checked vectors (n, D), finite, not all zero; keys where the file has them, each once."""
-
-    numbers: _Numbers = field(repr=False)
-    keys: tuple[str, ...] | None = field(default=None, repr=False)
-
-    def __len__(self) -> int:
-        """Return the number n of vectors."""
-        return len(self.numbers)
-
-
-def read_vectors(path: Path) -> Vectors:
-    """Return the vectors of a file, .npz or .parquet, in its order. Raises DataError for a file
-    that cannot be read, or whose vectors or keys cannot be used.
+def read_vectors(path: Path) -> tuple[_Numbers, tuple[str, ...] | None]:
+    """Return the vectors (n, D) of a file, .npz or .parquet, in its order, finite and not all zero,
+    and their keys, each once; None for the keys of a file without. Raises DataError for a file that
+    cannot be read, or whose vectors or keys cannot be used.
     """
     readers = {".npz": _npz, ".parquet": _parquet}
     reader = readers.get(path.suffix)
@@ -61,7 +49,7 @@ def read_vectors(path: Path) -> Vectors:
     numbers = _checked_numbers(path, arrays[_VECTORS], keys)
     if keys is not None and len(keys) != len(numbers):
         raise DataError(f"{path}: {len(keys):,} keys for {len(numbers):,} vectors")
-    return Vectors(numbers, keys)
+    return numbers, keys
 
 
 def _checked_numbers(path: Path, numbers: NDArray[Any], keys: tuple[str, ...] | None) -> _Numbers:

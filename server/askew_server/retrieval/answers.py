@@ -77,15 +77,24 @@ class MetricAnswers:
     """
 
     def __init__(self, model: MetricModel, rules: Mapping[str, NearRule] | None = None) -> None:
-        self._model = model
-        self._rules = _rules_of(model) if rules is None else rules
+        self.model = model
+        if rules is None:
+            space, towns, rules = model.card.space, model.towns, {}
+            items = [collection.coordinates for collection in model.collections.values()]
+            density = None
+            if towns is not None:
+                density = Density.of_towns(frame_of(space), towns, np.concatenate(items))
+            for name, collection in model.collections.items():
+                index = MetricIndex(space, collection.coordinates)
+                wants = Wants(index, collection.card.wants, _columns_of(collection))
+                rules[name] = near_rule_of(model.card.rule, index, density, wants, served=True)
+        self._rules = rules
 
     def with_live(self, model: MetricModel) -> MetricAnswers:
-        """Return answers by the same rules over a model of which only live values changed.
-
-        Wants of live values are looked up anew.
+        """Return answers by the same rules over a model of which only live values changed; wants
+        of live values are looked up anew.
         """
-        before, rules = self._model.collections, dict(self._rules)
+        before, rules = self.model.collections, dict(self._rules)
         for name, collection in model.collections.items():
             rule, card = rules[name], collection.card
             live = {attribute.name for attribute in card.attributes if attribute.live}
@@ -99,39 +108,30 @@ class MetricAnswers:
         """Return a snapshot of the model with these answers, its collections and its files, ready
         to be served.
         """
-        model = self._model
+        model = self.model
         collections = tuple(model.collections.values())
-        return Snapshot(model.card, self, collections=collections, files=model.files)
+        return Snapshot(
+            model.card, self.answer, self.slots, collections=collections, files=model.files
+        )
 
     def answer(self, query: Query) -> PlaceSlate:
         """Return the k items of a collection that the query names, with all that a reply shows of
         them, in order of id.
         """
-        asked = self._model.asked(query)
+        asked = self.model.asked(query)
         rows = self._rules[asked.card.name].choose(query.signal, query.k)
         return PlaceSlate(asked.card.version, asked.listings(rows))
 
     def slots(self, query: Query) -> int:
-        """Return what an answer takes, in slots of a queue, by the rule of the query's
-        collection.
+        """Return what an answer takes, in slots of a queue, by the rule of the query's collection;
+        0 where no queue is needed.
         """
-        return self._rules[self._model.asked(query).card.name].slots(query.signal, query.k)
+        return self._rules[self.model.asked(query).card.name].slots(query.signal, query.k)
 
 
 def _columns_of(collection: Collection) -> Mapping[str, Column]:
     names = [attribute.name for attribute in collection.card.attributes]
     return dict(zip(names, collection.columns, strict=True))
-
-
-def _rules_of(model: MetricModel) -> Mapping[str, NearRule]:
-    space, towns, rules = model.card.space, model.towns, {}
-    items = np.concatenate([collection.coordinates for collection in model.collections.values()])
-    density = None if towns is None else Density.of_towns(frame_of(space), towns, items)
-    for name, collection in model.collections.items():
-        index = MetricIndex(space, collection.coordinates)
-        wants = Wants(index, collection.card.wants, _columns_of(collection))
-        rules[name] = near_rule_of(model.card.rule, index, density, wants, served=True)
-    return rules
 
 
 class Serving:
@@ -150,11 +150,10 @@ class Serving:
         """
         self._paths: dict[str, Path] = {}
         self._marks: dict[str, Mark] = {}
-        self._metric: tuple[MetricModel, MetricAnswers] | None = None
+        self._answers: MetricAnswers | None = None
         if isinstance(model, MetricModel):
-            answers = MetricAnswers(model)
-            self._metric = model, answers
-            self.snapshot = replace(answers.snapshot, since=since)
+            self._answers = MetricAnswers(model)
+            self.snapshot = replace(self._answers.snapshot, since=since)
             for card in model.card.collections:
                 if directory is not None and card.is_live:
                     self._paths[card.name] = live_path(directory, card.number)
@@ -165,21 +164,18 @@ class Serving:
         """Read the files of live values that changed; return True if `snapshot` is another one now.
         refused: is called with why a file was not taken, a sentence without a value.
         """
-        columns = {}
+        answers, columns = self._answers, {}
         for name, path in self._paths.items():
             mark = mark_of(path)
-            if self._metric is None or mark is None or mark == self._marks.get(name):
+            if answers is None or mark is None or mark == self._marks.get(name):
                 continue
             # Noted before it is read: a file replaced meanwhile is read once more.
             self._marks[name] = mark
             try:
-                columns[name] = read_live(path, self._metric[0].collections[name])
+                columns[name] = read_live(path, answers.model.collections[name])
             except ArtifactError as error:
                 refused(f"live values of {name} were not taken, those of before stay: {error}")
-        if self._metric is not None and columns:
-            model, answers = self._metric
-            model = model.with_live(columns)
-            answers = answers.with_live(model)
-            self._metric = model, answers
-            self.snapshot = replace(answers.snapshot, since=self.snapshot.since)
+        if answers is not None and columns:
+            self._answers = answers.with_live(answers.model.with_live(columns))
+            self.snapshot = replace(self._answers.snapshot, since=self.snapshot.since)
         return bool(columns)

@@ -34,69 +34,27 @@ of a window and m, whatever numbers a device sends. Source: systematic sampling,
 weights; the density of optimal points, Zador 1982; R_d, Roberts 2018 (points of low discrepancy
 from the generalized golden ratio).
 
-*What depends on a signal's law alone* is kept for the last laws that devices asked by. Devices
-choose epsilon and k, so this needs a limit. Whether a law was asked by before shows in the time of
-an answer. It tells which epsilon and k others chose, which are no secret, and nothing of where they
-are: the plane of a map's signal, which is that of somebody's country, belongs to no law.
+*What depends on epsilon and k alone* is kept for the last that devices asked by. Devices choose
+both, so this needs a limit. Whether one was asked by before shows in the time of an answer. It
+tells which epsilon and k others chose, which are no secret, and nothing of where they are: neither
+a position nor the plane of a map's signal, which is that of somebody's country, is a key.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import replace
+from functools import lru_cache
 from math import ceil, floor, log2, prod, sqrt
-from threading import Lock
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, uniform_filter
 
-from askew.noise.hexagonal import HexagonalLattice
-from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
-from askew.spaces.map import LEAST_COSINE, MapNoise
 from askew_server.collections.model import Towns
 from askew_server.retrieval.index import Points, SpaceFrame
 
-CACHED_LAWS = 256
-_Value = TypeVar("_Value")
-
-
-class Laws(Generic[_Value]):
-    """A cache of what depends on a signal's law and k alone.
-
-    make(law, k): law is the signal at zero, on a map with LEAST_COSINE, whoever asked: nothing that
-    is kept depends on it. For any number of threads: two that come first make the same twice.
-    """
-
-    def __init__(self, make: Callable[[Signal, int], _Value]) -> None:
-        self._make, self._lock = make, Lock()
-        self._kept: OrderedDict[tuple[LatticeLaplace | HexagonalLattice, int], _Value] = (
-            OrderedDict()
-        )
-
-    def get(self, signal: Signal, k: int = 0) -> _Value:
-        """Return what `make` made for the signal's law and k: kept from before, or made now."""
-        noise = signal.mechanism
-        law = noise.lattice if isinstance(noise, MapNoise) else signal.lattice, k
-        with self._lock:
-            entry = self._kept.get(law)
-            if entry is not None:
-                self._kept.move_to_end(law)
-                return entry
-        if isinstance(noise, MapNoise):
-            noise = replace(noise, cosine=LEAST_COSINE)
-        at_zero = replace(signal, mechanism=noise, values=(0,) * len(signal.values))
-        entry = self._make(at_zero, k)
-        with self._lock:
-            self._kept[law] = entry
-            if len(self._kept) > CACHED_LAWS:
-                self._kept.popitem(last=False)
-        return entry
-
-
+CACHED_LAWS = 256  # of the last epsilons and ks that somebody asked by
 TOWNS, ITEMS = 0.2, 0.35
 _NARROW = 0.25  # the least width of a town or an item, in units of distance
 _LOG2_CELLS = 20
@@ -237,24 +195,26 @@ class ByNoise:
 
     def __init__(self, frame: SpaceFrame, count: int = SAMPLES) -> None:
         self._frame, self._count = frame, count
-        self._kept = Laws(lambda law, _: self.moves(law))
+        self._moves = lru_cache(CACHED_LAWS)(self.moves)
 
     def sample(self, signal: Signal) -> tuple[Points, Points]:
         """Return positions around the signal at fixed quantiles of the noise, clamped into the
         space, (m, d) grid coordinates, and their shares, 1 / m each.
         """
         frame = self._frame
-        moves = frame.spread(signal, self._kept.get(signal))
+        moves = frame.spread(signal, self._moves(frame.epsilon(signal)))
         points = frame.inside(frame.inside(frame.aim(signal)) + moves)
         return points, np.full(self._count, 1 / self._count)
 
-    def moves(self, law: Signal) -> Points:
-        """Return the way from the signal to each of the m positions, as noise offsets (m, d)."""
+    def moves(self, epsilon: float) -> Points:
+        """Return the way from a signal of this epsilon to each of the m positions, as noise offsets
+        (m, d).
+        """
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
         others = low_discrepancy(self._count, dimension - 1)
         uniform = np.column_stack([first, others])
-        return self._frame.noise(law, uniform)
+        return self._frame.noise(epsilon, uniform)
 
 
 class ByDensity:

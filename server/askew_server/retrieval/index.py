@@ -16,7 +16,7 @@ for a query. Memory: the points twice, and about as much for the tree.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from math import log1p
 
 import numpy as np
@@ -126,21 +126,21 @@ class MapFrame:
         steps = np.maximum(np.maximum(np.abs(i), np.abs(j)), np.abs(i - j))
         return np.asarray(steps * -log1p(1 / lattice.inverse_rate))
 
-    def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Return offsets in kilometers east and north, (m, 2), by a hexagon's radius, of a Gamma(2)
-        law at the first quantile, and a place on its edge by the second.
+    def noise(self, epsilon: float, uniform: Points) -> Points:
+        """Return offsets of noise in kilometers east and north, (m, 2), at quantiles (m, 2): the
+        first is of a hexagon's radius, of a Gamma(2) law, the second of a place on its edge.
         """
-        radius = gammaincinv(2.0, uniform[:, 0]) * (float(GAUGE) / self.epsilon(signal))
+        radius = gammaincinv(2.0, uniform[:, 0]) * (float(GAUGE) / epsilon)
         side, along = np.divmod(6 * uniform[:, 1], 1)
         corner = side.astype(np.int64) % 6
         edge = (1 - along)[:, None] * _CORNERS[corner] + along[:, None] * _CORNERS[corner - 5]
         return np.asarray(radius[:, None] * edge)
 
-    def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """Return the placed offsets east and north, in kilometers, (k', 2), the nearest to zero
-        first.
+    def offsets(self, epsilon: float, disutility: Disutility, k: int) -> Points:
+        """Return at most k placed offsets east and north, in kilometers, (k', 2), the nearest to
+        zero first.
         """
-        return place_on_map(self.epsilon(signal), k, disutility).offsets
+        return place_on_map(epsilon, k, disutility).offsets
 
     def _plane(self, signal: Signal) -> Points:
         # Kilometers of the device's plane a degree, of latitude and of longitude.
@@ -197,16 +197,20 @@ class AxisFrame:
             total = total + logs.reshape([-1 if n == number else 1 for n in range(len(axes))])
         return total
 
-    def noise(self, signal: Signal, uniform: Points) -> Points:
-        """Return offsets (m, d), in units of distance: the numbers at these quantiles of the
+    def noise(self, epsilon: float, uniform: Points) -> Points:
+        """Return offsets (m, d), in units of distance: the numbers at these quantiles (m, d) of the
         Laplace law, below 0 for quantiles below 1/2.
         """
         tail = 2 * np.minimum(uniform, 1 - uniform)
-        return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / self.epsilon(signal))
+        return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / epsilon)
 
-    def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
-        """Return the placed offsets (k', d), in units of distance, the nearest to zero first."""
-        return _placed(self.epsilon(signal), len(self.units), k, disutility)
+    def offsets(self, epsilon: float, disutility: Disutility, k: int) -> Points:
+        """Return at most k placed offsets (k', d), in units of distance, the nearest to zero
+        first.
+        """
+        found = place(Laplace(epsilon, len(self.units)), disutility, k).offsets
+        offsets = found.reshape(-1, len(self.units))
+        return frozen(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
 
 
 SpaceFrame = MapFrame | AxisFrame
@@ -215,14 +219,6 @@ SpaceFrame = MapFrame | AxisFrame
 def frame_of(space: MetricSpace) -> SpaceFrame:
     """Return the frame of a space: a MapFrame for a map, else an AxisFrame."""
     return MapFrame(space.area) if isinstance(space, MapSpace) else AxisFrame(space)
-
-
-@lru_cache(maxsize=256)
-def _placed(epsilon: float, dimension: int, k: int, disutility: Disutility) -> Points:
-    # Of the Laplace law, (k', d), the nearest to zero first.
-    found = place(Laplace(epsilon, dimension), disutility, k).offsets
-    offsets = found.reshape(-1, dimension)
-    return frozen(offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")])
 
 
 Rows = NDArray[np.int64]
@@ -245,13 +241,7 @@ class IndexPart:
         """Return the number n of items."""
         return int(self._tree.n)
 
-    def nearest(self, grid: Points, count: int = 1) -> Rows:
-        """Return the ids of the `count` items nearest to points of grid coordinates (m, d), nearest
-        first, (m, count); count is at most n.
-        """
-        return self.nearest_to_tree(self.frame.tree(grid), count)
-
-    def nearest_to_tree(self, points: Points, count: int = 1) -> Rows:
+    def nearest(self, points: Points, count: int = 1) -> Rows:
         """Return the ids of the `count` items nearest to tree points (m, e), nearest first, (m,
         count); count is at most n.
         """

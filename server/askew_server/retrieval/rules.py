@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -34,7 +35,7 @@ from askew.catalog.attributes import Column
 from askew.errors import ParameterError
 from askew.placement.problem import Disutility, Identity
 from askew.protocol.signal import Signal
-from askew_server.retrieval.density import ByDensity, ByNoise, Laws
+from askew_server.retrieval.density import CACHED_LAWS, ByDensity, ByNoise
 from askew_server.retrieval.index import MetricIndex, Points, Rows
 from askew_server.retrieval.wants import LOST, Costs, Wants
 
@@ -67,11 +68,11 @@ class Nearest(NearRule):
         self._index = index
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return their ids, ascending."""
+        """Return the ids of the k items nearest to the signal, ascending; it is clamped first."""
         _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))[None]
-        return np.sort(self._index.nearest(center, k)[0])
+        return np.sort(self._index.nearest(frame.tree(center), k)[0])
 
 
 class CodebookRule(NearRule):
@@ -83,22 +84,24 @@ class CodebookRule(NearRule):
     def __init__(self, index: MetricIndex, disutility: Disutility | None = None) -> None:
         self._index = index
         measure = disutility or Identity()
-        self._offsets = Laws(lambda law, k: index.frame.offsets(law, measure, k))
+        self._offsets = lru_cache(CACHED_LAWS)(
+            lambda epsilon, k: index.frame.offsets(epsilon, measure, k)
+        )
 
     def choose(self, signal: Signal, k: int) -> Rows:
         """Return the k ids of the probes' items, ascending."""
         _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))
-        offsets = frame.spread(signal, self._offsets.get(signal, k))
+        offsets = frame.spread(signal, self._offsets(frame.epsilon(signal), k))
         probes = frame.tree(frame.inside(center + offsets))
-        nearest = self._index.nearest_to_tree(probes)[:, 0]
+        nearest = self._index.nearest(probes)[:, 0]
         taken = dict.fromkeys(nearest.tolist())
         _, firsts = np.unique(nearest, return_index=True)
         waiting, count = np.delete(np.arange(k), firsts) % len(probes), min(4, k)
         while waiting.size:
             served = 0
-            for items in self._index.nearest_to_tree(probes[waiting], count).tolist():
+            for items in self._index.nearest(probes[waiting], count).tolist():
                 item = next((item for item in items if item not in taken), None)
                 if item is None:  # of `count`; whoever comes after it waits with it
                     break
@@ -208,7 +211,7 @@ class Sampled(NearRule):
         sets = [rule.choose(signal, k) for rule in self._others]
         places, shares = self._people.sample(signal)
         points = self._index.frame.tree(places)
-        nearest = self._index.nearest_to_tree(points)[:, 0]
+        nearest = self._index.nearest(points)[:, 0]
         # The others' items stand first: a slot that serves nobody of the sample goes to them.
         candidates = np.concatenate([*sets, nearest, self._wants.candidates(points)])
         row_of = {item: row for row, item in enumerate(dict.fromkeys(candidates.tolist()))}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, Part, is_catalog_date
@@ -23,25 +22,19 @@ from askew.retrieval.offset_rule import OffsetRule
 from askew_server.folders import today
 
 
-class Answers(Protocol):
-    """A way to answer questions that the card has checked."""
-
-    def answer(self, query: Query) -> Slate | PlaceSlate:
-        """Return the k items of a query in ascending order of id, as a reply has them."""
-
-    def slots(self, query: Query) -> int:
-        """Return what an answer takes now, in slots of a queue; 0 where no queue is needed."""
-
-
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A card, what answers for it, and the catalog that devices hold, if they hold one. since: the
-    Monday from which on it is in force. collections: whose items are answered whole, if it has any.
-    files: what devices may hold of those.
+    """A card, what answers for it, and the catalog that devices hold, if they hold one.
+
+    answer: gives the k items of a query that the card has checked, in ascending order of id, as a
+    reply has them. slots: what that takes, in slots of a queue; 0 where no queue is needed. since:
+    the Monday from which on it is in force. collections: whose items are answered whole, if it has
+    any. files: what devices may hold of those.
     """
 
     card: Card
-    answers: Answers = field(repr=False)
+    answer: Callable[[Query], Slate | PlaceSlate] = field(repr=False)
+    slots: Callable[[Query], int] = field(repr=False)
     catalog: Catalog | None = field(default=None, repr=False)
     since: int = FIRST
     collections: tuple[Collection, ...] = field(default=(), repr=False)
@@ -129,7 +122,7 @@ class Retriever:
     @property
     def snapshot(self) -> Snapshot:
         """Return a snapshot of this model, card and catalog, ready to be served."""
-        return Snapshot(self.card, self, self.catalog)
+        return Snapshot(self.card, self.answer, self.slots, self.catalog)
 
     def answer(self, query: Query) -> Slate:
         """Return the k items of a query, in order of id, with all that a reply shows of them."""

@@ -111,7 +111,7 @@ class Wants:
         if self._pairs is None:
             return np.empty(0, np.int64)
         asked = np.column_stack((points[self._position_of_question], self._group))
-        return self._pairs.nearest_to_tree(asked)[:, 0]
+        return self._pairs.nearest(asked)[:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
         """Return regrets (r, c) of items (c,): 0 for the best item of a row, unless none has its

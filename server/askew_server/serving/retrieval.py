@@ -79,7 +79,7 @@ class RetrievalService(Service):
             replies = [self._reply_to_one(snapshot, question) for question in questions]
             return all_places_to_bytes(replies) if query.collection == ALL_NUMBER else replies[0]
 
-        slots = sum(map(snapshot.answers.slots, questions))
+        slots = sum(map(snapshot.slots, questions))
         return Job(reply, slots=slots) if slots else reply()
 
     def _model_card(self, request: bytes, _: Caller) -> bytes:
@@ -90,7 +90,7 @@ class RetrievalService(Service):
         return self._encoded[snapshot].card
 
     def _reply_to_one(self, snapshot: Snapshot, query: Query) -> bytes:
-        slate = snapshot.answers.answer(query)
+        slate = snapshot.answer(query)
         if not isinstance(slate, PlaceSlate):
             return self._encoded[snapshot].reply(slate)
         if not isinstance(snapshot.card, MetricCard):

@@ -40,15 +40,10 @@ COORDINATES: Final = ("longitude", "latitude")
 _Object = TypeVar("_Object")
 
 
-class _Geometry(msgspec.Struct):
-    type: str = ""
-    coordinates: Any = None
-
-
 class Feature(msgspec.Struct):
     """A feature; what it lacks is None or empty."""
 
-    geometry: _Geometry | None = None
+    geometry: dict[str, Any] | None = None
     properties: dict[str, Any] | None = None
     id: Any = None
 
@@ -58,7 +53,7 @@ class Feature(msgspec.Struct):
         JSON, and 65.0 as "65".
         """
         if name in COORDINATES:
-            at = self.geometry.coordinates if self.geometry is not None else None
+            at = (self.geometry or {}).get("coordinates")
             number = COORDINATES.index(name)
             value = at[number] if isinstance(at, list) and len(at) > number else None
         else:
@@ -147,7 +142,7 @@ class JsonFile:
         for row, feature in enumerate(features(self._path, self._blocks()), 1):
             if feature is None:
                 yield row, "it must be a feature of JSON, in UTF-8"
-            elif feature.geometry is None or feature.geometry.type != "Point":
+            elif (feature.geometry or {}).get("type") != "Point":
                 yield row, "its geometry must be a Point"
             else:
                 yield row, [feature.text(name) for name in names]

@@ -45,7 +45,6 @@ from askew.errors import DataError
 from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.ratings.reader import key_order
-from askew_server.ratings.vectors import Vectors
 
 
 def whiten_vectors(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -117,14 +116,18 @@ def _draw_likes(
     return np.column_stack([np.nonzero(kept)[0], liked[kept]])
 
 
-def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int = 0) -> Vectors:
-    """Return the vectors with the keys of their items, matched by key, or where vectors have no
-    keys, row by row; in the order of keys that catalogs have.
+def match_items(
+    vectors: NDArray[np.float64],
+    keys: tuple[str, ...] | None,
+    rows: Mapping[str, ItemRow],
+    n_rejected: int = 0,
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Return the vectors (n, D) and the keys of their items, matched by key, or where vectors have
+    no keys, row by row; in the order of keys that catalogs have.
 
     n_rejected: rows of the file of items that could not be used. Raises DataError where a vector
     has no row, or where rows without keys cannot be matched for certain.
     """
-    keys = vectors.keys
     if keys is None:
         if len(vectors) != len(rows) or n_rejected:
             raise DataError(
@@ -139,8 +142,7 @@ def match_items(vectors: Vectors, rows: Mapping[str, ItemRow], n_rejected: int =
             f"is of {unknown[0][:_SHOWN]!r}"
         )
     order = sorted(range(len(keys)), key=lambda at: key_order(keys[at]))
-    in_order = tuple(keys[at] for at in order)
-    return Vectors(vectors.numbers[order], in_order)
+    return vectors[order], tuple([keys[at] for at in order])
 
 
 def ratings_of_likes(

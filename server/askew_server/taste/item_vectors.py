@@ -25,7 +25,6 @@ nothing (`evaluation`). The dealing is by the seed, and protects nobody.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -37,7 +36,7 @@ from scipy.sparse import csr_array
 from askew.catalog.catalog import TOP, Neighbors
 from askew.errors import DataError, ParameterError
 from askew.spaces.item_codes import rounded_boosts
-from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew.spaces.vectors import RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste import ease
 from askew_server.taste.measures import HeldOutPeople, Scorer
@@ -193,59 +192,36 @@ class FittedItems:
         return scoring
 
 
-class VectorSource(ABC):
-    """Where a training has its vectors from. fixed: from before anybody was trained on."""
-
-    fixed = True
-
-    def tune(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:  # noqa: ARG002
-        """Return the options with a penalty, a dimension and neighbors that suit these people: here
-        the options as they are.
-        """
+def tune_for_people(table: RatingTable, options: TrainingOptions) -> TrainingOptions:
+    """Return the options with the penalty, dimension and neighbors that do best for some of these
+    people by likes held out; the options as they are where there is too little to train on.
+    """
+    try:
+        people = _often_rated_histories(table, options)[1]
+    except DataError:
         return options
-
-    @abstractmethod
-    def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Return the items, with vectors, boosts and scales, and the people of a table by what they
-        like of them. Raises DataError where that cannot be.
-        """
+    return tune_options(people, options)
 
 
-class LearnedVectors(VectorSource):
-    """Symmetric EASE of these very people's likes, of the items that are rated often enough."""
-
-    fixed = False
-
-    def tune(self, table: RatingTable, options: TrainingOptions) -> TrainingOptions:
-        """Return the options with the penalty, dimension and neighbors that do best for some of
-        these people by likes held out; the options as they are where there is too little to train
-        on.
-        """
-        try:
-            people = _often_rated_histories(table, options)[1]
-        except DataError:
-            return options
-        return tune_options(people, options)
-
-    def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Return the items that are rated often enough, with vectors fitted to these people's
-        likes, of as many dimensions as were asked for, or as do best. Raises DataError where people
-        or items are too few for the signal's dimensions, or nobody likes anything.
-        """
-        keys, people = _often_rated_histories(table, options)
-        scale = rating_scale_of(table, options.like_from)
-        options = tune_options(people, options)
-        penalty, rank = options.penalty or 0.0, options.ranking_dimension or 0
-        if people.likes.shape[1] > ease.DENSE_ITEMS:
-            factors = ease.fit_sparse(people.likes, penalty, rank)
-        else:
-            factors = ease.fit(ease.gram_of(people.likes), penalty, rank)
-        exact = factors.vectors.astype(np.float32)
-        tastes = fold_in_people(sample_profiles(people, options.seed), exact, options.least_likes)
-        vectors, scales = round_vectors(tastes.vectors, exact)
-        boosts = rounded_boosts(factors.boosts.astype(np.float32))
-        neighbors = _encode_neighbors(factors, vectors, options.neighbors or 0)
-        return FittedItems(keys, vectors, boosts, scales, scale, people, options, neighbors)
+def learn_vectors(table: RatingTable, options: TrainingOptions) -> FittedItems:
+    """Return the items that are rated often enough, with vectors by symmetric EASE of these
+    people's likes, of as many dimensions as were asked for, or as do best. Raises DataError where
+    people or items are too few for the signal's dimensions, or nobody likes anything.
+    """
+    keys, people = _often_rated_histories(table, options)
+    scale = rating_scale_of(table, options.like_from)
+    options = tune_options(people, options)
+    penalty, rank = options.penalty or 0.0, options.ranking_dimension or 0
+    if people.likes.shape[1] > ease.DENSE_ITEMS:
+        factors = ease.fit_sparse(people.likes, penalty, rank)
+    else:
+        factors = ease.fit(ease.gram_of(people.likes), penalty, rank)
+    exact = factors.vectors.astype(np.float32)
+    tastes = fold_in_people(sample_profiles(people, options.seed), exact, options.least_likes)
+    vectors, scales = round_vectors(tastes.vectors, exact)
+    boosts = rounded_boosts(factors.boosts.astype(np.float32))
+    neighbors = _encode_neighbors(factors, vectors, options.neighbors or 0)
+    return FittedItems(keys, vectors, boosts, scales, scale, people, options, neighbors)
 
 
 def _often_rated_histories(
@@ -281,53 +257,41 @@ def _encode_neighbors(
 
 
 @dataclass(frozen=True, eq=False)
-class FixedVectors(VectorSource):
-    """Items and vectors of a model that was there before, in its space."""
+class GivenVectors:
+    """Items, their vectors (n_items, D) and boosts (n_items,) from before anybody was trained on.
 
-    keys: tuple[str, ...]
-    vectors: NDArray[np.float32] = field(repr=False)
-    boosts: NDArray[np.float32] = field(repr=False)
-    space: FeatureSpace
-
-    def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Return all items of the model before, rated or not, as they were there, and the likes and
-        ratings of these people, (n_people, n_items). Raises ParameterError for another rating
-        scale, or counts, and DataError where they like none.
-        """
-        scale, scales = self.space.scale, self.space.scales
-        if options.like_from not in {None, scale.like_from}:
-            limit = f"{scale.like_from:g}, as in the model that the vectors are from"
-            raise ParameterError("like_from", options.like_from, limit)
-        if table.scale not in {None, scale}:
-            limit = "left out: the vectors are from a model of ratings"
-            raise ParameterError("counts", options.counts, limit)
-        options = replace(options, ranking_dimension=self.vectors.shape[1])
-        people = histories_by_key(table, self.keys, scale)
-        return FittedItems(self.keys, self.vectors, self.boosts, scales, scale, people, options)
-
-
-@dataclass(frozen=True, eq=False)
-class ImportedVectors(VectorSource):
-    """Items and vectors that were not made of these people, which codes cannot say yet. boosts:
-    1 for every item where there are none.
+    boosts: 1 for every item where there are none. scales: (D,), of the codes that say the vectors;
+    None where codes cannot say them yet.
     """
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float32] = field(repr=False)
     scale: RatingScale
     boosts: NDArray[np.float32] | None = field(default=None, repr=False)
+    scales: NDArray[np.float32] | None = field(default=None, repr=False)
 
     def fit(self, table: RatingTable, options: TrainingOptions) -> FittedItems:
-        """Return all these items, vectors rounded to 4-bit codes so that these people's scores
-        stay, and what the people like of them. Raises DataError where they like none.
+        """Return all these items, rated or not, and the likes and ratings of these people,
+        (n_people, n_items). Vectors that codes can say stay to the bit; others are rounded to 4-bit
+        codes so that these people's scores stay. Raises ParameterError for another rating scale, or
+        counts, beside vectors of codes, and DataError where people like none.
         """
-        people = histories_by_key(table, self.keys, self.scale)
-        tastes = fold_in_people(people, self.vectors, options.least_likes)
-        vectors, scales = round_vectors(tastes.vectors, self.vectors)
-        boosts = np.ones(len(vectors), dtype=np.float32)
-        if self.boosts is not None:
-            boosts = rounded_boosts(self.boosts)
-        return FittedItems(self.keys, vectors, boosts, scales, self.scale, people, options)
+        vectors, scales, boosts, scale = self.vectors, self.scales, self.boosts, self.scale
+        if scales is not None and options.like_from not in {None, scale.like_from}:
+            limit = f"{scale.like_from:g}, as in the model that the vectors are from"
+            raise ParameterError("like_from", options.like_from, limit)
+        if scales is not None and table.scale not in {None, scale}:
+            limit = "left out: the vectors are from a model of ratings"
+            raise ParameterError("counts", options.counts, limit)
+        people = histories_by_key(table, self.keys, scale)
+        if boosts is None:
+            boosts = np.ones(len(vectors), dtype=np.float32)
+        if scales is None:
+            tastes = fold_in_people(people, vectors, options.least_likes)
+            vectors, scales = round_vectors(tastes.vectors, vectors)
+            boosts = rounded_boosts(boosts)
+        options = replace(options, ranking_dimension=vectors.shape[1])
+        return FittedItems(self.keys, vectors, boosts, scales, scale, people, options)
 
 
 def often_rated(table: RatingTable, least: int) -> NDArray[np.intp]:

@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askew.catalog.catalog import Catalog
 from askew.errors import DataError, OutOfRange
@@ -36,17 +37,16 @@ from askew.protocol.model_card import ModelCard
 from askew.spaces.item_codes import rounded, rounded_boosts
 from askew.spaces.vectors import FeatureSpace, RatingScale
 from askew_server.ratings import ItemRow, RatingTable
-from askew_server.ratings.vectors import Vectors
 from askew_server.taste import imported_vectors
 from askew_server.taste.evaluation import Evaluation, Figures, evaluate, split_people
 from askew_server.taste.item_vectors import (
     FittedItems,
-    ImportedVectors,
-    LearnedVectors,
-    VectorSource,
+    GivenVectors,
     histories_by_key,
+    learn_vectors,
     match_keys,
     often_rated,
+    tune_for_people,
 )
 from askew_server.taste.options import TrainingOptions, count_in_words
 from askew_server.taste.people import (
@@ -65,7 +65,6 @@ from askew_server.taste.shared_slate import (
 )
 from askew_server.taste.space_fit import fit_space
 
-LEARNED_VECTORS = LearnedVectors()
 Step = Callable[[str], None]
 _ENOUGH = 0.95  # of the people, that a model is fitted to where the others are held out
 
@@ -100,11 +99,12 @@ def train(  # noqa: PLR0913 - what a model is made of
     *,
     source: str,
     simulated: bool = False,
-    vectors: VectorSource = LEARNED_VECTORS,
+    vectors: GivenVectors | None = None,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """Return a model trained on a table of ratings. Deterministic for a seed. step: is called with
-    the name of each part of the work as it begins.
+    """Return a model trained on a table of ratings. Deterministic for a seed. vectors: None where
+    they are learned of these people. step: is called with the name of each part of the work as it
+    begins.
 
     Every figure is of people who were in nothing of what is measured (`evaluation`): where they
     are more than a twentieth of all, of a model without them, and then one is made of everybody.
@@ -117,7 +117,8 @@ def train(  # noqa: PLR0913 - what a model is made of
         rest = np.setdiff1d(np.arange(table.n_people), held_out)
         others, people = table.only(rest), table.only(held_out)
         step("item vectors")
-        options = vectors.tune(others, options)
+        if vectors is None:
+            options = tune_for_people(others, options)
         enough = len(rest) >= _ENOUGH * table.n_people
         fitted = FittedModel.of(others if enough else table, rows, options, vectors, step)
         step("what it gives people held out")
@@ -160,14 +161,15 @@ class FittedModel:
         table: RatingTable,
         rows: Mapping[str, ItemRow],
         options: TrainingOptions,
-        vectors: VectorSource,
+        vectors: GivenVectors | None,
         step: Step,
     ) -> FittedModel:
-        """Return the model of the people of a table: items with vectors of this source, in the
-        order in which devices hold them, tastes, space and catalog. step: is called with the name
-        of each part of the work as it begins. Raises DataError as `train`.
+        """Return the model of the people of a table: items with these vectors, or learned ones, in
+        the order in which devices hold them, tastes, space and catalog. step: is called with the
+        name of each part of the work as it begins. Raises DataError as `train`.
         """
-        items, n_default = put_default_items_first(vectors.fit(table, options), rows)
+        fit = learn_vectors if vectors is None else vectors.fit
+        items, n_default = put_default_items_first(fit(table, options), rows)
         options = items.options
         rng = np.random.default_rng(options.seed)  # choices about public figures: protects nobody
         # People are what most of their ratings make of them.
@@ -248,31 +250,31 @@ def _as_data_errors(what: str) -> Iterator[None]:
 
 
 def import_model(  # noqa: PLR0913 - what a model is made of
-    items: Vectors,
-    people: Vectors | None,
+    items: NDArray[np.float64],
+    keys: tuple[str, ...],
     rows: Mapping[str, ItemRow],
     options: TrainingOptions,
     scale: RatingScale,
     *,
+    people: NDArray[np.float64] | None = None,
     step: Step = lambda _: None,
 ) -> tuple[ItemModel, RatingTable]:
     """Return a model of item vectors, fitted to simulated people, and their simulated ratings.
     Deterministic for a seed.
 
-    items: as `match_items` returns. people: user vectors, if there are any. scale: what people rate
-    on, on their devices. Raises DataError for user vectors of another length than the items', and
-    as `train`.
+    items, keys: as `match_items` returns. scale: what people rate on, on their devices. people:
+    user vectors, if there are any. Raises DataError for user vectors of another length than the
+    items', and as `train`.
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody
-    vectors = imported_vectors.whiten_vectors(items.numbers)
+    vectors = imported_vectors.whiten_vectors(items)
     if people is None:
         likes = imported_vectors.simulate_likes(vectors, rng)
         source = f"with SIMULATED likes of {imported_vectors.MADE_UP:,} people"
     else:
-        likes = imported_vectors.simulate_likes_of_users(people.numbers, items.numbers, rng)
+        likes = imported_vectors.simulate_likes_of_users(people, items, rng)
         source = f"with likes SIMULATED from those of {count_in_words(len(people))} users"
-    keys = items.keys or ()
     table = imported_vectors.ratings_of_likes(likes, keys, scale)
     size = vectors.shape[1]  # no signal has more numbers
     model = train(
@@ -281,7 +283,7 @@ def import_model(  # noqa: PLR0913 - what a model is made of
         replace(options, ranking_dimension=size, dimension=min(options.dimension, size)),
         source=f"vectors of another model, {source}",
         simulated=True,
-        vectors=ImportedVectors(keys, vectors, scale),
+        vectors=GivenVectors(keys, vectors, scale),
         step=step,
     )
     return model, table

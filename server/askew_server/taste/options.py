@@ -16,7 +16,7 @@ and neighbors: their difference between two trainings marks what one person like
 back of it stands in tests/server/taste/training/test_disclosure.py, for simulated people, and in
 docs/guarantees.md. Weighing heavy users less made it more, of 600 people of MovieLens 1M. Of
 vectors that are not rounded to 4 bits it is most of them. Vectors that were fixed in advance
-(`item_vectors.FixedVectors`) do not move. With fewer people than factors, the number of factors
+(`item_vectors.GivenVectors`) do not move. With fewer people than factors, the number of factors
 tells how many people there are.
 """
 

@@ -113,7 +113,8 @@ def _shown(people: Histories, seed: int) -> Histories:
     parts, (n_people, n_items) = [], people.seen.shape
     for start in range(0, n_people, _AT_ONCE):
         part = csr_array(people.seen[start : start + _AT_ONCE].copy())  # else a view
-        words = csr_array((_words(part.indices, seed), part.indices, part.indptr), part.shape)
+        of_items = _scrambled(part.indices.astype(np.uint64) + np.uint64(seed))
+        words = csr_array((of_items, part.indices, part.indptr), part.shape)
         # A word of each person: the sum of the words of their items, modulo 2**64, scrambled.
         own = _scrambled(words @ np.ones(n_items, np.uint64))
         words.data ^= np.repeat(own, np.diff(part.indptr))
@@ -122,10 +123,6 @@ def _shown(people: Histories, seed: int) -> Histories:
         parts.append(part)
     seen = csr_array(vstack(parts, format="csr"))
     return Histories(csr_array(people.likes * seen), seen)
-
-
-def _words(items: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
-    return _scrambled(items.astype(np.uint64) + np.uint64(seed))
 
 
 def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

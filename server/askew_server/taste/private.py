@@ -53,7 +53,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from math import ceil, sqrt
 
 import numpy as np
@@ -69,7 +68,7 @@ from askew.spaces.vectors import RatingScale
 from askew_server.ratings import ItemRow, RatingTable
 from askew_server.taste import ease
 from askew_server.taste.imported_vectors import ratings_of_likes
-from askew_server.taste.item_vectors import ImportedVectors
+from askew_server.taste.item_vectors import GivenVectors
 from askew_server.taste.model import ItemModel, Step, train
 from askew_server.taste.options import TrainingOptions, count_in_words
 
@@ -93,23 +92,13 @@ _AT_ONCE = 1 << 22  # numbers: 32 MiB
 class PrivateParameters:
     """What is decided of a private model before anybody is looked at. Public.
 
-    epsilon, delta: of the noisy matrix. scale: what people rate on. training: as of any model; its
-    penalty, neighbors and least numbers of ratings have no effect. Raises ParameterError out of
-    range.
+    noise: of the matrix. scale: what people rate on. training: as of any model; its penalty,
+    neighbors and least numbers of ratings have no effect.
     """
 
-    epsilon: Fraction
-    delta: Fraction
+    noise: NoisyCovariance
     scale: RatingScale
     training: TrainingOptions = field(default_factory=TrainingOptions)
-
-    def __post_init__(self) -> None:
-        _ = self.sigma
-
-    @cached_property
-    def sigma(self) -> float:
-        """Return the standard deviation of the noise beside the diagonal, in units of 2**24."""
-        return NoisyCovariance(self.epsilon, self.delta).sigma
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +118,12 @@ class KeptItems:
 
 
 def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
-    """Return the items whose likes rise above the noise. Raises DataError where they are no more
-    than the space has dimensions.
+    """Return the items of more noisy likes than 2 sigma sqrt(n), from 100,000 people on 4 sigma
+    sqrt(n). Raises DataError where they are no more than the space has dimensions.
     """
     likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
-    least = sure * parameters.sigma * math.sqrt(len(noisy))
+    least = sure * parameters.noise.sigma * math.sqrt(len(noisy))
     places = np.flatnonzero(likes > least)
     wanted = parameters.training.dimension
     if len(places) <= wanted:
@@ -144,7 +133,7 @@ def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
             "a smaller catalog"
         )
     matrix = noisy[np.ix_(places, places)] / UNIT
-    edge = 2 * parameters.sigma * math.sqrt(len(places))
+    edge = 2 * parameters.noise.sigma * math.sqrt(len(places))
     total = max(float(likes.sum()), float(likes[places].sum()))
     return KeptItems(people, total, places, likes[places], matrix, edge)
 
@@ -282,7 +271,7 @@ GOOD = 379.0
 
 def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | None:
     """Return the share of the NDCG@10 without noise that a model keeps, from .47 to .99; None where
-    x is below 30 and a list of what is popular does better.
+    x = N / (sigma sqrt(items)) is below 30 and a list of what is popular does better.
     """
     rise = people / (noise.sigma * sqrt(items))
     if rise < WORTH_HAVING:
@@ -342,7 +331,7 @@ def private_model(
         options,
         source=describe_source(kept, parameters),
         simulated=True,
-        vectors=ImportedVectors(table.item_keys, vectors, parameters.scale, boosts),
+        vectors=GivenVectors(table.item_keys, vectors, parameters.scale, boosts),
         step=step,
     )
 
@@ -373,7 +362,8 @@ def describe_source(
     people, with which epsilon and delta. updated: its space is of an earlier matrix, of the same
     people perhaps.
     """
-    promise = f"epsilon {float(parameters.epsilon):g}, delta {float(parameters.delta):g}"
+    noise = parameters.noise
+    promise = f"epsilon {float(noise.epsilon):g}, delta {float(noise.delta):g}"
     people = f"of the likes of {count_in_words(round(kept.people))} people ({promise}"
     if updated:
         return (

@@ -142,9 +142,10 @@ def default_order(
 def default_size(
     wanted: int | None, items: Sequence[Item], ranking_dimension: int, neighbors: int = 0
 ) -> int:
-    """Return how many of these items, the first ones, are default items: `wanted` if that is named,
-    or all of fewer; else all, where a device holds all with so many neighbors an item; else as many
-    as fit, at least one. The bytes of an item are an estimate: the exact file is made later.
+    """Return how many of these items, the first ones, are default items: `wanted`, or all where
+    there are fewer; without `wanted` all, where a device holds all with so many neighbors an item;
+    else as many as fit, at least one. The bytes of an item are an estimate: the exact file is made
+    later.
     """
     if wanted is not None:
         return min(wanted, len(items))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 from dataclasses import replace
+from importlib import resources
 from math import dist
 
 import pytest
@@ -19,7 +22,7 @@ from askew_client.demo.server import rehearsed, server_process
 from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.settings.regions import region_of
 from askew_client.settings.settings import ClientSettings
-from askew_server.demo.places import KINDS, german_towns, places_model
+from askew_server.demo.places import KINDS, places_model
 
 ATTRIBUTES = (
     Attribute("kind", AttributeKind.CATEGORY),
@@ -124,9 +127,11 @@ def test_the_home_lies_in_its_town_and_its_country() -> None:
 
 
 def test_the_towns_of_the_map_are_real_ones() -> None:
-    real = german_towns()
-    rows = zip(real.names, real.towns.coordinates.tolist(), real.towns.people.tolist(), strict=True)
-    known = {(name, *at, people) for name, at, people in rows}
+    table = resources.files("askew_server.demo").joinpath("towns.csv").read_text(encoding="utf-8")
+    known = {
+        (row["name"], float(row["latitude"]), float(row["longitude"]), float(row["population"]))
+        for row in csv.DictReader(io.StringIO(table))
+    }
     shown = [(each.name, each.at.latitude, each.at.longitude, each.population) for each in TOWNS]
     assert [each for each in shown if each not in known] == []
 

@@ -130,11 +130,11 @@ def test_bad_rows_are_counted_and_shown_with_line_and_reason(
     assert not train("--max-bad-rows", 0.2)
     out, err = capsys.readouterr()
     assert f"{len(RATINGS)} by 12 people of 8 items" in out
-    assert f"3 rows of {ratings} left out:\n" in err
+    assert f"3 rows of {ratings.name} left out:\n" in err
     assert f"  1: rating must be a finite number (line {n_lines + 1})\n" in err
     assert f"  1: a row must have 4 fields separated by ',' (line {n_lines + 2})\n" in err
     assert f"(line {n_lines + 3})" in err
-    assert f"1 rows of {items} left out:\n  1: title must be 1 to 500 characters" in err
+    assert f"1 row of {items.name} left out:\n  1: title must be 1 to 500 characters" in err
 
 
 TAKEN: dict[str, Callable[[Path], object]] = {

@@ -108,13 +108,6 @@ def test_a_byte_changed_a_file_cut_short_or_gone_is_noticed(directory: Path, nam
     assert reason(directory)
 
 
-def test_a_file_over_the_limit_is_refused_before_it_is_read(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(artifact, "LIMIT", 100)
-    assert "the limit is 100" in reason(directory)
-
-
 def put(name: str, at: int, value: object) -> Change:
     """One value of an array is another."""
 

@@ -36,29 +36,19 @@ def found(today: int, catalog_date: int, *days: int) -> int | None:
 
 
 def test_days_belong_to_their_monday() -> None:
-    assert [catalog_date_of(MONDAY + day) for day in range(-1, 8)] == [
-        MONDAY - PERIOD,
-        *[MONDAY] * 7,
-        MONDAY + PERIOD,
-    ]
-    assert [catalog_date_of(day) for day in (-1, 0, FIRST)] == [
-        FIRST
-    ] * 3  # a clock that was never set
-    assert [is_catalog_date(day) for day in (0, FIRST - PERIOD, FIRST, FIRST + 1)] == [
-        False,
-        False,
-        True,
-        False,
-    ]
+    """Also of a clock that was never set."""
+    days = {-1: FIRST, 0: FIRST, FIRST: FIRST, MONDAY - 1: MONDAY - PERIOD, MONDAY + 6: MONDAY}
+    assert {day: catalog_date_of(day) for day in days} == days
+    mondays = [is_catalog_date(day) for day in (0, FIRST - PERIOD, FIRST, FIRST + 1)]
+    assert mondays == [False, False, True, False]
 
 
 def test_a_monday_is_answered_by_the_newest_that_had_come_then() -> None:
+    """And a clock that is hours ahead is let be."""
     later, today = MONDAY + 2 * PERIOD, MONDAY + 2 * PERIOD + 3
-    assert [found(today, each, FIRST, MONDAY, later) for each in range(MONDAY, today, PERIOD)] == [
-        1,
-        1,
-        2,
-    ]
+    asked = range(MONDAY, today, PERIOD)
+    assert [found(today, day, FIRST, MONDAY, later) for day in asked] == [1, 1, 2]
+    assert found(MONDAY - 1, MONDAY, FIRST) == 0
 
 
 @pytest.mark.thin
@@ -69,10 +59,6 @@ def test_a_monday_is_answered_by_the_newest_that_had_come_then() -> None:
 )
 def test_a_day_that_names_no_model_is_stale(catalog_date: int) -> None:
     assert found(MONDAY + 3, catalog_date, FIRST) is None
-
-
-def test_a_clock_that_is_hours_ahead_is_let_be() -> None:
-    assert found(MONDAY - 1, MONDAY, FIRST) == 0
 
 
 def test_a_folder_names_its_models_by_mondays(tmp_path: Path) -> None:

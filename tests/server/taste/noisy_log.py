@@ -18,11 +18,9 @@ from askew_server.taste.private import PrivateParameters
 PEOPLE, ITEMS, TASTES = 2000, 120, 5
 TIMES = 10  # as if there were so many of each: SIMULATED scale
 KEYS = tuple([f"{item:03}" for item in range(ITEMS)])
+LAW = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 PARAMETERS = PrivateParameters(
-    Fraction(1),
-    Fraction(1, 10**6),
-    RatingScale(1, 5, 4),
-    TrainingOptions(k=4, dimension=2, ranking_dimension=16),
+    LAW, RatingScale(1, 5, 4), TrainingOptions(k=4, dimension=2, ranking_dimension=16)
 )
 
 
@@ -50,5 +48,4 @@ def exact() -> Matrix:
 @cache
 def noisy(name: str = "one") -> Matrix:
     """A noisy copy of it, the same for the same name."""
-    law = NoisyCovariance(PARAMETERS.epsilon, PARAMETERS.delta)
-    return law.perturb(exact(), bits=ShakeBits(name))
+    return LAW.perturb(exact(), bits=ShakeBits(name))

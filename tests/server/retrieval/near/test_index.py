@@ -14,13 +14,23 @@ from askew_server.retrieval.index import IndexPart, MetricIndex
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.words)
 def test_the_nearest_items_on_a_map_are_those_by_great_circle(area: Area) -> None:
-    """Planted bugs: degrees instead of points of the sphere; radians forgotten."""
+    """And distances are chords, and a part keeps the ids of its items. Planted bugs: degrees
+    instead of points of the sphere; radians forgotten.
+    """
     items, people = places(area, 3000), places(area, 200, seed=2)
     index = MetricIndex(MapSpace(area), items)
-    found = index.nearest(index.frame.grid(people), 5)
+    found = index.nearest(index.frame.tree(index.frame.grid(people)), 5)
     distances = great_circle(people[:, None], items)
     expected = np.sort(distances, axis=1)[:, :5]
     np.testing.assert_allclose(np.take_along_axis(distances, found, 1), expected, atol=1e-6)
+    measured = index.distances(index.frame.tree(index.frame.grid(people)), np.arange(300))
+    chords = 2 * 6371.0088 * np.sin(distances[:, :300] / (2 * 6371.0088))
+    np.testing.assert_allclose(measured, chords, rtol=2e-3)
+    rows = np.arange(1, 3000, 2)
+    part = IndexPart(index.frame, index.points[rows], rows).nearest(
+        index.frame.tree(index.frame.grid(people)), 2
+    )
+    assert (rows[distances[:, rows].argmin(axis=1)] == part[:, 0]).all()
 
 
 @pytest.mark.parametrize("space", [LINE, BOTH], ids=["line", "both"])
@@ -31,28 +41,10 @@ def test_the_nearest_items_on_axes_are_those_by_l1(space: AxisSpace) -> None:
     index = MetricIndex(space, items)
     distances = along_axes(space, people[:, None], items)
     grid = index.frame.grid(people)
-    found = np.take_along_axis(distances, index.nearest(grid, 4), 1)
+    found = np.take_along_axis(distances, index.nearest(index.frame.tree(grid), 4), 1)
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :4], atol=1e-9)
     measured = index.distances(index.frame.tree(grid), np.arange(400))
     np.testing.assert_allclose(measured, distances, atol=1e-4)
-
-
-@pytest.mark.parametrize("area", AREAS, ids=lambda area: area.words)
-def test_distances_on_a_map_are_great_circles_up_to_the_chord(area: Area) -> None:
-    items, people = places(area, 300), places(area, 50, seed=2)
-    index = MetricIndex(MapSpace(area), items)
-    measured = index.distances(index.frame.tree(index.frame.grid(people)), np.arange(300))
-    chords = 2 * 6371.0088 * np.sin(great_circle(people[:, None], items) / (2 * 6371.0088))
-    np.testing.assert_allclose(measured, chords, rtol=2e-3)
-
-
-def test_a_part_of_an_index_keeps_the_items_ids() -> None:
-    items = places(ISLANDS, 100)
-    index = MetricIndex(MapSpace(ISLANDS), items)
-    rows = np.arange(1, 100, 2)
-    found = IndexPart(index.frame, index.points[rows], rows).nearest(index.frame.grid(items), 2)
-    distances = great_circle(items[:, None], items[rows])
-    assert (rows[distances.argmin(axis=1)] == found[:, 0]).all()
 
 
 @pytest.mark.parametrize(

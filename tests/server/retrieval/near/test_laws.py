@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,62 +21,60 @@ from near_world import (
 )
 from small_collections import GERMANY, POSTS, posts
 
+from askew.placement.problem import Disutility
 from askew.protocol.metric_card import MetricRuleKind as Kind
-from askew.protocol.signal import Query, Signal
-from askew.spaces.axes import AxisSpace
-from askew.spaces.map import MapNoise, MapSpace
+from askew.protocol.signal import Query
+from askew.spaces.map import MapNoise, MapSpace, MetricSpace
 from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import model_of
 from askew_server.retrieval.answers import MetricAnswers, near_rule_of
-from askew_server.retrieval.density import CACHED_LAWS, Laws
-from askew_server.retrieval.index import MetricIndex
-from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder
+from askew_server.retrieval.density import CACHED_LAWS
+from askew_server.retrieval.index import MapFrame, MetricIndex
+from askew_server.retrieval.snapshot import SnapshotHolder
 from askew_server.serving.call import Job
 from askew_server.serving.retrieval import RetrievalService
 
-
-def on_axes(space: AxisSpace, epsilon: Fraction = Fraction(1, 4)) -> Signal:
-    return point_of(space, *[3.0] * space.dimension, epsilon=epsilon)
-
-
-@pytest.mark.parametrize("space", [LINE, BOTH])
-def test_where_offsets_are_at_hand_no_law_is_dear(space: AxisSpace) -> None:
-    values = np.random.default_rng(1).random((90, space.dimension)) * 20
-    rule = near_rule_of(Kind.CODEBOOK, MetricIndex(space, values), served=True)
-    assert [rule.slots(on_axes(space), k) for k in (1, 20, 31, 32, 64)] == [0, 0, 0, 1, 2]
+RNG = np.random.default_rng(1)
+SIGNAL = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
 
 
-def test_who_looks_at_people_takes_a_place_and_more_for_many_results() -> None:
-    index = MetricIndex(MapSpace(INLAND), places(INLAND, 90))
-    signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
-    costs = [
-        near_rule_of(kind, index, served=True).slots(signal, 20)
-        for kind in (Kind.CODEBOOK, Kind.ITEMS)
-    ]
-    assert costs == [0, 1]
-    assert near_rule_of(Kind.ITEMS, index, served=True).slots(signal, 64) == 3
+@pytest.mark.parametrize(
+    ("space", "kind", "slots"),
+    [
+        (LINE, Kind.CODEBOOK, [0, 0, 0, 1, 2]),
+        (BOTH, Kind.CODEBOOK, [0, 0, 0, 1, 2]),
+        (MapSpace(INLAND), Kind.CODEBOOK, [0, 0, 0, 1, 2]),
+        (MapSpace(INLAND), Kind.ITEMS, [1, 1, 1, 2, 3]),
+    ],
+)
+def test_an_answer_takes_slots_by_its_results_and_one_to_look_at_people(
+    space: MetricSpace, kind: Kind, slots: list[int]
+) -> None:
+    values = places(INLAND, 90) if isinstance(space, MapSpace) else 20 * RNG.random((90, 2))
+    rule = near_rule_of(kind, MetricIndex(space, values[:, : space.dimension]), served=True)
+    signal = SIGNAL if isinstance(space, MapSpace) else point_of(space, *[3.0] * space.dimension)
+    assert [rule.slots(signal, k) for k in (1, 20, 31, 32, 64)] == slots
 
 
 @pytest.mark.parametrize("kind", [Kind.CODEBOOK, Kind.ITEMS])
 def test_nothing_that_is_kept_tells_in_which_region_somebody_asked(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plane of a signal is that of somebody's country.
-
-    Planted bugs: laws by all that a noise says; what is kept made in the plane of the first.
+    """The plane of a signal is that of somebody's country. Planted bug: laws by all that a noise
+    says.
     """
-    made = list[Signal]()
+    made = list[float]()
 
-    def counted(laws: Laws[Any], make: Callable[[Signal, int], Any]) -> None:
-        def told(law: Signal, k: int) -> Any:
-            made.append(law)
-            return make(law, k)
+    def told(plain: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        def frame_with(frame: MapFrame, epsilon: float, *more: object) -> np.ndarray:
+            made.append(epsilon)
+            return plain(frame, epsilon, *more)
 
-        plain(laws, told)
+        return frame_with
 
-    plain = Laws.__init__
-    monkeypatch.setattr(Laws, "__init__", counted)
+    for name in ("noise", "offsets"):
+        monkeypatch.setattr(MapFrame, name, told(getattr(MapFrame, name)))
     index, epsilon = MetricIndex(MapSpace(EARTH), places(EARTH, 3_000)), Fraction(277, 10_000)
     rule = near_rule_of(kind, index, served=True)
     asked = [
@@ -90,35 +86,32 @@ def test_nothing_that_is_kept_tells_in_which_region_somebody_asked(
     assert found == [
         near_rule_of(kind, index, served=True).choose(signal, 20).tolist() for signal in asked
     ]
-    assert len(set(map(repr, made))) == 1
 
 
-def test_only_the_last_laws_are_kept_and_a_law_in_use_stays() -> None:
-    made: list[tuple[Signal, int]] = []
+def test_only_the_last_laws_are_kept_and_a_law_in_use_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, plain = list[int](), MapFrame.offsets
 
-    def make(law: Signal, k: int) -> np.ndarray:
-        made.append((law, k))
-        return np.full(2, k)
+    def counted(frame: MapFrame, epsilon: float, h: Disutility, k: int) -> np.ndarray:
+        made.append(k)
+        return plain(frame, epsilon, h, k)
 
-    laws, signal = Laws(make), on_axes(BOTH)
-    for k in range(CACHED_LAWS):
-        laws.get(signal, k)
-    assert laws.get(signal, 0).tolist() == [0, 0]
-    laws.get(signal, CACHED_LAWS)
-    laws.get(signal, 0)
+    monkeypatch.setattr(MapFrame, "offsets", counted)
+    rule = near_rule_of(Kind.CODEBOOK, MetricIndex(MapSpace(INLAND), places(INLAND, 300)))
+    for k in (*range(1, CACHED_LAWS + 1), 1, CACHED_LAWS + 1, 1):
+        rule.choose(SIGNAL, k)
     assert len(made) == CACHED_LAWS + 1
-    laws.get(signal, 1)
+    rule.choose(SIGNAL, 2)
     assert len(made) == CACHED_LAWS + 2
-    assert made[5] == (replace(signal, values=(0, 0)), 5), "of the law alone, not of the signal"
 
 
 def test_a_service_answers_a_cheap_question_at_once_and_gives_a_dear_one_as_a_job() -> None:
     model = model_of(GERMANY, [posts(GERMANY, 90)], rule=Kind.CODEBOOK)
     answers = MetricAnswers(model)
-    service = RetrievalService(SnapshotHolder(Snapshot(model.card, answers)))
-    signal = signal_at(49.0, 9.0, MapNoise.in_region(Fraction(277, 1000), INLAND))
+    service = RetrievalService(SnapshotHolder(answers.snapshot))
     for k, slots in ((8, 0), (64, 2)):
-        query = Query(signal, k, POSTS)
+        query = Query(SIGNAL, k, POSTS)
         reply = service.methods["Retrieve"](query_to_bytes(query), tuple)
         if slots:
             assert isinstance(reply, Job)

@@ -93,6 +93,11 @@ def test_any_signal_gets_exactly_k_distinct_items_ascending(kind: Kind, region: 
             assert found.dtype == np.int64
             assert found.tolist() == sorted(set(found.tolist()))
             assert (len(found), found.min() >= 0, found.max() < 70) == (k, True, True)
+    for k in (0, -1, 71):
+        with pytest.raises(ParameterError):
+            rule.choose(hostile_signals(region)[0], k)
+    with pytest.raises(ParameterError, match="density"):
+        near_rule_of(Kind.POSTERIOR, index)
 
 
 @pytest.mark.parametrize("kind", [Kind.NEAREST, Kind.CODEBOOK, Kind.ITEMS])
@@ -105,20 +110,6 @@ def test_axes_are_answered_too(kind: Kind, space: AxisSpace) -> None:
     for signal in ends:
         for k in (1, 7, 60):
             assert len(set(rule.choose(signal, k).tolist())) == k
-
-
-@pytest.mark.parametrize("kind", OF_K)
-@pytest.mark.parametrize("k", [0, -1, 71])
-def test_more_items_than_there_are_and_fewer_than_one_are_refused(kind: Kind, k: int) -> None:
-    index, density = ground(INLAND, places(INLAND, 70))
-    with pytest.raises(ParameterError):
-        near_rule_of(kind, index, density).choose(hostile_signals(INLAND)[0], k)
-
-
-def test_a_rule_with_a_density_needs_one() -> None:
-    index = MetricIndex(MapSpace(INLAND), places(INLAND, 70))
-    with pytest.raises(ParameterError, match="density"):
-        near_rule_of(Kind.POSTERIOR, index)
 
 
 def test_nearest_is_nearest_by_great_circle_from_the_clamped_signal() -> None:

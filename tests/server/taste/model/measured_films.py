@@ -23,9 +23,7 @@ N_FILMS, N_PEOPLE = 150, 1000
 
 @cache
 def small_table(n_people: int = N_PEOPLE, seed: int = 1) -> RatingTable:
-    ratings = simulate(films()[:N_FILMS], n_people=n_people, seed=seed)
-    keys = tuple(film.title for film in films()[:N_FILMS])
-    return RatingTable(ratings.person, ratings.item, ratings.rating, n_people, keys)
+    return simulate(films()[:N_FILMS], n_people=n_people, seed=seed)
 
 
 @cache

@@ -4,14 +4,20 @@ forged, with digests that fit, is served only if devices accept it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from safetensors.numpy import load as decode
+from safetensors.numpy import save as encode
 
 from askew.errors import ArtifactError
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -26,6 +32,69 @@ SURROGATE = "\ud800"  # half a character, which JSON can spell and UTF-8 cannot
 
 Arrays = dict[str, NDArray[Any]]
 FILES = ("manifest.json", "card.binpb", "arrays.safetensors", "items.json")
+
+
+def refusal(directory: Path) -> str:
+    """Why a directory is not loaded; any other exception goes through to the test."""
+    with pytest.raises(ArtifactError) as caught:
+        artifact.load(directory)
+    assert str(caught.value)
+    return str(caught.value)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def forge(
+    directory: Path,
+    *,
+    arrays: Arrays | bytes | None = None,
+    items: list[Any] | None = None,
+    card: Callable[[pb.GetModelCardResponse], object] = lambda _: None,
+    manifest: Mapping[str, object] | None = None,
+) -> None:
+    """Change a saved model and make every digest, and the catalog's version, fit the change.
+
+    manifest: maps dotted paths to values, and wins over what would fit.
+    """
+    fields: dict[str, Any] = json.loads((directory / "manifest.json").read_bytes())
+    if items is not None:
+        rows = ",\n".join(map(json.dumps, items))
+        (directory / "items.json").write_text(f"[{rows}]")
+    if isinstance(arrays, bytes):
+        (directory / "arrays.safetensors").write_bytes(arrays)
+    elif arrays is not None:
+        (directory / "arrays.safetensors").write_bytes(encode(arrays))
+        fields["shapes"] = {name: list(array.shape) for name, array in arrays.items()}
+    message = pb.GetModelCardResponse.FromString((directory / "card.binpb").read_bytes())
+    if not isinstance(arrays, bytes) and (version := catalog_version(directory)):
+        message.catalog_version = bytes.fromhex(version)
+    card(message)
+    (directory / "card.binpb").write_bytes(message.SerializeToString())
+    for name in FILES[1:]:
+        data = (directory / name).read_bytes()
+        fields["files"][name] = {"bytes": len(data), "sha256": digest(data)}
+    for path, value in (manifest or {}).items():
+        *way, name = path.split(".")
+        reduce(getitem, way, fields)[name] = value
+    del fields["sha256"]
+    fields["sha256"] = digest(json.dumps(fields, sort_keys=True).encode())
+    (directory / "manifest.json").write_text(json.dumps(fields))
+
+
+def catalog_version(directory: Path) -> str | None:
+    """As the catalog's own, where these items and arrays have one at all."""
+    items = json.loads((directory / "items.json").read_text())
+    arrays = decode((directory / "arrays.safetensors").read_bytes())
+    try:
+        lines = "\n".join(repr((title, year, tuple(genres))) for _, title, year, genres in items)
+        numbers = b"".join(arrays[name].astype("<f4").tobytes() for name in ("vectors", "boosts"))
+        shared_slate = tuple(arrays["shared_slate"].tolist())
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    shape = repr(arrays["vectors"].shape).encode()
+    return digest(shape + lines.encode() + numbers + repr(shared_slate).encode())[:32]
 
 
 def same(expected: ItemModel, actual: ItemModel) -> bool:
@@ -119,7 +188,6 @@ def test_a_damaged_file_is_refused_by_its_name(
     name: str,
     damage: Callable[[Path], object],
     words: str,
-    refusal: Callable[[Path], str],
 ) -> None:
     (directory / name).unlink()
     damage(directory / name)
@@ -130,7 +198,7 @@ def test_a_damaged_file_is_refused_by_its_name(
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_over_the_limit_is_refused_before_it_is_read(
-    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[[Path], str]
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = (directory / name).stat().st_size
     monkeypatch.setitem(artifact._LIMITS, name, size)
@@ -141,7 +209,7 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(
 
 @pytest.mark.parametrize("name", FILES[1:])
 def test_a_file_of_another_size_than_the_manifest_says_is_not_read(
-    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[[Path], str]
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: a file of holes, within the limit, takes more memory than the server has."""
     opened, read_bytes = list[str](), Path.read_bytes
@@ -156,7 +224,7 @@ def test_a_file_of_another_size_than_the_manifest_says_is_not_read(
     assert name not in opened
 
 
-def test_a_flipped_bit_is_refused(directory: Path, refusal: Callable[[Path], str]) -> None:
+def test_a_flipped_bit_is_refused(directory: Path) -> None:
     """In a file of the same size, by its digest. Planted bug: a file whose size fits is taken."""
     for name in FILES:
         data = (directory / name).read_bytes()
@@ -166,9 +234,6 @@ def test_a_flipped_bit_is_refused(directory: Path, refusal: Callable[[Path], str
         )
         assert refusal(directory)
         (directory / name).write_bytes(data)
-
-
-# -- the manifest ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -182,9 +247,7 @@ def test_a_flipped_bit_is_refused(directory: Path, refusal: Callable[[Path], str
     ],
     ids=range(5),
 )
-def test_a_manifest_that_is_none_is_refused(
-    directory: Path, data: bytes, refusal: Callable[[Path], str]
-) -> None:
+def test_a_manifest_that_is_none_is_refused(directory: Path, data: bytes) -> None:
     (directory / "manifest.json").write_bytes(data)
     assert "manifest" in refusal(directory)
 
@@ -206,9 +269,7 @@ def items_of(model: ItemModel) -> list[list[Any]]:
     return [[key, item.title, item.year, list(item.genres)] for key, item in pairs]
 
 
-def test_a_forgery_that_is_a_proper_model_is_loaded(
-    directory: Path, model: ItemModel, forge: Callable[..., None]
-) -> None:
+def test_a_forgery_that_is_a_proper_model_is_loaded(directory: Path, model: ItemModel) -> None:
     """Digests find damage. They are no signature, and the documentation says so. And where the
     forger changes nothing, it is the model: no refusal below is the forger's fault.
     """
@@ -223,8 +284,6 @@ def test_a_forgery_that_is_a_proper_model_is_loaded(
     assert expected == (loaded.catalog.items[0].title, loaded.card.space.encoder.unit)
 
 
-# -- the manifest and the card ---------------------------------------------------------------------
-
 FORGED_MANIFESTS: dict[str, tuple[str, object]] = {
     "training of another kind": ("training", [1, 2]),
     "a training parameter out of range": ("training.seed", -1),
@@ -235,18 +294,6 @@ FORGED_MANIFESTS: dict[str, tuple[str, object]] = {
     "another kind": ("kind", "metric"),
     "a field more": ("more", 1),
 }
-
-
-@pytest.mark.parametrize(("path", "value"), FORGED_MANIFESTS.values(), ids=FORGED_MANIFESTS)
-def test_a_forged_manifest_is_refused(
-    directory: Path,
-    path: str,
-    value: object,
-    forge: Callable[..., None],
-    refusal: Callable[[Path], str],
-) -> None:
-    forge(directory, manifest={path: value})
-    assert refusal(directory)
 
 
 def fewer_factors(card: pb.GetModelCardResponse) -> None:
@@ -280,32 +327,6 @@ FORGED_CARDS: dict[str, tuple[Callable[[pb.GetModelCardResponse], object], str]]
 }
 
 
-@pytest.mark.parametrize(("change", "words"), FORGED_CARDS.values(), ids=FORGED_CARDS)
-def test_a_forged_card_is_refused(
-    directory: Path,
-    change: Callable[[pb.GetModelCardResponse], object],
-    words: str,
-    forge: Callable[..., None],
-    refusal: Callable[[Path], str],
-) -> None:
-    """What no device would accept is not served: the operator hears of it, not each device."""
-    forge(directory, card=change)
-    assert words in refusal(directory)
-
-
-# -- the arrays ------------------------------------------------------------------------------------
-
-
-def changed(**arrays: NDArray[Any] | None) -> Callable[[Arrays], Arrays]:
-    """A change that sets arrays, or takes those away that are None."""
-
-    def change(original: Arrays) -> Arrays:
-        merged = {**original, **arrays}
-        return {name: array for name, array in merged.items() if array is not None}
-
-    return change
-
-
 def with_number(name: str, value: float) -> Callable[[Arrays], Arrays]:
     def change(arrays: Arrays) -> Arrays:
         arrays[name].ravel()[5] = value
@@ -327,37 +348,19 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], Arrays | bytes]] = {
     "float64 vectors": lambda a: {**a, "vectors": a["vectors"].astype(np.float64)},
     "an item too few": lambda a: {**a, "vectors": a["vectors"][:-1].copy()},
     "a coordinate too many": lambda a: {**a, "vectors": np.hstack([a["vectors"]] * 2)},
-    "vectors left out": changed(vectors=None),
+    "vectors left out": lambda a: {name: a[name] for name in ("boosts", "shared_slate")},
     "a boost too few": lambda a: {**a, "boosts": a["boosts"][:-1].copy()},
-    "an array of another name": changed(more=np.zeros(1, np.float32)),
-    "the shared slate left out": changed(shared_slate=None),
-    "vectors that codes cannot say": changed(vectors=np.full((24, 4), 0.013, np.float32)),
-    "an item twice in the shared slate": changed(shared_slate=np.array([1, 1])),
-    "an item beyond the catalog": changed(shared_slate=np.array([24])),
-    "a shared slate of fractions": changed(shared_slate=np.array([1.5, 2.5])),
+    "an array of another name": lambda a: {**a, "more": np.zeros(1, np.float32)},
+    "the shared slate left out": lambda a: {name: a[name] for name in ("vectors", "boosts")},
+    "vectors that codes cannot say": lambda a: {
+        **a,
+        "vectors": np.full((24, 4), 0.013, np.float32),
+    },
+    "an item twice in the shared slate": lambda a: {**a, "shared_slate": np.array([1, 1])},
+    "an item beyond the catalog": lambda a: {**a, "shared_slate": np.array([24])},
+    "a shared slate of fractions": lambda a: {**a, "shared_slate": np.array([1.5, 2.5])},
 }
 
-
-@pytest.mark.parametrize("change", FORGED_ARRAYS.values(), ids=FORGED_ARRAYS)
-def test_forged_arrays_are_refused(
-    directory: Path,
-    model: ItemModel,
-    change: Callable[[Arrays], Arrays | bytes],
-    forge: Callable[..., None],
-    refusal: Callable[[Path], str],
-) -> None:
-    forge(directory, arrays=change(arrays_of(model)))
-    assert refusal(directory)
-
-
-def test_shapes_that_differ_from_the_manifest_are_refused(
-    directory: Path, model: ItemModel, forge: Callable[..., None], refusal: Callable[[Path], str]
-) -> None:
-    forge(directory, arrays=arrays_of(model), manifest={"shapes.vectors": [24, 3]})
-    assert "does not have the shapes that its manifest names" in refusal(directory)
-
-
-# -- the items -------------------------------------------------------------------------------------
 
 FORGED_ITEMS: dict[str, object] = {
     "a title too long": ["key 0", "x" * 501, 1999, []],
@@ -372,14 +375,38 @@ FORGED_ITEMS: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("item", FORGED_ITEMS.values(), ids=FORGED_ITEMS)
-def test_a_forged_item_is_refused(
-    directory: Path,
-    model: ItemModel,
-    item: object,
-    forge: Callable[..., None],
-    refusal: Callable[[Path], str],
+@pytest.mark.parametrize(("path", "value"), FORGED_MANIFESTS.values(), ids=FORGED_MANIFESTS)
+def test_a_forged_manifest_is_refused(directory: Path, path: str, value: object) -> None:
+    forge(directory, manifest={path: value})
+    assert refusal(directory)
+
+
+@pytest.mark.parametrize(("change", "words"), FORGED_CARDS.values(), ids=FORGED_CARDS)
+def test_a_forged_card_is_refused(
+    directory: Path, change: Callable[[pb.GetModelCardResponse], object], words: str
 ) -> None:
+    """What no device would accept is not served: the operator hears of it, not each device."""
+    forge(directory, card=change)
+    assert words in refusal(directory)
+
+
+@pytest.mark.parametrize("change", FORGED_ARRAYS.values(), ids=FORGED_ARRAYS)
+def test_forged_arrays_are_refused(
+    directory: Path, model: ItemModel, change: Callable[[Arrays], Arrays | bytes]
+) -> None:
+    forge(directory, arrays=change(arrays_of(model)))
+    assert refusal(directory)
+
+
+def test_shapes_that_differ_from_the_manifest_are_refused(
+    directory: Path, model: ItemModel
+) -> None:
+    forge(directory, arrays=arrays_of(model), manifest={"shapes.vectors": [24, 3]})
+    assert "does not have the shapes that its manifest names" in refusal(directory)
+
+
+@pytest.mark.parametrize("item", FORGED_ITEMS.values(), ids=FORGED_ITEMS)
+def test_a_forged_item_is_refused(directory: Path, model: ItemModel, item: object) -> None:
     """Every digest and version fits, so that only the item itself can be refused."""
     forge(directory, items=[item, *items_of(model)[1:]])
     assert refusal(directory)

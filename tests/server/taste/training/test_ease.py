@@ -13,7 +13,6 @@ from askew.errors import DataError
 from askew.protocol.ranking import rank_all
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import films, simulate
-from askew_server.ratings import RatingTable
 from askew_server.taste import ease, item_vectors
 from askew_server.taste.evaluation import Evaluation
 from askew_server.taste.model import train
@@ -143,34 +142,27 @@ def test_neighbors_are_the_largest_that_vectors_leave() -> None:
 
 
 @pytest.mark.usefixtures("of_few")
-def test_neighbors_are_taken_where_people_held_out_gain() -> None:
+def test_neighbors_are_taken_where_people_held_out_gain_and_what_is_given_is_not_tuned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A hundred pairs of twins, more than eight dimensions can say; and none."""
     options = TrainingOptions(ranking_dimension=8, penalty=PENALTY)
     twins, plain = (likes_of(N_PEOPLE, N_ITEMS, twins=count) for count in (100, 0))
     assert item_vectors.tune_options(Histories(twins, twins), options).neighbors == 13
-    fixed = item_vectors.tune_options(Histories(plain, plain), replace(options, neighbors=5))
-    assert fixed == replace(options, neighbors=5)
-
-
-def test_what_is_given_is_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_vectors, "_folds", None)
-    options = TrainingOptions(ranking_dimension=8, penalty=PENALTY, neighbors=0)
-    assert item_vectors.tune_options(Histories(LIKES, LIKES), options) == options
+    options = replace(options, neighbors=5)
+    assert item_vectors.tune_options(Histories(plain, plain), options) == options
 
 
-@pytest.mark.parametrize("rank", [8, item_vectors.RANK, 128, 256])
-def test_an_item_takes_no_more_than_its_bytes(rank: int) -> None:
-    count = item_vectors.neighbors_beside(rank)
-    size = (rank + 1) // 2 + 1 + 2.5 * count
-    assert size <= item_vectors.ITEM_BYTES or not count
+def test_an_item_has_as_many_neighbors_as_its_bytes_leave_room_for() -> None:
+    counts = [item_vectors.neighbors_beside(rank) for rank in (8, 64, 100, 128, 256)]
+    assert counts == [13, 13, 6, 0, 0]
 
 
 @pytest.mark.usefixtures("of_few")
 def test_the_figures_of_local_are_of_what_devices_rank() -> None:
     """Planted bugs: neighbors without boosts, without the root of likes, or one way alone."""
-    table = simulate(films()[:150], n_people=500)
-    keys = tuple(film.title for film in films()[:150])
-    ratings = RatingTable(table.person, table.item, table.rating, 500, keys)
+    ratings = simulate(films()[:150], n_people=500)
     options = TrainingOptions(dimension=2, ranking_dimension=3, min_ratings=5, neighbors=10)
     model = train(ratings, {}, options, source="simulated")
     catalog, space = model.catalog, model.card.space

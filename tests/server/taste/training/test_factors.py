@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from askew.spaces.item_codes import encode, rounded, scales_of
-from askew_server.demo.simulation import simulated_table
+from askew_server.demo.simulation import films, simulate
 from askew_server.taste import ease, people
-from askew_server.taste.item_vectors import LearnedVectors
+from askew_server.taste.item_vectors import learn_vectors
 from askew_server.taste.options import TrainingOptions
 from askew_server.taste.people import (
     Histories,
@@ -88,7 +88,7 @@ def test_people_who_tell_nothing_or_little_are_enough(tastes: np.ndarray) -> Non
 def test_training_keeps_scores_closer_than_nearest_codes_would() -> None:
     """Of the simulated people's tastes. Planted bug: nearest codes in training."""
     options = TrainingOptions(ranking_dimension=32, penalty=100)
-    fitted = LearnedVectors().fit(simulated_table(), options)
+    fitted = learn_vectors(simulate(films()), options)
     exact = ease.fit(ease.gram_of(fitted.people.likes), 100, 32).vectors.astype(np.float32)
     people = sample_profiles(fitted.people, options.seed)
     tastes = fold_in_people(people, exact, options.least_likes).vectors

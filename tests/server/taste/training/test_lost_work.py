@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from askew_server.cli.main import cli
-
-Run = Callable[..., str]
+Say = Callable[..., str]
 
 
 def some_ratings() -> list[tuple[str, str, int]]:
@@ -32,65 +29,68 @@ def share_of_likes(*items: str) -> str:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def say(
+    run: Callable[..., int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Say:
     """A command in a folder with these ratings, and titles of these items and of others."""
     monkeypatch.chdir(tmp_path)
-    rows = some_ratings()
-    lines = "".join(f"{user},{item},{rating}\n" for user, item, rating in rows)
-    (tmp_path / "ratings.csv").write_text("user,item,rating\n" + lines)
+    lines = "".join(f"{user},{item},{rating}\n" for user, item, rating in some_ratings())
+    Path("ratings.csv").write_text("user,item,rating\n" + lines)
     keys = [f"i{n}" for n in range(12)] + ["rare0", "rare1"]
     for name, start in (("films.csv", ""), ("others.csv", "another ")):
         titles = "".join(f"{start}{key},Film {key}\n" for key in keys)
-        (tmp_path / name).write_text("item,title\n" + titles)
+        Path(name).write_text("item,title\n" + titles)
 
-    def ran(*arguments: str) -> str:
-        done = CliRunner().invoke(cli, [*arguments])
-        assert done.exit_code == 0, done.output
-        return done.stderr
+    def told(*arguments: str) -> str:
+        assert run(*arguments) == 0
+        return capsys.readouterr().err
 
-    return ran
+    return told
 
 
-def train(run: Run, out: str, *more: str) -> list[str]:
+def train(say: Say, out: str, *more: str) -> list[str]:
     """The lines that train says of what is lost."""
     least = () if "--model" in more else ("--like-from", "5")
-    said = run("train", "--ratings", "ratings.csv", "--out", out, *least, *more)
+    said = say("train", "--ratings", "ratings.csv", "--out", out, *least, *more)
     return [line for line in said.splitlines() if "rated items" in line]
 
 
-def test_titles_of_another_data_set_are_noticed(run: Run) -> None:
+def test_titles_of_another_data_set_are_noticed(say: Say) -> None:
     """Planted bug: 'item i0' in place of every title, without a word."""
-    [line] = train(run, "a", "--min-ratings", "1", "--items", "others.csv")
+    [line] = train(say, "a", "--min-ratings", "1", "--items", "others.csv")
     assert line.startswith("warning: 14 of 14 rated items have no row in others.csv, and are shown")
     assert line.endswith("as 'item i0': are its ids those of the ratings?")
-    assert train(run, "b", "--min-ratings", "1", "--items", "films.csv") == []
+    assert train(say, "b", "--min-ratings", "1", "--items", "films.csv") == []
 
 
-def test_rare_items_are_left_out_with_the_share_of_likes_that_is_lost(run: Run) -> None:
+def test_rare_items_are_left_out_with_the_share_of_likes_that_is_lost(say: Say) -> None:
     """Planted bugs: the share of ratings in place of likes; of what is kept."""
-    [line] = train(run, "a", "--min-ratings", "6")
+    [line] = train(say, "a", "--min-ratings", "6")
     share = share_of_likes("rare0", "rare1")
     reason = "fewer than 6 ratings (--min-ratings)"
     assert line == f"2 of 14 rated items are left out, with {share} of the likes: {reason}"
     assert share != f"{10 / len(some_ratings()):.1%}"
 
 
-def test_ratings_that_match_nothing_are_noticed(run: Run, tmp_path: Path) -> None:
+def test_ratings_that_match_nothing_are_noticed(say: Say, tmp_path: Path) -> None:
     """Of a model whose vectors are taken. A tenth of the likes and more is a warning."""
-    train(run, "model", "--min-ratings", "1")
+    train(say, "model", "--min-ratings", "1")
     renamed = (tmp_path / "ratings.csv").read_text().replace(",i1", ",j1")
     share = share_of_likes("i1", "i10", "i11")
     lost = f"warning: 3 of 14 rated items are left out, with {share} of the likes: "
     (tmp_path / "ratings.csv").write_text(renamed)
-    [fixed] = train(run, "c", "--model", "model")
+    [fixed] = train(say, "c", "--model", "model")
     assert fixed == lost + "the model of --model does not have them"
 
 
-def test_an_update_says_what_is_rated_too_seldom_now(run: Run, tmp_path: Path) -> None:
-    train(run, "model", "--min-ratings", "5")
+def test_an_update_says_what_is_rated_too_seldom_now(say: Say, tmp_path: Path) -> None:
+    train(say, "model", "--min-ratings", "5")
     lines = (tmp_path / "ratings.csv").read_text().splitlines(keepends=True)
     (tmp_path / "ratings.csv").write_text("".join(lines[:-2]))  # four ratings of each rare item
-    said = run("update", "--model", "model", "--ratings", "ratings.csv", "--out", "next")
+    said = say("update", "--model", "model", "--ratings", "ratings.csv", "--out", "next")
     [line] = [line for line in said.splitlines() if "left out" in line]
     assert line.startswith("2 of 14 rated items are left out, with ")
     assert line.endswith(" of the likes: fewer than 5 ratings, as the model was trained")

@@ -10,12 +10,11 @@ import pytest
 from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from server.taste.noisy_log import ITEMS, PARAMETERS, PEOPLE, TIMES, exact, likes, noisy
+from server.taste.noisy_log import ITEMS, LAW, PARAMETERS, PEOPLE, TIMES, exact, likes, noisy
 
-from askew.errors import DataError, ParameterError
+from askew.errors import DataError
 from askew.mechanisms.covariance import UNIT, Matrix, NoisyCovariance, covariance
 from askew_server.taste import ease
-from askew_server.taste.options import TrainingOptions
 from askew_server.taste.private import (
     Copula,
     PrivateParameters,
@@ -23,9 +22,7 @@ from askew_server.taste.private import (
     items_above_noise,
 )
 
-SURE = PrivateParameters(  # next to no noise
-    Fraction(100), PARAMETERS.delta, PARAMETERS.scale, PARAMETERS.training
-)
+SURE = replace(PARAMETERS, noise=NoisyCovariance(Fraction(100), LAW.delta))  # next to none
 
 
 def totals() -> NDArray[np.float64]:
@@ -44,7 +41,7 @@ def test_people_and_likes_are_read_off_the_matrix() -> None:
 def test_items_are_kept_by_their_noisy_likes_alone() -> None:
     """Twice the noise of a row. Planted bug: an item kept by its true count."""
     kept = items_above_noise(noisy(), PARAMETERS)
-    least = 2 * PARAMETERS.sigma * ITEMS**0.5
+    least = 2 * LAW.sigma * ITEMS**0.5
     row_sums = noisy().sum(axis=1) / UNIT
     assert kept.places.tolist() == np.flatnonzero(row_sums > least).tolist()
     assert 0 < len(kept.places) < ITEMS
@@ -53,7 +50,7 @@ def test_items_are_kept_by_their_noisy_likes_alone() -> None:
 
 def test_of_many_people_items_are_kept_by_twice_as_many_likes() -> None:
     many = 20 * noisy()
-    least = 4 * PARAMETERS.sigma * ITEMS**0.5
+    least = 4 * LAW.sigma * ITEMS**0.5
     assert np.trace(many) > 100_000 * UNIT > np.trace(noisy())
     assert items_above_noise(many, PARAMETERS).likes.min() > least
     row_sums = many.sum(axis=1) / UNIT
@@ -67,7 +64,7 @@ def test_factors_are_those_of_the_shrunk_matrix() -> None:
     items = items_above_noise(noisy(), PARAMETERS)
     kept, factors = items.places, fit_shrunk_factors(items, PARAMETERS)
     matrix = noisy()[np.ix_(kept, kept)] / UNIT
-    edge = 2 * PARAMETERS.sigma * len(kept) ** 0.5
+    edge = 2 * LAW.sigma * len(kept) ** 0.5
     values, axes = np.linalg.eigh(matrix)
     stay = values > 0.7 * edge
     values, axes = values[stay], axes[:, stay]
@@ -161,8 +158,8 @@ def test_of_noise_alone_people_have_hardly_any_tastes() -> None:
     rng = np.random.default_rng(4)
     apart = [np.flatnonzero(rng.random(ITEMS) < 0.2).tolist() for _ in range(PEOPLE)]
     small = covariance(apart, ITEMS)
-    weak = replace(PARAMETERS, epsilon=Fraction(4), training=TrainingOptions())
-    law = NoisyCovariance(weak.epsilon, weak.delta)
+    law = NoisyCovariance(Fraction(4), LAW.delta)
+    weak = PrivateParameters(law, PARAMETERS.scale)
 
     def shared_variance(matrix: Matrix) -> float:
         """How much of a liking comes from tastes that people share."""
@@ -172,8 +169,3 @@ def test_of_noise_alone_people_have_hardly_any_tastes() -> None:
 
     assert shared_variance(TIMES * small) < 0.35
     assert shared_variance(exact()) > 0.55
-
-
-def test_parameters_out_of_range_are_refused() -> None:
-    with pytest.raises(ParameterError, match="epsilon"):
-        replace(PARAMETERS, epsilon=Fraction(0))

@@ -9,19 +9,17 @@ somebody who was not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
 from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
-from server.taste.noisy_log import ITEMS, PARAMETERS, exact, likes
+from server.taste.noisy_log import ITEMS, LAW, PARAMETERS, exact, likes
 
-from askew.mechanisms.covariance import Matrix, NoisyCovariance, covariance
+from askew.mechanisms.covariance import Matrix, covariance
 from askew_server.taste.private import fit_shrunk_factors, items_above_noise
 
-LAW = NoisyCovariance(Fraction(1), Fraction(1, 10**6))
 NEWCOMERS = range(40)
 ERRORS = 4  # of a mean difference of pairs
 Noise = Callable[[Matrix, str], Matrix]
