@@ -82,20 +82,10 @@ from askew_server.taste.options import TrainingOptions
 SIGNAL = taste.QUERY.signal
 TOKENS = f"{hashlib.sha256(b't' * 43).hexdigest()} ann\n".encode()
 CAFES = b"title,latitude,longitude,key,kind,price\nBlue,52.5,13.4,a,tea,2\nRed,48.1,11.6,b,,x\n"
-GEOJSON = json.dumps(
-    {
-        "type": "FeatureCollection",
-        "features": [
-            {
-                "type": "Feature",
-                "id": "a",
-                "geometry": {"type": "Point", "coordinates": [13.4, 52.5]},
-                "properties": {"name": "Blue", "kind": "tea", "price": 2.5, "open": True},
-            },
-            {"geometry": {"type": "Point", "coordinates": [11, 48]}, "properties": {"name": "Red"}},
-        ],
-    }
-).encode()
+GEOJSON = b"""{"type": "FeatureCollection", "features": [
+    {"type": "Feature", "id": "a", "geometry": {"type": "Point", "coordinates": [13.4, 52.5]},
+     "properties": {"name": "Blue", "kind": "tea", "price": 2.5, "open": true}},
+    {"geometry": {"type": "Point", "coordinates": [11, 48]}, "properties": {"name": "Red"}}]}"""
 
 
 @dataclass

@@ -23,7 +23,7 @@ COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
     (Power(2.0), [2, 1, 0.5284822353, 0.3523897621, 0.2396128584]),
     (Power(3.0), [6, 2.1973815021, 0.8574290330, 0.4728378855, 0.2667550177]),
     (Saturating(1.0), [0.5, 0.3934693403, 0.3160602794, 0.2709844958, 0.2342681973]),
-    (np.log1p, [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
+    (math.log1p, [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
     (
         lambda t: np.minimum(t, 1.0),
         [0.6321205588, 0.4898801256, 0.3873001632, 0.3273595298, 0.2791754614],
@@ -81,11 +81,6 @@ def test_a_constant_part_of_h_is_paid_and_moves_nothing() -> None:
     plain, raised = place(Laplace(1.0), Power(2.0), 3), place(Laplace(1.0), lambda t: 7 + t**2, 3)
     assert raised.cost == pytest.approx(7 + plain.cost, rel=1e-12)
     np.testing.assert_allclose(raised.offsets, plain.offsets, rtol=0, atol=1e-12)
-
-
-def test_a_scalar_callable_will_do() -> None:
-    scalar = place(Laplace(1.0), math.log1p, 3)
-    assert scalar.cost == pytest.approx(place(Laplace(1.0), np.log1p, 3).cost, rel=1e-12)
 
 
 @pytest.mark.parametrize("h", [np.expm1, lambda t: np.expm1(3 * t), lambda t: np.expm1(1.01 * t)])
