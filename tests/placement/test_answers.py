@@ -21,12 +21,10 @@ from askew.placement import (
     Laplace,
     Placement,
     Power,
-    Saturating,
     place,
 )
-from askew.placement.hexagonal import place_on_map
 from askew.placement.laplace_line import legendre
-from askew.placement.problem import Norm
+from askew.placement.problem import Increasing, Norm
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])
@@ -50,7 +48,6 @@ def test_a_number_without_end_is_refused_before_anything_is_built(value: float) 
     makers: dict[str, Callable[[], object]] = {
         "epsilon": lambda: Laplace(value),
         "exponent": lambda: Power(value),
-        "scale": lambda: Saturating(value),
         "circumference": lambda: place_on_ring(1.0, value),
     }
     for name, make in makers.items() if value != 10**9 else ():
@@ -69,8 +66,6 @@ SCALES: dict[str, tuple[float, Disutility | Callable[..., Any]]] = {
     "a power vanishes": (1e30, Power(8.0)),
     "a callable overflows": (1e-30, lambda t: t**12),
     "a callable vanishes": (1e30, lambda t: t**12),
-    "hardly any result is near": (1.0, Saturating(2**-21)),
-    "a root is lost": (1e-30, Saturating(1.0)),
     "a constant": (1.0, lambda t: 1.0 + 0 * t),
     "a constant number": (1.0, lambda _: 1.0),
     "a step beyond all noise": (1.0, lambda t: 1.0 * (np.asarray(t) > 1e4)),
@@ -85,8 +80,6 @@ def test_what_floats_cannot_place_is_refused(case: str, dimension: int) -> None:
     epsilon, h = SCALES[case]
     with pytest.raises(ParameterError), np.errstate(all="raise"):
         place(Laplace(epsilon, dimension), h, 3)
-    with pytest.raises(ParameterError), np.errstate(all="raise"):
-        place_on_map(epsilon, 3, h)
 
 
 @pytest.mark.parametrize("epsilon", [1e-30, 1e30])
@@ -130,13 +123,17 @@ def test_a_callable_that_outgrows_floats_is_refused_without_warnings() -> None:
         place(Laplace(1.0), lambda t: np.exp(t * t), 3)
 
 
+def saturating(scale: float) -> Disutility:
+    return Increasing(lambda t: -np.expm1(-t / scale))
+
+
 FEW = settings(max_examples=40, deadline=None)
 EPSILON = st.floats(0.05, 20)
 SIZE = st.floats(0.05, 20)
 H: st.SearchStrategy[Disutility] = st.one_of(
     st.just(Identity()),
     st.builds(Power, st.floats(0.1, 5)),
-    st.builds(Saturating, SIZE),
+    st.builds(saturating, SIZE),
 )
 K = st.integers(1, 40)
 NOISE = st.builds(Laplace, EPSILON)
@@ -170,7 +167,7 @@ def _cost_by_quadrature(placement: Placement, epsilon: float, h: Disutility) -> 
 @given(
     st.floats(0.2, 5),
     st.one_of(
-        st.just(Identity()), st.builds(Power, st.floats(0.2, 5)), st.builds(Saturating, SIZE),
+        st.just(Identity()), st.builds(Power, st.floats(0.2, 5)), st.builds(saturating, SIZE),
     ),
     st.integers(1, 9),
 )  # fmt: skip
@@ -206,7 +203,7 @@ sys.modules["scipy"] = None  # any import of scipy now fails
 import numpy as np
 from askew.placement import *
 from askew.placement.hexagonal import place_on_map
-for h in (Identity(), Power(0.3), Saturating(2.0), np.sqrt):
+for h in (Identity(), Power(0.3), np.sqrt):
     place(Laplace(1.0), h, 6)
 offsets = place(Laplace(1.0, 5), Identity(), 16).offsets
 place(Laplace(1.0, 20), Identity(), 16)

@@ -136,11 +136,11 @@ class MapFrame:
         edge = (1 - along)[:, None] * _CORNERS[corner] + along[:, None] * _CORNERS[corner - 5]
         return np.asarray(radius[:, None] * edge)
 
-    def offsets(self, signal: Signal, disutility: Disutility, k: int) -> Points:
+    def offsets(self, signal: Signal, _: Disutility, k: int) -> Points:
         """Return the placed offsets east and north, in kilometers, (k', 2), the nearest to zero
-        first.
+        first: the same for every disutility.
         """
-        return place_on_map(self.epsilon(signal), k, disutility).offsets
+        return place_on_map(self.epsilon(signal), k).offsets
 
     def _plane(self, signal: Signal) -> Points:
         # Kilometers of the device's plane a degree, of latitude and of longitude.
