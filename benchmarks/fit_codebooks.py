@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from askew.noise.hexagonal import GAUGE
 from askew.placement import hexagonal
-from askew.placement.codebook import Points, assign, length, sample
 from askew.placement.problem import Laplace, Norm
+from askew.placement.rule import Points, assign, length, sample
 
 SEED = 20240714
 SAMPLES = 60_000

@@ -44,8 +44,8 @@ from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
 from askew.protocol.metric_card import ALL_NUMBER, ServingMode
+from askew.wire.catalog_file import live_to_bytes, rows_from_body, rows_to_bytes, with_live_values
 from askew.wire.places import all_places_to_bytes, places_from_bytes
-from askew.wire.rows_file import live_to_bytes, rows_from_body, rows_to_bytes, with_live_values
 from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
 from askew_client.near.gazetteer import spot_of
@@ -627,7 +627,7 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_server.release.forecast:SimulatedBits.read",
     ),
     "it takes a value or a name of this program, and reads nothing that another wrote": (
-        "askew.spaces.encoder:Encoder.decode",
+        "askew.spaces.vectors:Encoder.decode",
         "askew_client.cli.options:load",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from askew.placement import Identity, Laplace, Power, laplace_line, place, rule
-from askew.placement.codebook import Law, expected_cost, shipped, shipped_sizes
 from askew.placement.problem import Norm
+from askew.placement.rule import Law, expected_cost, shipped, shipped_sizes
 
 MEAN: dict[Norm, dict[int, float]] = {
     "l1": {2: 1.62, 3: 2.10, 5: 2.86, 8: 3.75},

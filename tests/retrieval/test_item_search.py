@@ -25,7 +25,7 @@ from askew.retrieval.item_search import (
     numbers_of,
     upper_layers,
 )
-from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.vectors import KNOTS, Encoder
 
 Vectors = NDArray[np.float32]
 Points = NDArray[np.float64]

@@ -17,7 +17,7 @@ from askew.errors import AskewError, OtherKind
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.map import MapSpace
-from askew.wire.rows_file import rows_files, rows_from_body, rows_to_bytes
+from askew.wire.catalog_file import rows_files, rows_from_body, rows_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.collections.model import model_of
 from askew_server.demo.places import GERMANY as REGION
@@ -86,8 +86,8 @@ def test_ten_thousand_places_take_ten_bytes_each() -> None:
 def test_the_default_rows_are_of_collections_without_live_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("askew.wire.rows_file.DEVICE_BYTES", 1000)
-    monkeypatch.setattr("askew.wire.rows_file.DEFAULT_BYTES", 700)
+    monkeypatch.setattr("askew.wire.catalog_file.DEVICE_BYTES", 1000)
+    monkeypatch.setattr("askew.wire.catalog_file.DEFAULT_BYTES", 700)
     files = rows_files(MODEL.card, MODEL.collections)
     _, rows = rows_from_body(files[Part.DEFAULT][HEAD_BYTES:])
     assert rows.keys() == {"posts"}

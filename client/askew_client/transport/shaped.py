@@ -293,7 +293,7 @@ class KeptLibrary:
         request, of the same size whatever a card says, read when its connection is closed. Raises
         NotFound where the server has no such file.
         """
-        from askew.wire.rows_file import with_live_values  # brings numpy
+        from askew.wire.catalog_file import with_live_values  # brings numpy
 
         try:
             async with self._source:
@@ -366,8 +366,10 @@ class KeptLibrary:
 
 
 def _read(body: bytes) -> _Read:
-    from askew.wire.catalog_file import catalog_from_body  # brings numpy
-    from askew.wire.rows_file import rows_from_body
+    from askew.wire.catalog_file import (
+        catalog_from_body,  # brings numpy
+        rows_from_body,
+    )
 
     try:
         try:

@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askew.noise.hexagonal import GAUGE, NEIGHBORS, RISE
-from askew.placement.codebook import Codebook, packaged
 from askew.placement.problem import (
     Certificate,
     Identity,
@@ -36,7 +35,7 @@ from askew.placement.problem import (
     check_k,
     check_positive,
 )
-from askew.placement.rule import volume_bound
+from askew.placement.rule import Codebook, packaged, volume_bound
 
 Array = NDArray[np.float64]
 

@@ -62,7 +62,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.vectors import KNOTS, Encoder
 
 _PIECE = 1 << 16  # items
 _ODD = 0x9E3779B97F4A7C15

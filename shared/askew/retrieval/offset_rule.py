@@ -16,7 +16,7 @@ from askew.placement.problem import Identity, Laplace
 from askew.placement.rule import place
 from askew.protocol.signal import Signal
 from askew.retrieval.item_search import CELLS, ItemSearch
-from askew.spaces.encoder import Encoder
+from askew.spaces.vectors import Encoder
 
 _KEPT = 1024  # placements: devices choose k, so the cache needs a limit
 

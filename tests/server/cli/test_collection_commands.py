@@ -24,9 +24,9 @@ from askew.protocol import metric_card
 from askew.protocol.metric_card import Want
 from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, MapSpace
+from askew.wire.catalog_file import rows_from_body, with_live_values
 from askew.wire.places import places_from_bytes
 from askew.wire.queries import query_to_bytes
-from askew.wire.rows_file import rows_from_body, with_live_values
 from askew_server.cli import collect_run
 from askew_server.collections import artifact
 
