@@ -290,11 +290,6 @@ def _changed(old: NDArray[Any], rows: Rows, values: NDArray[Any]) -> NDArray[Any
     return new
 
 
-def is_of_kind(column: Column, kind: AttributeKind) -> bool:
-    """Return True if a column is of the type that holds values of this kind."""
-    return isinstance(column, COLUMN_OF[kind])
-
-
 def named(prefix: str, arrays: Arrays) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield ("prefix.name", array) for each array of a column, so that one file has several."""
     return ((f"{prefix}.{name}", array) for name, array in arrays.items())

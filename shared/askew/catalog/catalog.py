@@ -50,7 +50,9 @@ class ItemColumns(Sequence[Item]):
         ends = np.flatnonzero(np.frombuffer(titles, np.uint8) == ord("\n"))
         ends = np.append(ends, len(titles))
         self._ends = array("I", ends.astype(np.uint32).tobytes())
-        self._years, self._genres = _years(years), array("I", genres)
+        if not 0 <= min(years, default=0) <= max(years, default=0) <= MAX_YEAR:
+            raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
+        self._years, self._genres = array("H", years), array("I", genres)
         if max(self._genres) >= len(self._lists):
             raise OutOfRange("the genres of an item", "one of the lists of its file")
         self._check_titles(np.diff(ends, prepend=-1) - 1)
@@ -140,12 +142,6 @@ def _item(title: str, year: int | None, genres: tuple[str, ...]) -> Item:
     object.__setattr__(item, "year", year)
     object.__setattr__(item, "genres", genres)
     return item
-
-
-def _years(years: Sequence[int]) -> array[int]:
-    if not 0 <= min(years, default=0) <= max(years, default=0) <= MAX_YEAR:
-        raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
-    return array("H", years)
 
 
 MOST = 32

@@ -231,40 +231,6 @@ _KEPT = 64
 _ROUGH = 8_000  # samples that choose among them
 
 
-def place_in_space(noise: Laplace, h: Disutility, k: int, norm: Norm) -> Placement:
-    """Place at most k points, the best at hand: the shipped codebook of k points where h(t) = t and
-    there is one; else the cheapest of the largest one of fewer points, a grid and a cross. The
-    costs of codebooks are measured.
-
-    Raises InfiniteCost for an h of infinite cost, ParameterError for k < 1.
-    """
-    check_count("k", k, MAX_PLACED // noise.dimension)
-    factor, unit = in_units_of_noise(h, noise.epsilon)
-    law = Law(noise.metric, norm, int(noise.dimension), int(k))
-    _refuse_divergence(law, unit)
-    bound = lower_bound(law, unit)
-    fixed = h.at_zero if isinstance(h, Increasing) else 0.0
-    options = list(_options(law, unit))
-    best = min(options, key=lambda placement: placement.cost)
-    others = ", ".join(sorted(f"{p.method} {p.cost:.4g}" for p in options if p is not best))
-    why = f"{best.method}; cheaper than {others} (at unit epsilon)" if others else best.method
-    claim = "a volume bound: k balls hold at most the likeliest region of their volume"
-    return Placement(
-        best.offsets / noise.epsilon,
-        factor * best.cost + fixed,
-        why,
-        Certificate(factor * min(bound, best.cost) + fixed, math.nan, claim),
-        factor * best.standard_error,
-    )
-
-
-def _refuse_divergence(law: Law, h: Disutility) -> None:
-    # The tail of the distance falls like exp(-r / stretch), which decides on the line as well.
-    spread = law.noise == "l2" and law.disutility == "l1"
-    stretch = math.sqrt(law.dimension) if spread else 1.0
-    place_on_laplace_line(1 / stretch, h, 1)
-
-
 def lower_bound(law: Law, h: Disutility) -> float:
     """Return a cost under h at unit epsilon that no law.k points go below."""
     d = law.dimension
@@ -286,7 +252,11 @@ def volume_bound(d: int, shrink: float, h: Disutility) -> float:
     return float(mass @ h(radius * math.exp(-shrink)))
 
 
-def _options(law: Law, h: Disutility) -> Iterator[Placement]:
+Option = tuple[float, float, str, Array]
+"""The cost of points and its standard error, how they were found, and the points."""
+
+
+def _options(law: Law, h: Disutility) -> Iterator[Option]:
     if law.k == 1:
         yield _measured(law, np.zeros((1, law.dimension)), h, "one point at 0")
         return
@@ -294,24 +264,23 @@ def _options(law: Law, h: Disutility) -> Iterator[Placement]:
     book = shipped(law) if plain else None
     if book is not None:
         method = f"Lloyd codebook of {law.k} points, {book.origin}"
-        yield _uncertified(book.points, book.cost, method, book.standard_error)
+        yield book.cost, book.standard_error, method, book.points
     if plain and law.noise == law.disutility == "l1":
         factors = best_factors(law.k, law.dimension)
-        yield _uncertified(offsets(1.0, factors), cost(1.0, factors), _named(factors))
+        yield cost(1.0, factors), 0.0, _named(factors), offsets(1.0, factors)
     if book is None:
         yield from _stand_ins(law, h)
 
 
 @lru_cache(maxsize=_KEPT)
-def _stand_ins(law: Law, h: Disutility) -> tuple[Placement, ...]:
+def _stand_ins(law: Law, h: Disutility) -> tuple[Option, ...]:
     # Measured in a second or two, then kept: the same for every epsilon.
     options = []
     sizes = [k for k in shipped_sizes(*law[:3]) if k <= law.k]
-    if sizes:
-        smaller = shipped(law._replace(k=sizes[-1]))
-        if smaller is not None:
-            method = f"Lloyd codebook of {sizes[-1]} points, {smaller.origin}"
-            options.append(_measured(law, smaller.points, h, method))
+    smaller = shipped(law._replace(k=sizes[-1])) if sizes else None
+    if smaller is not None:
+        method = f"Lloyd codebook of {sizes[-1]} points, {smaller.origin}"
+        options.append(_measured(law, smaller.points, h, method))
     if not (isinstance(h, Identity) and law.noise == law.disutility == "l1"):
         factors = best_factors(law.k, law.dimension)
         options.append(_measured(law, offsets(1.0, factors), h, _named(factors)))
@@ -327,16 +296,10 @@ def _named(factors: tuple[int, ...]) -> str:
     return f"product grid {shape}"
 
 
-def _measured(law: Law, points: Array, h: Disutility, method: str) -> Placement:
-    exact = law.k == 1 and law.noise == law.disutility
-    if exact:
-        return _uncertified(points, lower_bound(law, h), method)
-    cost, error = expected_cost(law, points, h)
-    return _uncertified(points, cost, method, error)
-
-
-def _uncertified(points: Array, cost: float, method: str, error: float = 0.0) -> Placement:
-    return Placement(points, cost, method, Certificate(0.0, math.nan, ""), error)
+def _measured(law: Law, points: Array, h: Disutility, method: str) -> Option:
+    if law.k == 1 and law.noise == law.disutility:
+        return lower_bound(law, h), 0.0, method, points
+    return *expected_cost(law, points, h), method, points
 
 
 def _ball(norm: Norm, d: int) -> float:
@@ -371,5 +334,22 @@ def place(
         raise ParameterError("noise", noise, "Laplace noise of askew.placement")
     if noise.dimension == 1:
         return place_on_laplace_line(noise.epsilon, h, k)
-    norm = disutility_metric or noise.metric
-    return place_in_space(noise, h, k, norm)
+    check_count("k", k, MAX_PLACED // noise.dimension)
+    factor, unit = in_units_of_noise(h, noise.epsilon)
+    law = Law(noise.metric, disutility_metric or noise.metric, int(noise.dimension), int(k))
+    # The tail of the distance falls like exp(-r / stretch), which decides on the line as well.
+    stretch = math.sqrt(law.dimension) if (law.noise, law.disutility) == ("l2", "l1") else 1.0
+    place_on_laplace_line(1 / stretch, unit, 1)  # raises where it is too heavy
+    options = list(_options(law, unit))
+    best = min(options, key=lambda option: option[0])
+    least, error, method, points = best
+    others = ", ".join(sorted(f"{o[2]} {o[0]:.4g}" for o in options if o is not best))
+    fixed = h.at_zero if isinstance(h, Increasing) else 0.0
+    claim = "a volume bound: k balls hold at most the likeliest region of their volume"
+    return Placement(
+        points / noise.epsilon,
+        factor * least + fixed,
+        f"{method}; cheaper than {others} (at unit epsilon)" if others else method,
+        Certificate(factor * min(lower_bound(law, unit), least) + fixed, math.nan, claim),
+        factor * error,
+    )

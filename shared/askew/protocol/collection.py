@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.attributes import UNKNOWN, Column, Titles, Words, is_of_kind, named
+from askew.catalog.attributes import COLUMN_OF, UNKNOWN, Column, Titles, Words, named
 from askew.catalog.item import MAX_WORDS, Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.limits import MAX_NAME, VERSION_BYTES
@@ -44,7 +44,7 @@ class Collection:
         if len(self.columns) != len(self.card.attributes):
             raise DimensionMismatch(len(self.columns), len(self.card.attributes))
         for attribute, column in zip(self.card.attributes, self.columns, strict=True):
-            if not is_of_kind(column, attribute.kind):
+            if not isinstance(column, COLUMN_OF[attribute.kind]):
                 raise OutOfRange(f"the column {attribute.name}", f"a {attribute.kind}'s")
 
     def __len__(self) -> int:
@@ -157,17 +157,13 @@ def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tu
 
 
 def _words_of(attribute: Attribute, column: Column) -> tuple[str, ...]:
-    if attribute.kind is not AttributeKind.CATEGORY or attribute.live:
-        return ()
-    if not isinstance(column, Words):
+    is_category = attribute.kind is AttributeKind.CATEGORY and not attribute.live
+    if not is_category or not isinstance(column, Words):
         return ()
     used = [code for code in np.unique(column.codes).tolist() if code != UNKNOWN]
     words = sorted({column.vocabulary[code] for code in used[: MAX_WORDS + 1]})
-    return (
-        tuple(words)
-        if len(words) <= MAX_WORDS and max(map(len, words), default=0) <= MAX_NAME
-        else ()
-    )
+    few = len(words) <= MAX_WORDS and max(map(len, words), default=0) <= MAX_NAME
+    return tuple(words) if few else ()
 
 
 def version_of(

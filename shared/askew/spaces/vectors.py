@@ -61,21 +61,6 @@ from askew.spaces.item_codes import check_scales
 MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 
 
-def check_directions(matrix: NDArray[np.float32], most_columns: int) -> None:
-    """Raise OutOfRange unless the matrix is (D, columns), within limits, of small numbers."""
-    if matrix.ndim != 2 or not 1 <= matrix.shape[0] <= MAX_RANKING_DIMENSION:
-        raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
-    if not 1 <= matrix.shape[1] <= most_columns:
-        raise OutOfRange("the number of directions", f"from 1 to {most_columns}")
-    if not is_small(matrix):
-        raise OutOfRange("a direction", f"at most {MAX_SIZE:g} in size")
-
-
-def is_small(values: NDArray[np.float32]) -> bool:
-    """Return True if all values are finite and at most MAX_SIZE in absolute value."""
-    return bool((np.abs(values) <= MAX_SIZE).all())  # NaN is not
-
-
 def frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
     """Return a little-endian copy that nothing can make writable: a version was made of it."""
     array = np.ascontiguousarray(values, dtype=f"<{kind}")
@@ -115,8 +100,15 @@ class Encoder:
     def __post_init__(self) -> None:
         for name, kind in (("directions", "f4"), ("origin", "f4"), ("knots", "f8")):
             object.__setattr__(self, name, frozen(getattr(self, name), kind))
-        check_directions(self.directions, MAX_DIMENSION)
-        if self.origin.shape != self.directions.shape[:1] or not is_small(self.origin):
+        # Written so that NaN is refused too, here and below.
+        if self.directions.ndim != 2 or not 1 <= len(self.directions) <= MAX_RANKING_DIMENSION:
+            raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
+        if not 1 <= self.dimension <= MAX_DIMENSION:
+            raise OutOfRange("the number of directions", f"from 1 to {MAX_DIMENSION}")
+        if not (np.abs(self.directions) <= MAX_SIZE).all():
+            raise OutOfRange("a direction", f"at most {MAX_SIZE:g} in size")
+        small = (np.abs(self.origin) <= MAX_SIZE).all()
+        if self.origin.shape != self.directions.shape[:1] or not small:
             raise OutOfRange("the origin of an encoder", f"one number up to {MAX_SIZE:g} a row")
         if self.knots.shape != (self.dimension, KNOTS):
             raise OutOfRange("the knots of an encoder", f"{KNOTS} for each of its directions")
