@@ -59,7 +59,7 @@ class ItemColumns(Sequence[Item]):
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> ItemColumns:
-        """Return columns of any items, of which there is at least one."""
+        """Return columns of items, at least one; what are columns already is returned as it is."""
         if isinstance(items, ItemColumns):
             return items
         lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
@@ -187,7 +187,7 @@ class Neighbors:
 
     @property
     def parts(self) -> Iterator[bytes]:
-        """Yield items, codes and step as bytes, little-endian."""
+        """Yield the bytes of items (uint16), codes (uint8) and step (float64), little-endian."""
         yield self.items.astype("<u2").tobytes()
         yield self.codes.tobytes()
         yield np.float64(self.step).astype("<f8").tobytes()

@@ -90,7 +90,7 @@ def check_count(name: str, value: int, most: int) -> None:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raise ParameterError unless value is an int or a float from 1e-30 to 1e30."""
+    """Raise ParameterError unless value is an int or a float, no bool, from 1e-30 to 1e30."""
     number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not number or not 0 < value < inf:
         raise ParameterError(name, value, "positive and finite")
@@ -168,7 +168,7 @@ class Power(Disutility):
         return np.asarray(t**self.exponent)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Return (unit ** exponent, this power). Raises InfiniteCost for a factor beyond 1e150."""
+        """Return (unit ** exponent, this power). Raises InfiniteCost beyond 1e-150..1e150."""
         if abs(self.exponent * log10(unit)) > _LARGEST_POWER:
             raise InfiniteCost("exponent", self.exponent, "smaller, or epsilon nearer to 1")
         return unit**self.exponent, self

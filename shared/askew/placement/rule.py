@@ -80,7 +80,9 @@ def sample(noise: Laplace, count: int, generator: np.random.Generator) -> Points
 def assign(
     samples: Points, points: Points, norm: Norm
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the row of every sample's nearest point, and the distance to it; (n,). O(n k d)."""
+    """Return for every sample (n, d) the row of the nearest point (k, d), of a tie the lower, and
+    the distance to it, both (n,). O(n k d).
+    """
     labels = np.empty(len(samples), dtype=np.int64)
     # Buffers are reused: fresh pages for every chunk cost four times the arithmetic.
     total, gap = np.empty((2, _CHUNK, len(points)), dtype=np.float32)

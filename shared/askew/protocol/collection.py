@@ -51,7 +51,7 @@ class Collection:
         return self.card.n_items
 
     def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
-        """Return the items of these ids, whole, in this order."""
+        """Return the items of these ids, in this order, with title, coordinates and all values."""
         rows = np.fromiter(items, np.int64)
         coordinates = map(tuple, self.coordinates[rows].tolist())
         columns = [column.take(rows) for column in self.columns]
@@ -112,7 +112,9 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
     simulated: bool,
     number: int = 0,
 ) -> Collection:
-    """Return a collection of these items, with the version of what they are."""
+    """Return a collection of these items: its card has their version, their words, and the bytes
+    that one takes in a reply on average, rounded up.
+    """
     version = version_of(attributes, coordinates, titles, columns)
     card = CollectionCard(
         name,
@@ -149,7 +151,9 @@ def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:
-    """Return the attributes, categories with their words where they are few enough to list."""
+    """Return the attributes; a category that is not live with the words in use, sorted, or with
+    none where they are more than MAX_WORDS or one is longer than MAX_NAME.
+    """
     return tuple(
         replace(attribute, words=_words_of(attribute, column))
         for attribute, column in zip(attributes, columns, strict=True)

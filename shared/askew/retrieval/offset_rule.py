@@ -71,7 +71,7 @@ class OffsetRule:
         return _inside(levels, signal.point(), epsilon, self._encoder.unit)
 
     def prepare(self, most: int) -> None:
-        """Places the offsets of all answers of up to `most` items, so that whoever asks later can
+        """Place the offsets of all answers of up to `most` items, so that whoever asks later can
         not tell by the time it takes what others have asked. Some 10 ms each.
         """
         self._search.prepare(most)

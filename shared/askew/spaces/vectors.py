@@ -62,7 +62,7 @@ MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 
 
 def frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
-    """Return a little-endian copy that nothing can make writable: a version was made of it."""
+    """Return a little-endian copy, of kind f4 or f8, that nothing can make writable."""
     array = np.ascontiguousarray(values, dtype=f"<{kind}")
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
@@ -150,7 +150,7 @@ class Encoder:
 
     @cached_property
     def one_rating(self) -> Fraction:
-        """Return how far one rating can move a point, rounded up."""
+        """Return how far one rating can move a point, rounded up; at most the diameter."""
         moved = self.unit * one_like(self.least_likes) * self.clip
         return min(Fraction(math.ceil(moved * 2**20) + 1, 2**20), self.diameter)
 

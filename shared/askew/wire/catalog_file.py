@@ -66,7 +66,7 @@ _TITLES, _YEARS, _LISTS, _GENRES = [
 
 
 def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
-    """Return a server's files: the whole, and the default items where they are fewer."""
+    """Return a server's files: Part.WHOLE, and Part.DEFAULT where the default items are fewer."""
     files = {Part.WHOLE: catalog_to_bytes(card, catalog)}
     if card.n_default < len(catalog):
         files[Part.DEFAULT] = catalog_to_bytes(card, catalog.first(card.n_default))
@@ -119,7 +119,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
 
 
 def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
-    """Return the fields of a file that are of neighbors."""
+    """Return a message with a file's three fields of neighbors; an empty one for None."""
     if neighbors is None:
         return pb.CatalogFile()
     codes = neighbors.codes
@@ -242,7 +242,7 @@ def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
 
 
 def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
-    """Return the file of a card and of these rows."""
+    """Return the file of a card and of these rows; a collection that is not among them is empty."""
     on_map = isinstance(card.space, MapSpace)
     rows = [
         b"".join(_packed(_rows_of, collections[shown.name], on_map))
