@@ -367,7 +367,7 @@ def fold_in(
 
         taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 
-    The point is the encoder's, of the same likes (`askew.spaces.vectors`). The square root lets
+    The point is the encoder's, of the same likes, as in the formulas above. The square root lets
     more likes say more, and the floor keeps a few from saying too much. Who likes nothing has a
     profile like anybody else: a taste of zeros. contributions: the encoder's, of all vectors, if
     they are there already; they take the longest and do not depend on the person. Raises
