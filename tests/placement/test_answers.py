@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -195,22 +193,3 @@ def test_no_other_offsets_cost_less(h: Disutility, k: int, moves: list[float]) -
     mass = np.exp(-np.abs(x)) / 2000
     costs = [mass @ h(np.abs(x[:, None] - a).min(axis=1)) for a in (placement.offsets, moved)]
     assert costs[0] <= costs[1] * (1 + 2e-3)
-
-
-PROGRAM = """
-import sys
-sys.modules["scipy"] = None  # any import of scipy now fails
-import numpy as np
-from askew.placement import *
-from askew.placement.hexagonal import place_on_map
-for h in (Identity(), Power(0.3), np.sqrt):
-    place(Laplace(1.0), h, 6)
-offsets = place(Laplace(1.0, 5), Identity(), 16).offsets
-place(Laplace(1.0, 20), Identity(), 16)
-place_on_map(0.277, 20)
-assert not any(name.startswith("scipy.") for name in sys.modules)
-"""
-
-
-def test_laplace_noise_grids_codebooks_and_items_work_without_scipy() -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], check=True)
