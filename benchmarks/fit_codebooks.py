@@ -34,9 +34,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.noise.hexagonal import GAUGE
 from askew.placement import hexagonal
-from askew.placement.codebook import Points, assign, length, sample
-from askew.placement.problem import Identity, Laplace, Norm
+from askew.placement.problem import Laplace, Norm
+from askew.placement.rule import Points, assign, length, sample
 
 SEED = 20240714
 SAMPLES = 60_000
@@ -224,9 +225,18 @@ MAP_OUTPUT = Path("shared/askew/placement/data") / hexagonal.FILE
 MIRRORS = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]], dtype=np.float32)
 
 
+def map_sample(count: int, generator: np.random.Generator) -> Points:
+    """Draws of hexagonal noise at epsilon 1, (count, 2)."""
+    corners = hexagonal.corners()
+    side = generator.integers(6, size=count)
+    along, across = generator.exponential(float(GAUGE), size=(2, count, 1))
+    drawn: Points = (along * corners[side] + across * corners[(side + 1) % 6]).astype(np.float32)
+    return drawn
+
+
 def map_draws(generator: np.random.Generator) -> Points:
     """Draw MAP_SAMPLES points, and return them and their mirror images, mixed."""
-    images: Points = (hexagonal.sample(MAP_SAMPLES, generator)[:, None] * MIRRORS).reshape(-1, 2)
+    images: Points = (map_sample(MAP_SAMPLES, generator)[:, None] * MIRRORS).reshape(-1, 2)
     return images
 
 
@@ -242,12 +252,13 @@ def map_codebook(k: int, previous: Points) -> Points:
 
 def fit_maps() -> None:
     """Fits all for maps and saves them."""
-    fresh = hexagonal.sample(MAP_TEST, np.random.default_rng(MAP_SEED + 1))
+    fresh = map_sample(MAP_TEST, np.random.default_rng(MAP_SEED + 1))
     books, costs = [np.zeros((1, 2), np.float32)], []
     started = time.monotonic()
     for k in range(2, hexagonal.LARGEST + 1):
         books.append(map_codebook(k, books[-1]))
-        costs.append(hexagonal.expected_cost(books[-1].astype(np.float64), Identity(), fresh))
+        far = assign(fresh, books[-1], "l2")[1].astype(np.float64)
+        costs.append((float(far.mean()), float(far.std() / np.sqrt(len(far)))))
         sys.stdout.write(f"k={k}: {costs[-1][0]:.5f}, {time.monotonic() - started:.0f} s\n")
         sys.stdout.flush()
     first = np.cumsum([0, *(book.size for book in books[1:-1])])

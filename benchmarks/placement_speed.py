@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from benchmarks.rows import OURS, Goal, Row, finish, run
 
-from askew.placement import Identity, Laplace, Power, Saturating, place
+from askew.placement import Identity, Laplace, Power, place
 
 
 def rows() -> Iterator[Row]:
@@ -16,7 +16,7 @@ def rows() -> Iterator[Row]:
         return Row(name, lambda: {OURS: work}, Goal(milliseconds=most))
 
     noise = Laplace(1.0)
-    for curve in (Identity(), Power(0.1), Power(2.0), Power(5.0), Saturating(1.0)):
+    for curve in (Identity(), Power(0.1), Power(2.0), Power(5.0)):
         for k in (64, 10_000):
             most = 1000.0 if k > 64 else 1.0 if curve == Identity() else 20.0
             yield row(f"Laplace, {curve}, k = {k:,}", partial(place, noise, curve, k), most)

@@ -13,8 +13,7 @@ import numpy as np
 from askew.catalog.catalog import Catalog
 from askew.catalog.item import Item
 from askew.protocol.model_card import ModelCard
-from askew.spaces.encoder import KNOTS, Encoder
-from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 
 SOURCE = "made-up films with SIMULATED ratings"
 

@@ -15,11 +15,13 @@ from benchmarks.papers.ring import laplace_on_ring, place_on_ring
 from benchmarks.papers.ring_program import on_ring
 from benchmarks.places.theory import on_line
 
-from askew.placement import Identity, Laplace, Power, Saturating, place
+from askew.placement import Identity, Laplace, Power, place
+from askew.placement.problem import Increasing
 
 EPSILONS = (0.3, 0.5, 1.0)
 RING = 3 / 8
-DISUTILITIES = {"t": Identity(), "t²": Power(2.0), "√t": Power(0.5), "1 - e^-t": Saturating(1.0)}
+SATURATING = Increasing(lambda t: -np.expm1(-t))
+DISUTILITIES = {"t": Identity(), "t²": Power(2.0), "√t": Power(0.5), "1 - e^-t": SATURATING}
 
 
 def on_the_line() -> list[Panel]:

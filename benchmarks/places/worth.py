@@ -53,9 +53,9 @@ from askew.spaces.map import (
     MapNoise,
     Position,
 )
+from askew.wire.catalog_file import rows_to_bytes
 from askew.wire.places import places_to_bytes
 from askew.wire.queries import query_to_bytes
-from askew.wire.rows_file import rows_to_bytes
 from askew_server.demo.places import places_to_eat
 from askew_server.retrieval.answers import near_rule_of
 from askew_server.retrieval.density import ByDensity

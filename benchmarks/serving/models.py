@@ -16,10 +16,9 @@ from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import MetricCard, MetricRuleKind
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
-from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.map import MapNoise, MapSpace
-from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered

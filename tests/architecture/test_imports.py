@@ -146,9 +146,7 @@ def weak_randomness(source: str) -> Iterator[str]:
 
 
 # Public points fitted to public noise, from a public seed: nothing of a person goes in.
-FITTED_FROM_A_PUBLIC_SEED = {
-    f"shared/askew/placement/{name}.py" for name in ("codebook", "facility", "hexagonal", "lloyd")
-}
+FITTED_FROM_A_PUBLIC_SEED = {"shared/askew/placement/rule.py"}
 SOURCES = sorted(
     path
     for tree in TREES[:2]

@@ -33,7 +33,7 @@ from client.hostile_world import (
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from small_world import made_card, made_catalog, made_encoder, made_space
-from wire.hostility import HOSTILE_TEXTS
+from wire.messages import HOSTILE_TEXTS
 
 from askew.catalog.catalog_file import HEAD_BYTES, file_of
 from askew.catalog.item import Item

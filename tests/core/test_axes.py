@@ -7,14 +7,11 @@ from fractions import Fraction
 from math import inf, nan
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from recited import Recited
 
 from askew.dp.privacy import SignalCharge
 from askew.errors import OutOfRange, PlaceError
 from askew.noise.lattice import COORDINATE_LIMIT, LatticeLaplace
-from askew.protocol.signal import Signal
 from askew.spaces.axes import Axis, AxisSpace
 from askew.spaces.map import MapSpace, Region
 
@@ -64,13 +61,10 @@ def test_numbers_of_six_digits_of_any_size_make_an_axis(high: float) -> None:
 # -- distances and costs --------------------------------------------------------------------------
 
 
-def test_the_diameter_is_the_sum_of_the_sizes() -> None:
-    assert TRIP.diameter == 8 + 24 + 20
-
-
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "4"])
 def test_a_signal_costs_epsilon_times_the_diameter(epsilon: str) -> None:
     lattice = LatticeLaplace.for_epsilon(Fraction(epsilon))
+    assert TRIP.diameter == 8 + 24 + 20
     assert TRIP.charge(lattice) == SignalCharge(lattice.epsilon * 52)
 
 
@@ -104,22 +98,13 @@ def test_a_value_outside_its_axis_is_refused_without_being_named(value: float) -
     assert bits.sizes == []
 
 
-@given(st.floats(0, 800), st.floats(0, 24), st.floats(-5, 45), st.integers(0, 5))
-def test_whatever_leaves_is_what_a_server_takes(
-    post: float, hour: float, price: float, seed: int
-) -> None:
-    noisy = TRIP.perturb((post, hour, price), LATTICE, Recited(seed))
-    assert len(noisy) == 3
-    Signal(TRIP.version, LATTICE, noisy)
-
-
 def test_the_work_depends_neither_on_the_values_nor_on_the_outcome() -> None:
     points = [(0.0, 0.0, -5.0), (800.0, 24.0, 45.0), (0.1, 23.99, 0.3)]
     work = set()
     for seed in range(20):
         for values in points:
             bits = Recited(seed)
-            TRIP.perturb(values, LATTICE, bits)
+            assert len(TRIP.perturb(values, LATTICE, bits)) == 3
             work.add(tuple(bits.sizes))
     assert len(work) == 1
 
@@ -139,13 +124,7 @@ def test_noise_beyond_the_width_of_the_wire_is_clamped() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"name": "post"},
-        {"unit": "miles"},
-        {"low": 0.5},
-        {"high": 801.0},
-        {"scale": 99.0},
-    ],
+    [{"name": "post"}, {"unit": "miles"}, {"low": 0.5}, {"high": 801.0}, {"scale": 99.0}],
 )
 def test_the_version_of_axes_covers_every_field(change: dict[str, float | str]) -> None:
     changed = AxisSpace((replace(ROAD, **change), DAY, PRICE))  # type: ignore[arg-type]

@@ -62,9 +62,6 @@ def test_columns_that_no_items_have_are_refused(
 ) -> None:
     with pytest.raises(OutOfRange):
         ItemColumns(titles.encode(), years, genres, [(), ("drama",)])
-
-
-def test_a_genre_that_no_item_may_have_is_refused() -> None:
     with pytest.raises(OutOfRange):
         ItemColumns(b"a", [1], [0], [("\x1b",)])
 

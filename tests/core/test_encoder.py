@@ -14,7 +14,7 @@ from small_world import made_encoder
 from askew.dp.privacy import DEVICE_DIAMETER
 from askew.errors import OutOfRange
 from askew.limits import MAX_DIMENSION
-from askew.spaces.encoder import KNOTS, UNIT_STEP, one_like
+from askew.spaces.vectors import KNOTS, UNIT_STEP, one_like
 
 VECTORS = np.array([[0.5, 0.0, 9.0], [0.0, 1.0, 0.0], [-8.0, 8.0, 0.0]], dtype=np.float32)
 

@@ -127,16 +127,13 @@ def point_in(region: Region, up: float, along: float) -> Pair:
 def test_no_straight_line_exceeds_the_shortest_path_on_the_ground(
     region: Region, up: float, along: float, other_up: float, other_along: float
 ) -> None:
-    a, b = point_in(region, up, along), point_in(region, other_up, other_along)
-    assert in_the_plane(region, a, b) <= geodesic(a, b) * (1 + 1e-11) + 1e-8
-
-
-@given(regions())
-def test_nor_between_the_two_poleward_corners(region: Region) -> None:
-    """Where a path bulges most. Planted bug: the cosine of the region's edge."""
-    up = 1.0 if abs(region.north) > abs(region.south) else 0.0
-    a, b = point_in(region, up, 0), point_in(region, up, 1)
-    assert in_the_plane(region, a, b) <= geodesic(a, b) * (1 + 1e-11) + 1e-8
+    """Nor between the two poleward corners, where a path bulges most. Planted bug: the cosine of
+    the region's edge.
+    """
+    corner = 1.0 if abs(region.north) > abs(region.south) else 0.0
+    for ends in (((up, along), (other_up, other_along)), ((corner, 0.0), (corner, 1.0))):
+        a, b = (point_in(region, *end) for end in ends)
+        assert in_the_plane(region, a, b) <= geodesic(a, b) * (1 + 1e-11) + 1e-8
 
 
 @given(regions())
@@ -188,23 +185,21 @@ def test_a_point_of_the_plane_leads_back_to_its_position(
     assert microdegrees(*there) == microdegrees(Fraction(latitude), Fraction(longitude))
 
 
-@pytest.mark.parametrize(
-    ("longitude", "expected"),
-    [
-        ("180", -180),
-        ("-180", -180),
-        ("180.0000004", -180),
-        ("-180.000001", 179.999999),
-        ("540", -180),
-    ],
-)
-def test_longitudes_are_wrapped_after_they_are_rounded(longitude: str, expected: float) -> None:
-    assert microdegrees(Fraction(0), Fraction(longitude))[1] == round(expected * 10**6)
+WRAPPED = {
+    "180": -180_000_000,
+    "-180": -180_000_000,
+    "180.0000004": -180_000_000,
+    "-180.000001": 179_999_999,
+    "540": -180_000_000,
+}
 
 
-def test_latitudes_are_clamped_at_the_poles() -> None:
-    assert microdegrees(Fraction(91), Fraction(0)) == (90_000_000, 0)
-    assert microdegrees(Fraction(-1000), Fraction(0)) == (-90_000_000, 0)
+@pytest.mark.parametrize("longitude", WRAPPED)
+def test_longitudes_are_wrapped_after_they_are_rounded(longitude: str) -> None:
+    """And latitudes are clamped at the poles."""
+    east = WRAPPED[longitude]
+    assert microdegrees(Fraction(91), Fraction(longitude)) == (90_000_000, east)
+    assert microdegrees(Fraction(-1000), Fraction(longitude)) == (-90_000_000, east)
 
 
 # -- what is refused ------------------------------------------------------------------------------
@@ -245,32 +240,28 @@ def test_the_words_of_a_region_are_the_whole_region(region: Region) -> None:
 BERLIN = Position(52.52, 13.405)
 
 
-def says_nothing_of(position: str, message: str) -> bool:
-    return not any(digits in message.replace("15.1", "") for digits in position.split())
-
-
 def test_a_position_shows_nothing_of_itself() -> None:
     assert repr(BERLIN) == str(BERLIN) == "Position()"
 
 
-def test_a_position_outside_the_region_is_refused_without_being_named() -> None:
-    with pytest.raises(PlaceError, match=r"outside the region 47\.2/5\.8/55\.1/15\.1") as caught:
-        REGIONS["Germany"][0].kilometers(Position(41.9028, 12.4964))
-    assert says_nothing_of("41 9028 12 4964", str(caught.value))
-    assert "swapped" not in str(caught.value)
-
-
-def test_swapped_degrees_get_a_hint_in_a_region() -> None:
-    with pytest.raises(PlaceError, match="swapped") as caught:
-        REGIONS["Germany"][0].kilometers(Position(13.405, 52.52))
-    assert says_nothing_of("13 405 52", str(caught.value))
-
-
-@pytest.mark.parametrize("pair", [("north", 13.405), (52.52, None)])
-def test_what_are_no_numbers_make_no_position(pair: tuple[float, float]) -> None:
-    with pytest.raises(PlaceError, match="two finite numbers") as caught:
-        Position(*pair)
-    assert says_nothing_of("north 13 52", str(caught.value))
+@pytest.mark.parametrize(
+    ("position", "why"),
+    [
+        (
+            (41.9028, 12.4964),
+            r"^the position lies outside the region 47\.2/5\.8/55\.1/15\.1: `region`",
+        ),
+        ((13.405, 52.52), "swapped"),
+    ],
+)
+def test_a_position_outside_the_region_is_refused_without_being_named(
+    position: Pair, why: str
+) -> None:
+    with pytest.raises(PlaceError, match=why) as caught:
+        REGIONS["Germany"][0].kilometers(Position(*position))
+    said = str(caught.value).replace("15.1", "")
+    assert not any(digits in said for digits in ("41", "9028", "12", "4964", "13", "405", "52"))
+    assert ("swapped" in said) == (why == "swapped")
 
 
 @pytest.mark.parametrize(
@@ -279,6 +270,8 @@ def test_what_are_no_numbers_make_no_position(pair: tuple[float, float]) -> None
         (nan, 13.405, "two finite numbers"),
         (52.52, nan, "two finite numbers"),
         (float("inf"), 13.405, "two finite numbers"),
+        ("north", 13.405, "two finite numbers"),
+        (52.52, None, "two finite numbers"),
         (139.6917, 35.6895, "swapped"),  # Tokyo, longitude first
         (90.5, 0.0, "swapped"),
         (52520000.0, 13405000.0, "both are degrees"),
@@ -291,8 +284,8 @@ def test_what_is_no_position_is_refused_without_being_named(
     with pytest.raises(PlaceError, match=why) as caught:
         Position(latitude, longitude)
     for number in (latitude, longitude):
-        if abs(number) < 1e9 and number:
-            assert f"{number:g}" not in str(caught.value)
+        if isinstance(number, str) or (number and abs(number) < 1e9):
+            assert f"{number:.7}" not in str(caught.value)
 
 
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
@@ -379,25 +372,11 @@ NOISE = MapNoise.in_region(TOWN, GERMANY)
 
 @pytest.mark.parametrize(
     "values",
-    [
-        (),
-        (1,),
-        (1, 2, 3),
-        (90_000_001, 0),
-        (-90_000_001, 0),
-        (0, 180_000_001),
-        (0, -180_000_001),
-        (13_405_000, 252_520_000),
-    ],
+    [(), (1,), (1, 2, 3), (90_000_001, 0), (-90_000_001, 0), (0, 180_000_001), (0, -180_000_001)],
 )
 def test_what_is_not_on_earth_is_no_signal(values: tuple[int, ...]) -> None:
     with pytest.raises(OutOfRange, match="a latitude and a longitude in microdegrees"):
         Signal(ANY_SPACE, NOISE, values)
-
-
-def test_a_places_signal_belongs_to_no_space() -> None:
-    with pytest.raises(OutOfRange, match="no server's"):
-        Signal("00" * 16, NOISE, (52_000_000, 13_000_000))
 
 
 def test_a_places_signal_is_no_point_and_a_point_no_position() -> None:
@@ -410,3 +389,5 @@ def test_a_places_signal_is_no_point_and_a_point_no_position() -> None:
         place.check(2)
     with pytest.raises(OutOfRange, match="a map's"):
         point.position()
+    with pytest.raises(OutOfRange, match="no server's"):
+        Signal("00" * 16, NOISE, (52_000_000, 13_000_000))

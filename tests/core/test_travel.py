@@ -172,7 +172,6 @@ VALUES: list[Any] = [
     PayWhatYouGet(k_star=5, l_star=2, epsilon=HALF, delta=DELTA),
     askew.top_k({"tea": 9, "rum": 7}, items=["tea", "rum"], k=1, epsilon=1, with_counts=True),
     placement.Power(2.0),
-    placement.Saturating(2.0),
     placement.Identity(),
     placement.Laplace(1.0),
     placement.Certificate(0.0, 0.0, ""),

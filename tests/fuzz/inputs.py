@@ -6,6 +6,7 @@ altered, or no change would come further than the digest.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import socket
@@ -14,8 +15,8 @@ import struct
 import warnings
 import zipfile
 from base64 import encodebytes
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -31,11 +32,10 @@ from issuer import Issuer
 from served_rows import rows_model
 from server.ledger.scenes import new_ledger, open_ledger
 from small_collections import keys_of, small_map
-from small_world import made_card, made_catalog, made_encoder, made_space
 from wire import metric_world as metric
-from wire.test_popularity_messages import DOCUMENT, PARSERS
+from wire import taste_world as taste
+from wire.messages import DOCUMENT, SENT
 
-from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, OF_ROWS_BYTES, FileHead, Part, file_of
 from askew.catalog.item import Item
 from askew.dp.mark import START, Mark, compare
@@ -43,25 +43,9 @@ from askew.dp.mark import encode as encode_mark
 from askew.dp.privacy import SignalCharge
 from askew.dp.release import release_from_bytes
 from askew.errors import AskewError
-from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import ALL_NUMBER, ServingMode
-from askew.protocol.model_card import ModelCard
-from askew.protocol.ranking import Slate
-from askew.protocol.signal import Query, Signal
-from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
-from askew.wire.places import (
-    all_places_to_bytes,
-    metric_card_from_bytes,
-    places_from_bytes,
-)
-from askew.wire.queries import query_from_bytes, query_to_bytes
-from askew.wire.rows_file import live_to_bytes, rows_from_body, rows_to_bytes, with_live_values
-from askew.wire.tastes import (
-    card_from_bytes,
-    card_to_bytes,
-    slate_from_bytes,
-    slate_to_bytes,
-)
+from askew.wire.catalog_file import live_to_bytes, rows_from_body, rows_to_bytes, with_live_values
+from askew.wire.places import all_places_to_bytes, places_from_bytes
 from askew_client.catalog.cache import CatalogCache, Record, Version
 from askew_client.catalog.https import Download, as_ours
 from askew_client.near.gazetteer import spot_of
@@ -95,23 +79,13 @@ from askew_server.taste import paid_matrix
 from askew_server.taste.model import ItemModel, train
 from askew_server.taste.options import TrainingOptions
 
-NOW = 1_790_000_000.0
+SIGNAL = taste.QUERY.signal
 TOKENS = f"{hashlib.sha256(b't' * 43).hexdigest()} ann\n".encode()
 CAFES = b"title,latitude,longitude,key,kind,price\nBlue,52.5,13.4,a,tea,2\nRed,48.1,11.6,b,,x\n"
-GEOJSON = json.dumps(
-    {
-        "type": "FeatureCollection",
-        "features": [
-            {
-                "type": "Feature",
-                "id": "a",
-                "geometry": {"type": "Point", "coordinates": [13.4, 52.5]},
-                "properties": {"name": "Blue", "kind": "tea", "price": 2.5, "open": True},
-            },
-            {"geometry": {"type": "Point", "coordinates": [11, 48]}, "properties": {"name": "Red"}},
-        ],
-    }
-).encode()
+GEOJSON = b"""{"type": "FeatureCollection", "features": [
+    {"type": "Feature", "id": "a", "geometry": {"type": "Point", "coordinates": [13.4, 52.5]},
+     "properties": {"name": "Blue", "kind": "tea", "price": 2.5, "open": true}},
+    {"geometry": {"type": "Point", "coordinates": [11, 48]}, "properties": {"name": "Red"}}]}"""
 
 
 @dataclass
@@ -127,20 +101,6 @@ class World:
         path.write_bytes(data)
         path.chmod(0o600)
         return path
-
-    @cached_property
-    def catalog(self) -> Catalog:
-        rows = [(0.25 * i, 0.5 - 0.25 * i, 1.0) for i in range(5)]
-        return made_catalog(rows, shared_slate=(4, 3, 2, 1, 0))
-
-    @cached_property
-    def card(self) -> ModelCard:
-        space = made_space(made_encoder(width=np.e))
-        return made_card(space, self.catalog, 5)
-
-    @cached_property
-    def signal(self) -> Signal:
-        return Signal(self.card.space.version, LatticeLaplace(10, 1024), (1500, -300))
 
     @cached_property
     def identity(self) -> tuple[bytes, bytes]:
@@ -296,7 +256,7 @@ def ledger_file(world: World) -> bytes:
     path = world.folder / "signals" / "signals.sqlite"
     store = SignalStore(path, Caps(Fraction(10)))
     charge = SignalCharge(Fraction(2))
-    store.remember(world.card.space.version, "2026-11", charge, lambda: world.signal)
+    store.remember(SIGNAL.space_version, "2026-11", charge, lambda: SIGNAL)
     return path.read_bytes()
 
 
@@ -360,27 +320,15 @@ def device_file(path: Path) -> object:
     return device_settings.configured({}, {}, device_settings.read_file(path), str(path))
 
 
-def device_variable(text: str) -> object:
-    for each in device_settings.SETTINGS.settings:
-        try:
-            device_settings.configured({}, {each.variable: text}, {})
-        except Exception as error:
-            _ours(error)
-    return None
+def variables(names: Iterable[str], read: Callable[[dict[str, str]], object]) -> Input:
+    """Every variable of the environment, one by one, with this text."""
 
+    def read_each(text: str) -> None:
+        for name in names:
+            with suppress(AskewError):
+                read({name: text})
 
-def server_variable(text: str) -> object:
-    for each in server_settings.KEYS:
-        try:
-            server_settings.SETTINGS.read({}, {each.variable: text}, {})
-        except Exception as error:
-            _ours(error)
-    return None
-
-
-def _ours(error: Exception) -> None:
-    if not isinstance(error, AskewError):
-        raise error
+    return of_text("4", read_each)
 
 
 def export(**files: bytes) -> bytes:
@@ -470,10 +418,6 @@ def identity(world: World, certificate: bytes, key: bytes) -> object:
         return read_pair(chain, secret, datetime.now(UTC))
 
 
-def items_of(data: bytes) -> object:
-    return taste_artifact.decode_items(data)
-
-
 def collection(name: str) -> Callable[[Path], object]:
     options = (AttributeOption("kind"), AttributeOption("price"))
 
@@ -496,16 +440,6 @@ def _ratings(people: int, items: int) -> bytes:
     return ("user,item,rating\n" + "\n".join(rows) + "\n").encode()
 
 
-def _gzipped(data: bytes) -> bytes:
-    import gzip
-
-    return gzip.compress(data, mtime=0)
-
-
-def slate_bytes(world: World) -> bytes:
-    return slate_to_bytes(Slate.of_catalog(world.catalog, (0, 2, 4)), world.card)
-
-
 def rows_body() -> bytes:
     model = rows_model(12)
     return rows_to_bytes(model.card, dict(model.collections))[HEAD_BYTES:]
@@ -524,7 +458,6 @@ def live_values() -> Input:
     return of_bytes(values, read)
 
 
-FILMS = b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n"
 SERVER_FILE = b"[server]\nport = 7571\n[limits]\nconnections = 9\n[metrics]\nport = 1\n"
 DEVICE_FILE = (
     b'server = "a.example:443"\nepsilon_per_rating = 1\nregion = "DE"\n[keys]\n"near.ask" = "x"\n'
@@ -532,15 +465,8 @@ DEVICE_FILE = (
 RATINGS = b"userId,movieId,rating,timestamp\n" + b"1,2,3.5,964982703\n" * 9 + b"1,3,x,9\n"
 
 INPUTS: Mapping[str, Input] = {
-    # what a server sends
-    "card": Input(lambda w: card_to_bytes(w.card), lambda _, data: card_from_bytes(data)),
-    "slate": Input(slate_bytes, lambda w, data: slate_from_bytes(data, w.card, 3)),
-    "map card": of_bytes(metric.CARD_BYTES, metric_card_from_bytes),
-    "axes card": of_bytes(metric.AXES_CARD_BYTES, metric_card_from_bytes),
-    "places": of_bytes(
-        metric.REPLY_BYTES,
-        lambda data: places_from_bytes(data, metric.MAP_CARD, metric.place_query()),
-    ),
+    # what a server, a device or an analyst sends
+    **{name: of_bytes(sent.data, sent.parse) for name, sent in SENT.items()},
     "all places": of_bytes(
         all_places_to_bytes([metric.REPLY_BYTES]),
         lambda data: places_from_bytes(
@@ -554,28 +480,12 @@ INPUTS: Mapping[str, Input] = {
         b"HTTP/1.1 206 x\r\nContent-Range: bytes 0-47/96\r\nContent-Length: 48\r\n\r\n" + bytes(48),
         downloaded,
     ),
-    # what a device or an analyst sends
-    "query": Input(
-        lambda w: query_to_bytes(Query(w.signal, 3, catalog_date=FIRST)),
-        lambda w, data: query_from_bytes(data, w.card),
-    ),
-    "query of a map": of_bytes(
-        metric.REQUEST_BYTES, lambda data: query_from_bytes(data, metric.MAP_CARD)
-    ),
-    "query of axes": of_bytes(
-        metric.AXES_REQUEST_BYTES, lambda data: query_from_bytes(data, metric.AXES_CARD)
-    ),
-    **{f"popularity, {name}": of_bytes(data, read) for name, (read, data, _) in PARSERS.items()},
     "token": Input(
         lambda _: b"Bearer " + b"t" * 43,
         lambda w, data: Tokens(w.written("tokens", TOKENS), lambda: None).find(text_of(data)),
     ),
     # files that devices hold
-    "head": Input(lambda w: catalog_to_bytes(w.card, w.catalog), lambda _, d: FileHead.of(d)),
-    "catalog": Input(
-        lambda w: catalog_to_bytes(w.card, w.catalog)[HEAD_BYTES:],
-        lambda _, data: catalog_from_body(data),
-    ),
+    "head": of_bytes(taste.FILE, FileHead.of),
     "rows": of_bytes(rows_body(), rows_from_body),
     "record of a cache": Input(
         record_of_cache,
@@ -587,8 +497,8 @@ INPUTS: Mapping[str, Input] = {
     "ledger's file": Input(ledger_file, read_ledger),
     "ledger's mark": Input(mark_of_device, read_mark_of_device),
     "stored signal": Input(
-        lambda w: encode_signal(w.signal),
-        lambda w, data: decode_signal(w.card.space.version, data),
+        lambda _: encode_signal(SIGNAL),
+        lambda _, data: decode_signal(SIGNAL.space_version, data),
     ),
     # what a person brings or types
     "ratings of a person": of_file(
@@ -610,13 +520,19 @@ INPUTS: Mapping[str, Input] = {
     "values": of_text("hour = 12; post = 3.5", spot_of),
     "region": of_text("47.1/5.5/55.4/15.4", lambda text: (region_of(text), corners_of(text))),
     "device's settings": of_file("config.toml", DEVICE_FILE, device_file),
-    "device's variables": of_text("4", device_variable),
+    "device's variables": variables(
+        [setting.variable for setting in device_settings.SETTINGS.settings],
+        lambda values: device_settings.configured({}, values, {}),
+    ),
     "static host": of_text("https://a.example:8443/catalog", StaticHost.of),
     # what an operator brings or types
     "server's settings": of_file("server.toml", SERVER_FILE, server_settings.read_file),
-    "server's variables": of_text("7571", server_variable),
+    "server's variables": variables(
+        [setting.variable for setting in server_settings.KEYS],
+        lambda values: server_settings.SETTINGS.read({}, values, {}),
+    ),
     "ratings": of_file("ratings.csv", RATINGS, read_ratings),
-    "packed ratings": of_file("ratings.csv.gz", _gzipped(RATINGS), read_ratings),
+    "packed ratings": of_file("ratings.csv.gz", gzip.compress(RATINGS), read_ratings),
     "items": of_file(
         "movies.csv", b"movieId,title,genres\n2,Heat (1995),Crime|Drama\n", read_items
     ),
@@ -635,7 +551,7 @@ INPUTS: Mapping[str, Input] = {
     ),
     "packed log": of_file(
         "log.csv.gz",
-        _gzipped(b"unit,item\n1,a\n"),
+        gzip.compress(b"unit,item\n1,a\n"),
         counted_text,
     ),
     "certificate": Input(
@@ -710,7 +626,7 @@ NO_INPUT: Mapping[str, tuple[str, ...]] = {
         "askew_server.release.forecast:SimulatedBits.read",
     ),
     "it takes a value or a name of this program, and reads nothing that another wrote": (
-        "askew.spaces.encoder:Encoder.decode",
+        "askew.spaces.vectors:Encoder.decode",
         "askew_client.cli.options:load",
         "askew_client.opening:files_of",
         "askew_client.profile.store:PassingProfile.read",

@@ -21,8 +21,7 @@ from small_world import made_encoder, made_space
 
 from askew.dp.privacy import DEVICE_DIAMETER, DEVICE_EPSILON
 from askew.noise.lattice import LatticeLaplace
-from askew.spaces.encoder import KNOTS, Encoder
-from askew.spaces.vectors import fold_in
+from askew.spaces.vectors import KNOTS, Encoder, fold_in
 from askew_client.views.cost import Cost, Leaves
 
 Ratings = dict[int, float]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,12 +19,10 @@ from askew.placement import (
     Laplace,
     Placement,
     Power,
-    Saturating,
     place,
 )
-from askew.placement.hexagonal import place_on_map
 from askew.placement.laplace_line import legendre
-from askew.placement.problem import Norm
+from askew.placement.problem import Increasing, Norm
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])
@@ -52,7 +46,6 @@ def test_a_number_without_end_is_refused_before_anything_is_built(value: float) 
     makers: dict[str, Callable[[], object]] = {
         "epsilon": lambda: Laplace(value),
         "exponent": lambda: Power(value),
-        "scale": lambda: Saturating(value),
         "circumference": lambda: place_on_ring(1.0, value),
     }
     for name, make in makers.items() if value != 10**9 else ():
@@ -71,8 +64,6 @@ SCALES: dict[str, tuple[float, Disutility | Callable[..., Any]]] = {
     "a power vanishes": (1e30, Power(8.0)),
     "a callable overflows": (1e-30, lambda t: t**12),
     "a callable vanishes": (1e30, lambda t: t**12),
-    "hardly any result is near": (1.0, Saturating(2**-21)),
-    "a root is lost": (1e-30, Saturating(1.0)),
     "a constant": (1.0, lambda t: 1.0 + 0 * t),
     "a constant number": (1.0, lambda _: 1.0),
     "a step beyond all noise": (1.0, lambda t: 1.0 * (np.asarray(t) > 1e4)),
@@ -87,8 +78,6 @@ def test_what_floats_cannot_place_is_refused(case: str, dimension: int) -> None:
     epsilon, h = SCALES[case]
     with pytest.raises(ParameterError), np.errstate(all="raise"):
         place(Laplace(epsilon, dimension), h, 3)
-    with pytest.raises(ParameterError), np.errstate(all="raise"):
-        place_on_map(epsilon, 3, h)
 
 
 @pytest.mark.parametrize("epsilon", [1e-30, 1e30])
@@ -132,17 +121,8 @@ def test_a_callable_that_outgrows_floats_is_refused_without_warnings() -> None:
         place(Laplace(1.0), lambda t: np.exp(t * t), 3)
 
 
-@pytest.mark.parametrize(
-    "twin", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))]
-)
-def test_copies_of_a_placement_cannot_be_changed_either(twin: Callable[[object], object]) -> None:
-    found = twin(place(Laplace(1.0), Power(2.0), 4))
-    original = place(Laplace(1.0), Power(2.0), 4)
-    np.testing.assert_array_equal(found.offsets, original.offsets)  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="read-only"):
-        found.offsets[0] = 0.0  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        found.offsets.setflags(write=True)  # type: ignore[attr-defined]
+def saturating(scale: float) -> Disutility:
+    return Increasing(lambda t: -np.expm1(-t / scale))
 
 
 FEW = settings(max_examples=40, deadline=None)
@@ -151,7 +131,7 @@ SIZE = st.floats(0.05, 20)
 H: st.SearchStrategy[Disutility] = st.one_of(
     st.just(Identity()),
     st.builds(Power, st.floats(0.1, 5)),
-    st.builds(Saturating, SIZE),
+    st.builds(saturating, SIZE),
 )
 K = st.integers(1, 40)
 NOISE = st.builds(Laplace, EPSILON)
@@ -185,16 +165,22 @@ def _cost_by_quadrature(placement: Placement, epsilon: float, h: Disutility) -> 
 @given(
     st.floats(0.2, 5),
     st.one_of(
-        st.just(Identity()), st.builds(Power, st.floats(0.2, 5)), st.builds(Saturating, SIZE),
+        st.just(Identity()), st.builds(Power, st.floats(0.2, 5)), st.builds(saturating, SIZE),
     ),
     st.integers(1, 9),
 )  # fmt: skip
 def test_the_stated_cost_is_the_cost_of_the_stated_offsets(
     epsilon: float, h: Disutility, k: int
 ) -> None:
+    """And its certificate says that it is exact, and nobody can move what is shared."""
     placement = place(Laplace(epsilon), h, k)
     measured = _cost_by_quadrature(placement, epsilon, h)
     assert placement.cost == pytest.approx(measured, rel=1e-10)
+    assert placement.certificate.lower_bound == placement.cost
+    assert placement.certificate.claim.startswith("exact")
+    assert placement.certificate.residual <= 1e-9 * max(1.0, placement.cost)
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        placement.offsets.setflags(write=True)
 
 
 @FEW
@@ -207,31 +193,3 @@ def test_no_other_offsets_cost_less(h: Disutility, k: int, moves: list[float]) -
     mass = np.exp(-np.abs(x)) / 2000
     costs = [mass @ h(np.abs(x[:, None] - a).min(axis=1)) for a in (placement.offsets, moved)]
     assert costs[0] <= costs[1] * (1 + 2e-3)
-
-
-@FEW
-@given(NOISE, H, st.integers(1, 12))
-def test_an_exact_placement_says_so(noise: Laplace, h: Disutility, k: int) -> None:
-    placement = place(noise, h, k)
-    assert placement.certificate.lower_bound == placement.cost
-    assert placement.certificate.claim.startswith("exact")
-    assert placement.certificate.residual <= 1e-9 * max(1.0, placement.cost)
-
-
-PROGRAM = """
-import sys
-sys.modules["scipy"] = None  # any import of scipy now fails
-import numpy as np
-from askew.placement import *
-from askew.placement.hexagonal import place_on_map
-for h in (Identity(), Power(0.3), Saturating(2.0), np.sqrt):
-    place(Laplace(1.0), h, 6)
-offsets = place(Laplace(1.0, 5), Identity(), 16).offsets
-place(Laplace(1.0, 20), Identity(), 16)
-place_on_map(0.277, 20)
-assert not any(name.startswith("scipy.") for name in sys.modules)
-"""
-
-
-def test_laplace_noise_grids_codebooks_and_items_work_without_scipy() -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], check=True)

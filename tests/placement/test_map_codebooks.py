@@ -12,11 +12,8 @@ from mechanisms.streams import ShakeBits
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from askew.errors import InfiniteCost
 from askew.noise.hexagonal import GAUGE, RISE, HexagonalLattice, steps
-from askew.placement import Power
 from askew.placement.hexagonal import LARGEST, mean_distance, place_on_map
-from askew.placement.problem import Increasing
 
 Array = NDArray[np.float64]
 
@@ -105,6 +102,7 @@ def test_every_size_is_shipped_nearest_first_and_each_costs_less_than_the_one_be
         assert book.certificate.lower_bound < book.cost
         assert book.standard_error < 0.002 * book.cost
     assert (np.diff([book.cost for book in books]) < 0).all()
+    np.testing.assert_array_equal(place_on_map(1.0, 70).offsets, books[-1].offsets)
 
 
 def test_every_result_stands_in_the_middle_of_those_whom_it_serves() -> None:
@@ -117,20 +115,3 @@ def test_every_result_stands_in_the_middle_of_those_whom_it_serves() -> None:
     for row in range(20):
         mine = served == row
         assert np.hypot(*pull[mine].sum(axis=0)) <= 0.03 * odds[mine].sum()
-
-
-def test_the_cost_of_another_disutility_is_measured() -> None:
-    plain, square = place_on_map(0.5, 12), place_on_map(0.5, 12, Power(2.0))
-    np.testing.assert_array_equal(square.offsets, plain.offsets)
-    exact = enumerated_cost(0.5 * square.offsets, 2.0) / 0.25
-    assert square.cost == pytest.approx(exact, abs=5 * square.standard_error)
-
-
-def test_more_results_than_are_shipped_get_the_largest_codebook() -> None:
-    np.testing.assert_array_equal(place_on_map(1.0, 70).offsets, place_on_map(1.0, 64).offsets)
-
-
-def test_a_disutility_may_jump_but_not_outgrow_the_noise() -> None:
-    assert 0 < place_on_map(1.0, 3, Increasing(lambda t: 1.0 * (t > 1))).cost < 1
-    with pytest.raises(InfiniteCost):
-        place_on_map(1.0, 3, Increasing(lambda t: np.expm1(0.9 * t)))

@@ -13,17 +13,17 @@ from askew.placement import (
     Identity,
     Laplace,
     Power,
-    Saturating,
     place,
 )
+from askew.placement.problem import Increasing
 
 COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
     (Power(0.5), [0.8862269255, 0.7316971535, 0.6196733372, 0.5564776681, 0.5040020474]),
     (Power(1.5), [1.3293403882, 0.7804683162, 0.4812722717, 0.3535432520, 0.2641976514]),
     (Power(2.0), [2, 1, 0.5284822353, 0.3523897621, 0.2396128584]),
     (Power(3.0), [6, 2.1973815021, 0.8574290330, 0.4728378855, 0.2667550177]),
-    (Saturating(1.0), [0.5, 0.3934693403, 0.3160602794, 0.2709844958, 0.2342681973]),
-    (np.log1p, [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
+    (lambda t: -np.expm1(-t), [0.5, 0.3934693403, 0.3160602794, 0.2709844958, 0.2342681973]),
+    (math.log1p, [0.5963473623, 0.4517394438, 0.3515664015, 0.2968301489, 0.2531164699]),
     (
         lambda t: np.minimum(t, 1.0),
         [0.6321205588, 0.4898801256, 0.3873001632, 0.3273595298, 0.2791754614],
@@ -31,10 +31,6 @@ COSTS = [  # h, optimal costs for k = 1..5 at epsilon 1
     (lambda t: np.expm1(0.5 * t), [1, 0.5874010520, 0.3700394751, 0.2826326077, 0.2203535182]),
     (lambda t: np.expm1(0.9 * t), [9, 3.1331138302, 1.3128165298, 0.8753646147, 0.6073395661]),
 ]
-NAMED: list[Disutility] = [
-    Identity(), Power(0.1), Power(0.7), Power(2.0), Power(5.0), Saturating(1.0), Saturating(0.2),
-    Saturating(40.0),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("h", "costs"), COSTS)
@@ -43,12 +39,28 @@ def test_the_cost_is_the_reference(h: Disutility, costs: list[float], k: int) ->
     assert place(Laplace(1.0), h, k).cost == pytest.approx(costs[k - 1], abs=6e-11)
 
 
+def saturating(scale: float) -> Disutility:
+    return Increasing(lambda t: -np.expm1(-t / scale))
+
+
 FORTY_DIGITS = [  # epsilon, h, cost of k = 81, cost of k = 80, outermost offset of k = 81
     (1.0, Power(0.1), 0.6499274418269348, 0.6507299874910094, 4.184469997961112),
     (1.0, Power(0.37), 0.22015382426360966, 0.22116077165502265, 5.164921268242762),
     (1.0, Power(4.2), 9.175990839466521e-06, 9.662052771798131e-06, 18.68492713019243),
-    (1.0, Saturating(0.001), 0.9311052520336786, 0.9318535549950369, 0.28389277794278994),
-    (0.5, Saturating(7.0), 0.0068649360360581, 0.006948951846422534, 14.060992443505548),
+    (
+        1.0,
+        saturating(0.001),
+        0.9311052520336786,
+        0.9318535549950369,
+        0.28389277794278994,
+    ),
+    (
+        0.5,
+        saturating(7.0),
+        0.0068649360360581,
+        0.006948951846422534,
+        14.060992443505548,
+    ),
 ]
 
 
@@ -62,11 +74,10 @@ def test_eighty_results_agree_with_forty_digit_arithmetic(
     assert place(Laplace(epsilon), h, 81).offsets[-1] == pytest.approx(outermost, rel=1e-13)
 
 
-@pytest.mark.parametrize("h", NAMED)
 @pytest.mark.parametrize("k", [1, 2, 3, 8, 31, 64])
-def test_a_callable_gives_what_its_named_twin_gives(h: Disutility, k: int) -> None:
-    """Adaptive tables of values against series, Newton and closed forms: no code is shared."""
-    named, called = place(Laplace(1.7), h, k), place(Laplace(1.7), lambda t: h(np.asarray(t)), k)
+def test_a_callable_gives_what_the_closed_forms_give(k: int) -> None:
+    """Adaptive tables of values against closed forms: no code is shared."""
+    named, called = place(Laplace(1.7), Identity(), k), place(Laplace(1.7), lambda t: t, k)
     assert called.cost == pytest.approx(named.cost, rel=1e-11)
     np.testing.assert_allclose(called.offsets, named.offsets, rtol=0, atol=1e-11)
 
@@ -81,11 +92,6 @@ def test_a_constant_part_of_h_is_paid_and_moves_nothing() -> None:
     plain, raised = place(Laplace(1.0), Power(2.0), 3), place(Laplace(1.0), lambda t: 7 + t**2, 3)
     assert raised.cost == pytest.approx(7 + plain.cost, rel=1e-12)
     np.testing.assert_allclose(raised.offsets, plain.offsets, rtol=0, atol=1e-12)
-
-
-def test_a_scalar_callable_will_do() -> None:
-    scalar = place(Laplace(1.0), math.log1p, 3)
-    assert scalar.cost == pytest.approx(place(Laplace(1.0), np.log1p, 3).cost, rel=1e-12)
 
 
 @pytest.mark.parametrize("h", [np.expm1, lambda t: np.expm1(3 * t), lambda t: np.expm1(1.01 * t)])

@@ -13,7 +13,7 @@ import json
 import random
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -316,6 +316,9 @@ def cards() -> tuple[MetricCard, ...]:
     )
 
 
+SAID: Final = "number name version n_items source simulated item_bytes mode"
+
+
 def said(card: MetricCard) -> dict[str, Any]:
     """A card as a device reads it, and how many results it asks for by itself."""
     assert isinstance(card.space, MapSpace)
@@ -326,20 +329,13 @@ def said(card: MetricCard) -> dict[str, Any]:
         "rule": card.rule,
         "density": card.density,
         "collections": [
-            {
-                "number": each.number,
-                "name": each.name,
-                "version": each.version,
-                "n_items": each.n_items,
-                "source": each.source,
-                "simulated": each.simulated,
-                "item_bytes": each.item_bytes,
-                "mode": each.mode,
+            {name: getattr(collection, name) for name in SAID.split()}
+            | {
                 "attributes": [
-                    [a.name, a.kind, a.live, a.unit, [*a.words]] for a in each.attributes
-                ],
+                    [a.name, a.kind, a.live, a.unit, [*a.words]] for a in collection.attributes
+                ]
             }
-            for each in card.collections
+            for collection in card.collections
         ],
         "results": {name: results_of(card, name, 0) for name in names},
         "largest": {name: card.largest_slate(name) for name in names},
@@ -347,37 +343,17 @@ def said(card: MetricCard) -> dict[str, Any]:
 
 
 SCRIPTS: Final = ("№0", "می\u200cشود", "👨\u200d👩\u200d👧", "Soft\u00adly", "\u200fקפה")
-HOURS: Final = (
-    "24/7",
-    "Mo-Fr 08:00-18:00; Sa 09:00-13:00",
-    "Mo-Su 18:00-02:00",
-    "Fr-Mo 10:00-12:00,13:00-17:00; Sa off",
-    "08:00-20:00; Su closed",
-    "Tu, Th 7:30-24:00",
-    "off",
-    "we 00:00-24:00",
-    "Mo 22:00-22:00",
-    "sunrise-sunset",
-    "Mo-We-Fr 08:00-12:00",
-    "Xx 08:00-12:00",
-    "Mo 25:00-26:00",
-    "Mo 08:60-09:00",
-    "",
-    ";;",
-    "Mo 8:0-9:00",
-    "Mo \u0660\u0668:\u0660\u0660-\u0660\u0669:\u0660\u0660",
-    "Mo\u200308:00-09:00",
-    "Mo 08:00 - 09:00",
-    "Mo-Fr 08:00-12:00 off",
-    "Mo-Fr 08:00-12:00, Sa 09:00-13:00, Su off",
-    "Mo-Su 18:00-26:00; Su 01:00-02:00 off",
-    "08:00-20:00; 09:00-10:00 closed, We 09:15-09:45",
-    "24:00-48:00",
-    "Mo 18:00-48:01",
-    "Mo off closed",
-    "Mo 08:00-12:00 ,Sa 12:00-13:00",
-    "Mo 08:00-12:00,",
+HOURS_BY_BARS: Final = (
+    "24/7|Mo-Fr 08:00-18:00; Sa 09:00-13:00|Mo-Su 18:00-02:00"
+    "|Fr-Mo 10:00-12:00,13:00-17:00; Sa off|08:00-20:00; Su closed|Tu, Th 7:30-24:00|off"
+    "|we 00:00-24:00|Mo 22:00-22:00|sunrise-sunset|Mo-We-Fr 08:00-12:00|Xx 08:00-12:00"
+    "|Mo 25:00-26:00|Mo 08:60-09:00||;;|Mo 8:0-9:00"
+    "|Mo \u0660\u0668:\u0660\u0660-\u0660\u0669:\u0660\u0660|Mo\u200308:00-09:00"
+    "|Mo 08:00 - 09:00|Mo-Fr 08:00-12:00 off|Mo-Fr 08:00-12:00, Sa 09:00-13:00, Su off"
+    "|Mo-Su 18:00-26:00; Su 01:00-02:00 off|08:00-20:00; 09:00-10:00 closed, We 09:15-09:45"
+    "|24:00-48:00|Mo 18:00-48:01|Mo off closed|Mo 08:00-12:00 ,Sa 12:00-13:00|Mo 08:00-12:00,"
 )
+HOURS: Final = HOURS_BY_BARS.split("|")
 PREFERENCES: Final = (
     "",
     "cuisine = italian | thai",
@@ -394,14 +370,7 @@ PREFERENCES: Final = (
     "operator: acme +12, 1 free = -0.25 km",
     "cuisine: unknown word +3",
 )
-NO_PREFERENCES: Final = (
-    "price",
-    "1 EUR 2",
-    "exponent 5",
-    "cuisine: x 3",
-    "price <= 1e3",
-    "a = b = c",
-)
+UNREADABLE: Final = "price|1 EUR 2|exponent 5|cuisine: x 3|price <= 1e3|a = b = c"
 NOWS: Final = tuple(
     datetime.datetime(2026, 11, 23 + day, hour, minute)
     for day, hour, minute in ((0, 9, 30), (5, 12, 59), (6, 1, 59), (6, 2, 0), (4, 23, 15))
@@ -528,21 +497,17 @@ def hostile_replies() -> Iterator[dict[str, Any]]:
     good = listings(card, food, 3, rng)
     first = good[0]
 
-    def bytes_of(found: Sequence[Any], version: str = food.version) -> bytes:
-        items = b"".join(places_to_bytes(slate_of(each), food)[18:-5] for each in found)
+    def bytes_of(found: Iterable[Listing], version: str = food.version) -> bytes:
+        slates = [PlaceSlate(food.version, (listing,)) for listing in found]
+        items = b"".join(places_to_bytes(slate, food)[18:-5] for slate in slates)
         return bytes.fromhex("0a10" + version) + items + OF_FOOD
 
-    def slate_of(listing: Listing) -> PlaceSlate:
-        return PlaceSlate(food.version, (listing,))
+    def with_first(field: str, value: object) -> bytes:
+        spoiled = replace(first)
+        object.__setattr__(spoiled, field, value)  # which no listing takes
+        return bytes_of((spoiled, *rest))
 
-    def spoiled(**changed: Any) -> Listing:
-        made = replace(first)
-        for name, value in changed.items():
-            object.__setattr__(made, name, value)
-        return made
-
-    rest = good[1:]
-    whole = bytes_of(good)
+    rest, whole = good[1:], bytes_of(good)
     cases: Mapping[str, bytes] = {
         "too few": bytes_of(rest),
         "too many": bytes_of((*good, replace(good[2], id=4999))),
@@ -555,24 +520,22 @@ def hostile_replies() -> Iterator[dict[str, Any]]:
         "not a message": b"\xff\xff\xff",
         "empty": b"",
         "an id beyond": bytes_of((*good[:2], replace(good[2], id=5000))),
-        "outside its area": bytes_of((replace(first, coordinates=(46.9, 8.0)), *rest)),
-        "one coordinate": bytes_of((replace(first, coordinates=(50.0,)), *rest)),
-        "NaN": bytes_of((spoiled(coordinates=(float("nan"), 8.0)), *rest)),
-        "beyond a pole": bytes_of((replace(first, coordinates=(91.0, 8.0)), *rest)),
-        "no title": bytes_of((spoiled(title=""), *rest)),
-        "a blank title": bytes_of((spoiled(title="  "), *rest)),
-        "a control in a title": bytes_of((spoiled(title="a\x1b[2J"), *rest)),
-        "a direction in a title": bytes_of((spoiled(title="a\u202eb"), *rest)),
-        "a title that shows nothing": bytes_of((spoiled(title=" \u200d\u00ad"), *rest)),
-        "a long title": bytes_of((spoiled(title="a" * 501), *rest)),
-        "marks in a title": bytes_of((spoiled(title="a" + "\u0301" * 9), *rest)),
-        "a value too few": bytes_of((replace(first, values=first.values[:3]), *rest)),
-        "a flag for a number": bytes_of((replace(first, values=(None, True, None, None)), *rest)),
-        "text for a flag": bytes_of((replace(first, values=(None, None, None, "yes")), *rest)),
-        "an infinite number": bytes_of(
-            (replace(first, values=(None, float("inf"), None, None)), *rest)
-        ),
-        "long hours": bytes_of((replace(first, values=(None, None, "x" * 201, None)), *rest)),
+        "outside its area": with_first("coordinates", (46.9, 8.0)),
+        "one coordinate": with_first("coordinates", (50.0,)),
+        "NaN": with_first("coordinates", (float("nan"), 8.0)),
+        "beyond a pole": with_first("coordinates", (91.0, 8.0)),
+        "no title": with_first("title", ""),
+        "a blank title": with_first("title", "  "),
+        "a control in a title": with_first("title", "a\x1b[2J"),
+        "a direction in a title": with_first("title", "a\u202eb"),
+        "a title that shows nothing": with_first("title", " \u200d\u00ad"),
+        "a long title": with_first("title", "a" * 501),
+        "marks in a title": with_first("title", "a" + "\u0301" * 9),
+        "a value too few": with_first("values", first.values[:3]),
+        "a flag for a number": with_first("values", (None, True, None, None)),
+        "text for a flag": with_first("values", (None, None, None, "yes")),
+        "an infinite number": with_first("values", (None, float("inf"), None, None)),
+        "long hours": with_first("values", (None, None, "x" * 201, None)),
         "items of tastes": whole + bytes.fromhex("120400000000"),
         "parts of a question for all": whole + bytes.fromhex("3a00"),
         "another collection": whole[:-5] + bytes.fromhex("45ff000000"),
@@ -589,43 +552,38 @@ def hostile_replies() -> Iterator[dict[str, Any]]:
 
 def code_of(error: AskewError) -> str:
     """A name of an error that no language owns."""
-    match error:
-        case StaleSpace():
-            return "stale"
-        case BudgetExceeded():
-            return "budget"
-        case LedgerRefused():
-            return "clock"
-        case PlaceError():
-            return "place"
-        case _:
-            return "malformed"
+    names = {StaleSpace: "stale", BudgetExceeded: "budget", LedgerRefused: "clock"}
+    names |= {PlaceError: "place"}
+    return next((name for kind, name in names.items() if isinstance(error, kind)), "malformed")
 
 
 CAPS: Final = ClientSettings().caps
+SMALL: Final = replace(CAPS, places_draw=Fraction(1, 2))
+
+
+def many(handle: str, months: Sequence[str]) -> str:
+    """Steps that draw for as many places, one in each of the months."""
+    return ";".join(f"draw {handle}{n} {month} town" for n, month in enumerate(months))
+
+
 LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
     "the same place again costs nothing": (
         CAPS,
-        (
-            "draw home 2026-11 town; draw home 2026-11 town; draw home 2027-03 county;"
-            "price home 2027-04 district; price work 2027-04 district"
-        ),
+        """draw home 2026-11 town; draw home 2026-11 town; draw home 2027-03 county;
+        price home 2027-04 district; price work 2027-04 district""",
     ),
     "a month's cap, and the next month": (
         CAPS,
-        ";".join(f"draw p{n} 2026-11 town" for n in range(6))
+        many("p", ["2026-11"] * 6)
         + "; price p6 2026-11 county; draw p7 2026-11 county;"
-        + ";".join(f"draw q{n} 2026-12 town" for n in range(6)),
+        + many("q", ["2026-12"] * 6),
     ),
     "the lifetime's cap": (
         CAPS,
-        ";".join(f"draw p{n} 2026-{n // 5 + 1:02} town" for n in range(17))
+        many("p", [f"2026-{n // 5 + 1:02}" for n in range(17)])
         + "; draw last 2026-04 county; draw p0 2026-05 town",
     ),
-    "the cap of one position": (
-        replace(CAPS, places_draw=Fraction(1, 2)),
-        "draw a 2026-11 district; draw a 2026-11 town",
-    ),
+    "the cap of one position": (SMALL, "draw a 2026-11 district; draw a 2026-11 town"),
     "the largest draw fits its caps": (CAPS, "draw a 2026-11 district"),
     "the clock never runs back": (
         CAPS,
@@ -633,10 +591,8 @@ LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
     ),
     "a clock that jumps": (
         CAPS,
-        (
-            "draw a 2026-11 town; draw b 2027-11 town; draw c 2028-12 town; draw a 2028-12 town;"
-            "accept - 2028-12 -; draw c 2028-12 town"
-        ),
+        """draw a 2026-11 town; draw b 2027-11 town; draw c 2028-12 town; draw a 2028-12 town;
+        accept - 2028-12 -; draw c 2028-12 town""",
     ),
     "a clock that was accepted": (
         CAPS,
@@ -644,11 +600,9 @@ LEDGERS: Final[Mapping[str, tuple[Caps, str]]] = {
     ),
     "a date from the future, and the clock that is accepted after it": (
         CAPS,
-        (
-            "draw a 2026-11 town; draw b 2027-09 town; draw c 2026-11 town; price d 2026-11 town;"
-            "accept - 2026-11 -; price d 2026-11 town; draw d 2026-11 town; draw e 2026-11 town;"
-            "draw f 2026-11 town; draw g 2026-12 town; price h 2027-09 town"
-        ),
+        """draw a 2026-11 town; draw b 2027-09 town; draw c 2026-11 town; price d 2026-11 town;
+        accept - 2026-11 -; price d 2026-11 town; draw d 2026-11 town; draw e 2026-11 town;
+        draw f 2026-11 town; draw g 2026-12 town; price h 2027-09 town""",
     ),
 }
 """Steps: what is done, the handle, the month and the level."""
@@ -722,7 +676,7 @@ def vectors() -> dict[str, Any]:
         "other_requests": [*other_requests(on_lattices)],
         "cards": [{"bytes": metric_card_to_bytes(each).hex(), **said(each)} for each in cards()],
         "opening_hours": [*opening_hours()],
-        "no_preferences": [*NO_PREFERENCES],
+        "no_preferences": UNREADABLE.split("|"),
         "replies": [*replies()],
         "hostile_replies": [*hostile_replies()],
         "ledgers": [*ledgers()],

@@ -25,7 +25,7 @@ from askew.retrieval.item_search import (
     numbers_of,
     upper_layers,
 )
-from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.vectors import KNOTS, Encoder
 
 Vectors = NDArray[np.float32]
 Points = NDArray[np.float64]
@@ -96,9 +96,8 @@ def linear(encoder: Encoder, vectors: Vectors) -> LinearScores:
 
 def lists_of(layers: UpperLayers, encoder: Encoder, points: Points, k: int) -> list[list[int]]:
     """The items that are kept near each of these points."""
-    near = layers.near(encoder.shifts(points), k)
-    ends = near.sizes.cumsum()
-    parts = np.split(layers.scores.items[near.rows], ends[:-1])
+    rows, _, sizes = layers.near(encoder.shifts(points), k)
+    parts = np.split(layers.scores.items[rows], sizes.cumsum()[:-1])
     return [part.tolist() for part in parts]
 
 
@@ -257,13 +256,13 @@ def test_scores_within_two_margins_of_the_best_are_computed_exactly(
     monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
     """With lists and without. Planted bug: one margin, which is half of what two can be off by."""
-    slacks, plainly = [], Candidates.taken
+    slacks, plainly = [], item_search.taken
 
-    def noted(self: Candidates, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
+    def noted(near: Candidates, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
         slacks.append(slack)
-        return plainly(self, k, slack, exact)
+        return plainly(near, k, slack, exact)
 
-    monkeypatch.setattr(Candidates, "taken", noted)
+    monkeypatch.setattr(item_search, "taken", noted)
     rng = np.random.default_rng(16)
     encoder, vectors = encoder_of(rng, 2, 5), vectors_of(rng, "random", n, 5)
     ItemSearch(encoder, vectors, CELLS).best(points_of(rng, encoder, 1), 1)

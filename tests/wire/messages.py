@@ -1,68 +1,148 @@
-"""Every message that one side sends, by its name: its type, a proper one, and who reads it."""
+"""Every message that one side sends, by its name: proper bytes, their reader, what they say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple
 
+import numpy as np
 from wire import metric_world as metric
 from wire import taste_world as taste
-from wire.test_popularity_messages import PARSERS as RELEASES
 
-from askew.wire.catalog_file import catalog_from_body
+from askew.catalog.catalog import Neighbors
+from askew.catalog.catalog_file import HEAD_BYTES
+from askew.dp.analyst import BudgetStatus, PayWhatYouGet, TopKQuestion
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP
+from askew.dp.release import Release
+from askew.wire import releases
+from askew.wire.catalog_file import catalog_from_body, catalog_to_bytes
 from askew.wire.places import metric_card_from_bytes, places_from_bytes
 from askew.wire.queries import query_from_bytes
 from askew.wire.tastes import card_from_bytes, slate_from_bytes
-from askew.wire.v1 import popularity_pb2 as releases
+from askew.wire.v1 import popularity_pb2
 from askew.wire.v1 import retrieval_pb2 as pb
 
+HOSTILE_TEXTS = {
+    "an escape sequence that clears the screen": "\x1b[2J",
+    "an escape sequence in eight bits": "\x9b2J",
+    "a title that sets the window's name": "\x1b]0;owned\x07",
+    "a line break": "Alien\nThe server is fine",
+    "a carriage return": "Alien\rHeat",
+    "a backspace": "Alien\b",
+    "a NUL": "Alien\0",
+    "a direction override": "Alien \u202efdp.exe",
+    "a line separator": "Alien\u2028Heat",
+    "501 characters": "x" * 501,
+    "a megabyte": "x" * 2**20,
+    "nothing": "",
+}
+TERMS = PayWhatYouGet(
+    k_star=100,
+    l_star=10,
+    epsilon=Fraction(1, 10),
+    delta=Fraction(1, 10**9),
+    slack=Fraction(1, 10**8),
+)
+BUDGET = BudgetStatus(TERMS, outputs=30, calls=4)
+LOSS = ApproximateDP(Fraction(1), Fraction(1, 10**6), ADD_OR_REMOVE_ONE)
+RELEASE = Release(7, "films", "limited-domain", 3, ("Alien", "Brazil"), True, True, LOSS, 10)
+DOCUMENT = RELEASE.to_bytes()
+QUESTION = TopKQuestion("films", 20, "monday")
+NEIGHBORS = Neighbors(np.full((5, 1), 2, np.uint16), np.full((5, 1), 1, np.uint8), 0.125)
 
-@dataclass(frozen=True)
-class Sent:
-    """A proper message, and how it is read."""
+
+class Sent(NamedTuple):
+    """A proper message, how it is read, and what that returns; None where no == compares it."""
 
     type: type[Any]
     data: bytes
     parse: Callable[[bytes], object]
+    value: object = None
 
     @property
     def message(self) -> Any:
-        """It, parsed by protobuf."""
         return self.type.FromString(self.data)
 
 
-def places(data: bytes) -> object:
-    return places_from_bytes(data, metric.MAP_CARD, metric.QUERY)
+def with_neighbors(n_items: int, neighbors: Neighbors) -> bytes:
+    """Return the file of a catalog whose items have neighbors."""
+    card, catalog = taste.world(2, n_items)
+    catalog = replace(catalog, neighbors=neighbors)
+    return catalog_to_bytes(replace(card, catalog_version=catalog.version), catalog)
 
 
-def posts(data: bytes) -> object:
-    return places_from_bytes(data, metric.AXES_CARD, metric.AXES_QUERY)
-
-
-QUESTION, REPLY, CARD = pb.RetrieveRequest, pb.RetrieveResponse, pb.GetModelCardResponse
-OF_RELEASES = {
-    "charge": releases.GetReleaseRequest,
-    "page request": releases.ListReleasesRequest,
-    "question": releases.TopKRequest,
-    "answer": releases.TopKResponse,
-    "budget request": releases.GetBudgetRequest,
-    "budget": releases.GetBudgetResponse,
-}
+ASK, REPLY, CARD = pb.RetrieveRequest, pb.RetrieveResponse, pb.GetModelCardResponse
+P = popularity_pb2
 SENT: dict[str, Sent] = {
-    "query": Sent(QUESTION, taste.REQUEST_BYTES, lambda data: query_from_bytes(data, taste.CARD)),
+    "query": Sent(
+        ASK, taste.REQUEST_BYTES, lambda data: query_from_bytes(data, taste.CARD), taste.QUERY
+    ),
     "place": Sent(
-        QUESTION, metric.REQUEST_BYTES, lambda data: query_from_bytes(data, metric.MAP_CARD)
+        ASK,
+        metric.REQUEST_BYTES,
+        lambda data: query_from_bytes(data, metric.MAP_CARD),
+        metric.QUERY,
     ),
     "axes": Sent(
-        QUESTION, metric.AXES_REQUEST_BYTES, lambda data: query_from_bytes(data, metric.AXES_CARD)
+        ASK,
+        metric.AXES_REQUEST_BYTES,
+        lambda data: query_from_bytes(data, metric.AXES_CARD),
+        metric.AXES_QUERY,
     ),
     "slate": Sent(REPLY, taste.REPLY_BYTES, lambda data: slate_from_bytes(data, taste.CARD, 3)),
-    "places": Sent(REPLY, metric.REPLY_BYTES, places),
-    "posts": Sent(REPLY, metric.AXES_REPLY_BYTES, posts),
-    "card": Sent(CARD, taste.CARD_BYTES, card_from_bytes),
-    "map card": Sent(CARD, metric.CARD_BYTES, metric_card_from_bytes),
-    "axes card": Sent(CARD, metric.AXES_CARD_BYTES, metric_card_from_bytes),
+    "places": Sent(
+        REPLY,
+        metric.REPLY_BYTES,
+        lambda data: places_from_bytes(data, metric.MAP_CARD, metric.QUERY),
+        (metric.REPLY,),
+    ),
+    "posts": Sent(
+        REPLY,
+        metric.AXES_REPLY_BYTES,
+        lambda data: places_from_bytes(data, metric.AXES_CARD, metric.AXES_QUERY),
+        (metric.POSTS,),
+    ),
+    "card": Sent(CARD, taste.CARD_BYTES, card_from_bytes, taste.CARD),
+    "map card": Sent(CARD, metric.CARD_BYTES, metric_card_from_bytes, metric.MAP_CARD),
+    "axes card": Sent(CARD, metric.AXES_CARD_BYTES, metric_card_from_bytes, metric.AXES_CARD),
     "held": Sent(pb.CatalogFile, taste.BODY, catalog_from_body),
-    **{name: Sent(OF_RELEASES[name], data, read) for name, (read, data, _) in RELEASES.items()},
+    "neighbors": Sent(pb.CatalogFile, with_neighbors(5, NEIGHBORS)[HEAD_BYTES:], catalog_from_body),
+    "charge": Sent(
+        P.GetReleaseRequest,
+        P.GetReleaseRequest(charge=7).SerializeToString(),
+        releases.charge_from_bytes,
+        7,
+    ),
+    "page request": Sent(
+        P.ListReleasesRequest,
+        P.ListReleasesRequest(dataset="films", after=6).SerializeToString(),
+        releases.page_request_from_bytes,
+        ("films", 6),
+    ),
+    "question": Sent(
+        P.TopKRequest,
+        releases.question_to_bytes(QUESTION),
+        releases.question_from_bytes,
+        QUESTION,
+    ),
+    "answer": Sent(
+        P.TopKResponse,
+        releases.answer_to_bytes(DOCUMENT, BUDGET),
+        releases.answer_from_bytes,
+        (RELEASE, DOCUMENT, BUDGET),
+    ),
+    "budget request": Sent(
+        P.GetBudgetRequest,
+        releases.budget_request_to_bytes("films"),
+        releases.budget_request_from_bytes,
+        "films",
+    ),
+    "budget": Sent(
+        P.GetBudgetResponse,
+        releases.budget_to_bytes(BUDGET),
+        releases.budget_from_bytes,
+        BUDGET,
+    ),
 }

@@ -25,7 +25,7 @@ MONDAY = 20_780  # in days since 1970-01-01
 VERSION = "000102030405060708090a0b0c0d0e0f"
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 ATTRIBUTES = (
-    Attribute("kind", AttributeKind.CATEGORY),
+    Attribute("kind", AttributeKind.CATEGORY, words=("café", "grill")),
     Attribute("price", AttributeKind.NUMBER, live=True, unit="euros"),
     Attribute("open", AttributeKind.FLAG, live=True),
     Attribute("hours", AttributeKind.HOURS),
@@ -67,7 +67,8 @@ def axes_query(values: tuple[int, ...] = (0, 5)) -> Query:
 QUERY, AXES_QUERY = place_query(), axes_query()
 REQUEST_BYTES = query_to_bytes(QUERY)
 AXES_REQUEST_BYTES = query_to_bytes(AXES_QUERY)
-REPLY_BYTES = places_to_bytes(PlaceSlate("ff" * 16, LISTINGS), CAFES)
+REPLY = PlaceSlate("ff" * 16, LISTINGS)
+REPLY_BYTES = places_to_bytes(REPLY, CAFES)
 CARD_BYTES = metric_card_to_bytes(MAP_CARD)
 AXES_CARD_BYTES = metric_card_to_bytes(AXES_CARD)
 POSTS = PlaceSlate(VERSION, tuple(Listing(n, "a", (800.0, 24.0 - n), ()) for n in range(3)))

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from small_world import made_encoder, made_space
+from wire.messages import QUESTION
 from wire.metric_world import CAFES, MAP_CARD, MONDAY, NOISE, PLACES, place_query
-from wire.test_popularity_messages import QUESTION
 
 from askew.catalog.item import Item, Listing
 from askew.dp.privacy import ANY_SPACE

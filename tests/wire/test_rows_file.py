@@ -13,11 +13,11 @@ from served_rows import rows_model
 from small_collections import DAY, GERMANY, posts
 
 from askew.catalog.catalog_file import HEAD_BYTES, FileHead, Part
-from askew.errors import AskewError, OtherKind
+from askew.errors import AskewError, WireError
 from askew.protocol.collection import Collection, curve_order
 from askew.protocol.metric_card import MetricCard
 from askew.spaces.map import MapSpace
-from askew.wire.rows_file import rows_files, rows_from_body, rows_to_bytes
+from askew.wire.catalog_file import rows_files, rows_from_body, rows_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.collections.model import model_of
 from askew_server.demo.places import GERMANY as REGION
@@ -86,8 +86,8 @@ def test_ten_thousand_places_take_ten_bytes_each() -> None:
 def test_the_default_rows_are_of_collections_without_live_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("askew.wire.rows_file.DEVICE_BYTES", 1000)
-    monkeypatch.setattr("askew.wire.rows_file.DEFAULT_BYTES", 700)
+    monkeypatch.setattr("askew.wire.catalog_file.DEVICE_BYTES", 1000)
+    monkeypatch.setattr("askew.wire.catalog_file.DEFAULT_BYTES", 700)
     files = rows_files(MODEL.card, MODEL.collections)
     _, rows = rows_from_body(files[Part.DEFAULT][HEAD_BYTES:])
     assert rows.keys() == {"posts"}
@@ -120,29 +120,52 @@ def without_rows() -> bytes:
     return message.SerializeToString()
 
 
-HOSTILE: dict[str, Callable[[], bytes]] = {
-    "half of it": lambda: BODY[: len(BODY) // 2],
-    "rows of one collection": without_rows,
-    "no zlib": lambda: packed(b"askew"),
-    "a gigabyte of zeros": lambda: packed(zlib.compress(bytes(10**8), 9)),
-    "a title too few": lambda: changed(lambda r: setattr(r, "titles", "Post 1")),
-    "a title that steers": lambda: changed(lambda r: setattr(r, "titles", "\x1b" + r.titles[1:])),
-    "a step too few": lambda: changed(lambda r: setattr(r, "steps", r.steps[:-4])),
-    "beyond the pole": lambda: changed(lambda r: setattr(r, "steps", b"\xff" * len(r.steps))),
-    "NaN": lambda: changed(at_no_number),
-    "other positions": lambda: changed(lambda r: setattr(r, "steps", bytes(len(r.steps)))),
+def of_no_word() -> bytes:
+    message = pb.CatalogFile.FromString(BODY)
+    rows = pb.CollectionRows.FromString(zlib.decompress(message.rows[1]))
+    rows.columns[0].words = "tea"
+    return packed(zlib.compress(rows.SerializeToString()))
+
+
+def of_titles() -> bytes:
+    message = pb.CatalogFile()
+    message.card.space.unit = 1.0
+    return message.SerializeToString()
+
+
+def steps(made: Callable[[bytes], bytes]) -> bytes:
+    return changed(lambda rows: setattr(rows, "steps", made(rows.steps)))
+
+
+def titles(made: Callable[[str], str]) -> bytes:
+    return changed(lambda rows: setattr(rows, "titles", made(rows.titles)))
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "half of it": (lambda: BODY[: len(BODY) // 2], "not a message"),
+    "rows of one collection": (without_rows, "one part for each collection"),
+    "no zlib": (lambda: packed(b"askew"), "cannot be unpacked"),
+    "titles too few": (lambda: titles(lambda _: "Post 1"), "one value for each row"),
+    "a title that steers": (lambda: titles(lambda text: "\x1b" + text[1:]), "the titles must be"),
+    "a step too few": (lambda: steps(lambda data: data[:-4]), "one value for each row"),
+    "beyond the pole": (lambda: steps(lambda data: b"\xff" * len(data)), "lies outside"),
+    "NaN": (lambda: changed(at_no_number), "lies outside"),
+    "other positions": (lambda: steps(lambda data: bytes(len(data))), "its content's"),
+    "a number of no word": (of_no_word, "the number of a word that it does not have"),
+    "a catalog of titles": (of_titles, "a catalog of titles"),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_of_rows_is_refused(name: str) -> None:
-    with pytest.raises(AskewError):
-        rows_from_body(HOSTILE[name]())
+    made, why = HOSTILE[name]
+    with pytest.raises(WireError, match=why):
+        rows_from_body(made())
 
 
 def test_what_unpacks_to_far_more_than_rows_is_not_unpacked() -> None:
     """Planted bug: all of it is unpacked, and refused then."""
-    body = HOSTILE["a gigabyte of zeros"]()
+    body = packed(zlib.compress(bytes(10**8), 9))
     tracemalloc.start()
     try:
         with pytest.raises(AskewError, match="too large"):
@@ -150,19 +173,3 @@ def test_what_unpacks_to_far_more_than_rows_is_not_unpacked() -> None:
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
-
-
-def test_a_column_has_no_number_of_a_word_that_is_not_there() -> None:
-    message = pb.CatalogFile.FromString(BODY)
-    rows = pb.CollectionRows.FromString(zlib.decompress(message.rows[1]))
-    rows.columns[0].words = "tea"
-    message.rows[1] = zlib.compress(rows.SerializeToString())
-    with pytest.raises(AskewError, match="a word"):
-        rows_from_body(message.SerializeToString())
-
-
-def test_a_catalog_of_titles_is_no_file_of_rows() -> None:
-    message = pb.CatalogFile()
-    message.card.space.unit = 1.0
-    with pytest.raises(OtherKind):
-        rows_from_body(message.SerializeToString())

@@ -293,7 +293,7 @@ class KeptLibrary:
         request, of the same size whatever a card says, read when its connection is closed. Raises
         NotFound where the server has no such file.
         """
-        from askew.wire.rows_file import with_live_values  # brings numpy
+        from askew.wire.catalog_file import with_live_values  # brings numpy
 
         try:
             async with self._source:
@@ -358,14 +358,12 @@ class KeptLibrary:
 
 
 def _read(body: bytes) -> _Read:
-    from askew.wire.catalog_file import catalog_from_body  # brings numpy
+    from askew.wire.catalog_file import catalog_from_body, rows_from_body  # brings numpy
 
     try:
         try:
             return catalog_from_body(body)
         except OtherKind:
-            from askew.wire.rows_file import rows_from_body  # a question of titles does without
-
             return rows_from_body(body)
     except AskewError as error:
         raise Malformed(f"this device refused the file that the server offers: {error}") from None

@@ -14,7 +14,7 @@ from askew.errors import DataError, ParameterError
 from askew.limits import DEVICE_BYTES
 from askew.protocol.metric_card import ServingMode
 from askew.spaces.map import MetricSpace
-from askew.wire.rows_file import rows_to_bytes
+from askew.wire.catalog_file import rows_to_bytes
 from askew_server.cli.options import check_new
 from askew_server.cli.progress import Steps, show_omissions, when_stopped
 from askew_server.collections import artifact, intake

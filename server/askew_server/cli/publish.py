@@ -46,8 +46,7 @@ def publish(model: Path, monday: str, out: Path) -> None:
 
 
 def _files_of(directory: Path) -> Mapping[Part, bytes]:
-    from askew.wire.catalog_file import catalog_files
-    from askew.wire.rows_file import live_to_bytes
+    from askew.wire.catalog_file import catalog_files, live_to_bytes
     from askew_server.collections.artifact import with_live_file
     from askew_server.collections.model import MetricModel
 

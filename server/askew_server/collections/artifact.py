@@ -37,8 +37,8 @@ from askew.errors import ArtifactError, AskewError, DataError, OutOfRange, Param
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MAX_COLLECTIONS, CollectionCard, MetricCard, ServingMode
 from askew.spaces.map import MetricSpace
+from askew.wire.catalog_file import rows_files
 from askew.wire.places import metric_card_from_bytes, metric_card_to_bytes
-from askew.wire.rows_file import rows_files
 from askew_server.collections.model import MOST_PEOPLE, MetricModel, Towns, inside
 from askew_server.folders import one_writer, replace_file
 from askew_server.taste import directory as folder

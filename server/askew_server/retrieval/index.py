@@ -136,11 +136,11 @@ class MapFrame:
         edge = (1 - along)[:, None] * _CORNERS[corner] + along[:, None] * _CORNERS[corner - 5]
         return np.asarray(radius[:, None] * edge)
 
-    def offsets(self, epsilon: float, disutility: Disutility, k: int) -> Points:
+    def offsets(self, epsilon: float, _: Disutility, k: int) -> Points:
         """Return at most k placed offsets east and north, in kilometers, (k', 2), the nearest to
-        zero first.
+        zero first: the same for every disutility.
         """
-        return place_on_map(epsilon, k, disutility).offsets
+        return place_on_map(epsilon, k).offsets
 
     def _plane(self, signal: Signal) -> Points:
         # Kilometers of the device's plane a degree, of latitude and of longitude.

@@ -17,11 +17,10 @@ from askew.protocol.metric_card import ALL_NUMBER, MetricCard, PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.wire.catalog_file import catalog_files
+from askew.wire.catalog_file import catalog_files, live_to_bytes
 from askew.wire.messages import parse
 from askew.wire.places import all_places_to_bytes, metric_card_to_bytes, places_to_bytes
 from askew.wire.queries import query_from_message
-from askew.wire.rows_file import live_to_bytes
 from askew.wire.tastes import card_to_bytes, slate_to_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 from askew_server.retrieval.snapshot import Snapshot, SnapshotHolder

@@ -29,7 +29,7 @@ from askew.catalog.catalog import Catalog
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.signal import Signal
 from askew.retrieval.offset_rule import OffsetRule
-from askew.spaces.encoder import Encoder
+from askew.spaces.vectors import Encoder
 from askew_server.taste.item_vectors import FittedItems
 from askew_server.taste.measures import (
     Accuracy,

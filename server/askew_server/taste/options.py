@@ -52,7 +52,7 @@ class TrainingOptions:
     held out (`item_vectors`).
     min_ratings: items with fewer are left out. like_from: the lowest rating that is a like, or None
     for the upper quarter of the scale. counts: the least count that is a like, where files hold
-    counts, such as plays; None for ratings. least_likes: see `askew.spaces.encoder`. default_items:
+    counts, such as plays; None for ratings. least_likes: see `askew.spaces.vectors`. default_items:
     how many items a device holds that does not hold all, or None for as many as make a small file.
     Raises ParameterError for a value out of range.
     """

@@ -36,9 +36,8 @@ from scipy.special import ndtri
 
 from askew.dp.privacy import DEVICE_DIAMETER
 from askew.errors import DataError
-from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import rounded, scales_of
-from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 from askew_server.ratings import RatingTable
 from askew_server.taste.people import Tastes, divisors
 

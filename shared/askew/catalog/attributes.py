@@ -71,7 +71,7 @@ class Titles:
         return (self[item] for item in range(len(self)))
 
     def part(self, rows: Rows) -> Titles:
-        """Return the titles of some rows."""
+        """Return the titles of some rows, in the order of these, as columns of their own."""
         return Titles.of_encoded(self.encoded(rows))
 
     def take(self, rows: Rows) -> list[str]:
@@ -166,7 +166,7 @@ class Numbers(_Values):
 
     @classmethod
     def unknown(cls, size: int) -> Self:
-        """Return a column of unknown values."""
+        """Return a column of `size` NaNs."""
         return cls(np.full(size, np.nan, np.float32))
 
     def check(self, name: str) -> None:
@@ -175,7 +175,7 @@ class Numbers(_Values):
             raise OutOfRange(name, "finite numbers")
 
     def take(self, rows: Rows) -> list[Value]:
-        """Return the values of some rows, in their order."""
+        """Return the numbers of some rows, in the order of these, as `decimals`; None for NaN."""
         return [None if isnan(value) else value for value in decimals(self.values[rows])]
 
 
@@ -187,7 +187,7 @@ class Flags(_Values):
 
     @classmethod
     def unknown(cls, size: int) -> Self:
-        """Return a column of unknown values."""
+        """Return a column of `size` flags, all UNKNOWN (-1)."""
         return cls(np.full(size, UNKNOWN, np.int8))
 
     def check(self, name: str) -> None:
@@ -196,7 +196,7 @@ class Flags(_Values):
             raise OutOfRange(name, "flags")
 
     def take(self, rows: Rows) -> list[Value]:
-        """Return the values of some rows, in their order."""
+        """Return True, False or None (unknown) for each of these rows, in their order."""
         values = self.values[rows].tolist()
         return [None if value == UNKNOWN else bool(value) for value in values]
 
@@ -215,23 +215,23 @@ class Words:
 
     @classmethod
     def of_arrays(cls, arrays: Arrays) -> Self:
-        """Return the column of these arrays."""
+        """Return the column of the arrays "codes", "words" (UTF-8) and "word_ends"."""
         return cls(arrays["codes"], Titles(arrays["words"], arrays["word_ends"]))
 
     @classmethod
     def unknown(cls, size: int) -> Self:
-        """Return a column of unknown values."""
+        """Return a column of `size` codes, all UNKNOWN (-1), without words."""
         return cls(np.full(size, UNKNOWN, np.int32), ())
 
     @property
     def arrays(self) -> Arrays:
-        """Return the arrays that it is saved as."""
+        """Return {"codes", "words" (UTF-8), "word_ends"}: the arrays that it is saved as."""
         words = self._texts
         return {"codes": self.codes, "words": words.blob, "word_ends": words.ends}
 
     @property
     def reply_bytes(self) -> float:
-        """Return the bytes of a value in a reply, on average."""
+        """Return 4 and the mean length of the rows' words in UTF-8, 0 where one is unknown."""
         lengths = np.append(np.diff(self._texts.ends, prepend=0), 0)  # the last is of UNKNOWN
         return 4.0 + float(lengths[self.codes].mean())
 
@@ -241,11 +241,11 @@ class Words:
         return words if isinstance(words, Titles) else Titles.of(words)
 
     def part(self, rows: Rows) -> Words:
-        """Return the column of some rows."""
+        """Return the column of some rows, in the order of these, with the same vocabulary."""
         return Words(self.codes[rows], self.vocabulary)
 
     def changed(self, rows: Rows, values: Words) -> Words:
-        """Return the column with other values in these rows; its vocabulary is what is in use."""
+        """Return a copy with other values in these rows; its vocabulary is sorted, and all used."""
         both = list(self.vocabulary) + list(values.vocabulary)
         moved = np.where(values.codes == UNKNOWN, UNKNOWN, values.codes + len(self.vocabulary))
         codes = _changed(self.codes, rows, moved)
@@ -266,7 +266,7 @@ class Words:
         return len(self.codes)
 
     def take(self, rows: Rows) -> list[Value]:
-        """Return the values of some rows, in their order; a word that repeats is read once."""
+        """Return the word of each of these rows, in their order; None where it is unknown."""
         codes = self.codes[rows].tolist()
         words: dict[int, Value] = {UNKNOWN: None}
         words.update((code, self.vocabulary[code]) for code in {*codes} - {UNKNOWN})
@@ -290,18 +290,13 @@ def _changed(old: NDArray[Any], rows: Rows, values: NDArray[Any]) -> NDArray[Any
     return new
 
 
-def is_of_kind(column: Column, kind: AttributeKind) -> bool:
-    """Return True if a column is of the type that holds values of this kind."""
-    return isinstance(column, COLUMN_OF[kind])
-
-
 def named(prefix: str, arrays: Arrays) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield ("prefix.name", array) for each array of a column, so that one file has several."""
     return ((f"{prefix}.{name}", array) for name, array in arrays.items())
 
 
 def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
-    """Return a column that was saved under a prefix."""
+    """Return the column of a kind whose arrays are arrays["prefix.name"], as `named` has them."""
     column = COLUMN_OF[kind]
     return column.of_arrays({name: arrays[f"{prefix}.{name}"] for name in column.kinds})
 

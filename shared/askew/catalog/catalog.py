@@ -50,14 +50,16 @@ class ItemColumns(Sequence[Item]):
         ends = np.flatnonzero(np.frombuffer(titles, np.uint8) == ord("\n"))
         ends = np.append(ends, len(titles))
         self._ends = array("I", ends.astype(np.uint32).tobytes())
-        self._years, self._genres = _years(years), array("I", genres)
+        if not 0 <= min(years, default=0) <= max(years, default=0) <= MAX_YEAR:
+            raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
+        self._years, self._genres = array("H", years), array("I", genres)
         if max(self._genres) >= len(self._lists):
             raise OutOfRange("the genres of an item", "one of the lists of its file")
         self._check_titles(np.diff(ends, prepend=-1) - 1)
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> ItemColumns:
-        """Return columns of any items, of which there is at least one."""
+        """Return columns of items, at least one; what are columns already is returned as it is."""
         if isinstance(items, ItemColumns):
             return items
         lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
@@ -142,12 +144,6 @@ def _item(title: str, year: int | None, genres: tuple[str, ...]) -> Item:
     return item
 
 
-def _years(years: Sequence[int]) -> array[int]:
-    if not 0 <= min(years, default=0) <= max(years, default=0) <= MAX_YEAR:
-        raise OutOfRange("a year", f"from 1 to {MAX_YEAR}")
-    return array("H", years)
-
-
 MOST = 32
 MOST_ITEMS = 1 << 16
 TOP = 15
@@ -191,7 +187,7 @@ class Neighbors:
 
     @property
     def parts(self) -> Iterator[bytes]:
-        """Yield items, codes and step as bytes, little-endian."""
+        """Yield the bytes of items (uint16), codes (uint8) and step (float64), little-endian."""
         yield self.items.astype("<u2").tobytes()
         yield self.codes.tobytes()
         yield np.float64(self.step).astype("<f8").tobytes()

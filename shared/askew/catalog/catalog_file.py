@@ -45,7 +45,9 @@ class FileHead:
 
     @classmethod
     def of(cls, data: bytes) -> FileHead:
-        """Return the head of a file or its beginning. Raises Malformed for a length of 0 too."""
+        """Return the head of a file, or of its first HEAD_BYTES. Raises Malformed for less, for
+        another beginning, and for a length of 0.
+        """
         if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
             raise Malformed("not the beginning of a file that devices hold")
         length = int.from_bytes(data[8:16], "little")
@@ -55,7 +57,7 @@ class FileHead:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the whole file."""
+        """Return the bytes of the whole file: HEAD_BYTES and the body's length."""
         return HEAD_BYTES + self.length
 
     def check(self, body: bytes) -> None:
@@ -65,7 +67,7 @@ class FileHead:
 
 
 def file_of(*parts: bytes | memoryview) -> bytes:
-    """Return the file of a body, which is these parts one after the other."""
+    """Return a whole file, head and body; the body is these parts one after the other."""
     length, digest = sum(map(len, parts)).to_bytes(8, "little"), hashlib.sha256()
     for part in parts:
         digest.update(part)

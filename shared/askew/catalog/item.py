@@ -82,7 +82,9 @@ class Attribute:
             check_plain("an attribute's unit", self.unit, MAX_NAME)
 
     def check(self, value: Value) -> None:
-        """Raise OutOfRange for a value of another type; None is unknown, and fits every one."""
+        """Raise OutOfRange unless a value is None, which is unknown, or of the kind: a finite float
+        and no int, a bool, or plain text.
+        """
         match self.kind:
             case AttributeKind.NUMBER:
                 fits = type(value) is float and isfinite(value)

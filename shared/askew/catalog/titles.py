@@ -61,8 +61,8 @@ class TitleIndex:
         self._count += len(items)
 
     def get(self, key: str) -> int | None:
-        """Return the item of a key, or None; of several with its label, the first. Looks at no
-        item. O(log n_items).
+        """Return the number of the item that a key names, None where none or several do; of several
+        whose very label it is, the first. Looks at no item. O(log n_items).
         """
         entries, run = _labels(key), self._titles.run
         alike = [run(entry & ~_TAGS, entry | _TAGS) for entry in entries]

@@ -14,7 +14,6 @@ from askew.placement.problem import (
     Laplace,
     Placement,
     Power,
-    Saturating,
 )
 from askew.placement.rule import place
 
@@ -25,6 +24,5 @@ __all__ = [
     "Laplace",
     "Placement",
     "Power",
-    "Saturating",
     "place",
 ]

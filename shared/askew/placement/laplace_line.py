@@ -14,16 +14,7 @@ the minimum, convex h or not. For a symmetric log-concave density the stationary
 hence symmetric: the result is the global optimum. Source of the odd case: Goel et al., section 3.
 O(k); lengths scale as 1 / epsilon.
 
-**Named disutilities.** A step solves G(sigma) = D and goes on with D' = A(sigma). All integrals
-have positive integrands and are summed without cancellation, so every step keeps its relative
-precision; and since 1 / D grows by nearly the same amount each time, early errors fade instead of
-adding up.
-
-Where h is smooth, Newton works in the unknown h(sigma): dG / dh = e^sigma grows, so G is convex in
-it, and since G >= h the start h = D lies on the safe side. It falls to the root without a bracket.
-
-**Any callable h** is known by its values only. By parts, both integrals of the recurrence need h
-alone:
+**Any h** is known by its values only. By parts, both integrals of the recurrence need h alone:
 
     A(s) = h(s) e^-s + int_0^s h e^-t dt        G(s) = h(s) e^s - int_0^s h e^t dt >= h(s)
 
@@ -49,11 +40,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from math import exp
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,97 +54,9 @@ from askew.placement.problem import (
     Increasing,
     Placement,
     Power,
-    Saturating,
     check_k,
     in_units_of_noise,
 )
-
-_NEWTON_TURNS = 200
-
-
-class Step(NamedTuple):
-    """A half-gap sigma, the cost `beyond` of a half-line with one more point, the cost `first` of a
-    first cell that ends at sigma, and what is left of G(sigma) - D.
-    """
-
-    sigma: float
-    beyond: float
-    first: float
-    residual: float
-
-
-@dataclass(frozen=True)
-class SaturatingSteps:
-    """h = 1 - exp(-t / c), both integrals elementary. Raises ParameterError for a c below 2**-20:
-    1 + D (c - 1), which is about 2 c, loses its digits there.
-    """
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        if not self.scale >= 2**-20:
-            limit = "at least 2**-20 of the noise's 1 / epsilon: hardly any result is near else"
-            raise ParameterError("scale", self.scale, limit)
-
-    @property
-    def total(self) -> float:
-        """Return 1 / (1 + c)."""
-        return 1 / (1 + self.scale)
-
-    def step(self, cost: float) -> Step:
-        """Return the step from D = cost: sigma = log(1 + D (c - 1)) c / (c - 1), or D at c = 1."""
-        c = self.scale
-        sigma = cost if c == 1 else math.log1p(cost * (c - 1)) * c / (c - 1)
-        beyond = -math.expm1(-(1 + 1 / c) * sigma) / (1 + c)
-        reached = sigma if c == 1 else math.expm1((1 - 1 / c) * sigma) / (c - 1)
-        return Step(sigma, beyond, -math.expm1(-sigma / c), reached - cost)
-
-
-@dataclass(frozen=True)
-class PowerSteps:
-    """h = t ** p. G is a Kummer function and A an incomplete gamma function, both as power series
-    of positive terms: G = p s**p sum s**n / (n! (p + n)), A = s**p e**-s sum s**n / (p + 1)_n.
-    """
-
-    exponent: float
-
-    def __post_init__(self) -> None:
-        if self.exponent > 150:
-            raise InfiniteCost("exponent", self.exponent, "at most 150, or a step overflows")
-
-    @property
-    def total(self) -> float:
-        """Return Gamma(p + 1)."""
-        return math.gamma(self.exponent + 1)
-
-    def step(self, cost: float) -> Step:
-        """Solve for the next step by Newton's method in h(sigma)."""
-        p = self.exponent
-        value, residual = _convex_root(
-            lambda y: (y * self._growth(y ** (1 / p)), math.exp(y ** (1 / p))), cost
-        )
-        sigma = value ** (1 / p)
-        # The root's own rest enters twice over: the cost is flat where the step is exact.
-        beyond = value * self._decay(sigma) - math.exp(-2 * sigma) * residual
-        return Step(sigma, beyond, value - math.exp(-sigma) * residual, residual)
-
-    def _growth(self, s: float) -> float:
-        # G(s) / s**p = p times the sum over n of s**n / (n! (p + n)).
-        p, n, power, total = self.exponent, 0, 1.0, 0.0
-        while power > 1e-18 * total:
-            total += power * p / (p + n)
-            n += 1
-            power *= s / n
-        return total
-
-    def _decay(self, s: float) -> float:
-        # A(s) / s**p.
-        p, n, term, total = self.exponent, 0, 1.0, 0.0
-        while term > 1e-18 * total:
-            total += term
-            n += 1
-            term *= s / (p + n)
-        return total * math.exp(-s)
 
 
 @lru_cache(maxsize=8)
@@ -164,23 +64,6 @@ def legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return nodes, ascending, and weights of Gauss-Legendre quadrature on [0, 1]; (count,)."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
-
-
-def _convex_root(
-    function: Callable[[float], tuple[float, float]], target: float
-) -> tuple[float, float]:
-    # The x <= target at which a convex function >= x meets target; and what is left there.
-    x = target
-    best = math.inf
-    for _ in range(_NEWTON_TURNS):
-        reached, slope = function(x)
-        residual = reached - target
-        if abs(residual) >= best or residual == 0:
-            break
-        best = abs(residual)
-        x -= residual / slope
-    reached, _ = function(x)
-    return x, reached - target
 
 
 Array = NDArray[np.float64]
@@ -195,8 +78,8 @@ _JUMP = 1e-9  # what is left of G(sigma) - D at a corner is far less
 _ROOT_REST = 8e-15  # a few roundings of G; the cost is flat here, so its own error is the square
 
 
-class CallableSteps:
-    """The recurrence for a callable, at unit epsilon. Raises InfiniteCost where D_1 diverges."""
+class _Steps:
+    """The recurrence of h at unit epsilon. Raises InfiniteCost where D_1, `total`, diverges."""
 
     def __init__(self, h: Increasing) -> None:
         self._h = h
@@ -207,7 +90,9 @@ class CallableSteps:
         falling = _panel_integrals(h, edges, -1.0)
         self._falling = np.concatenate([[0.0], np.cumsum(falling)])
         self.total = float(self._falling[-1])
-        self._refuse_divergence(edges, falling)
+        if not np.isfinite(self.total) or falling[edges[:-1] >= 512.0].sum() > 1e-13 * self.total:
+            limit = "of finite expected cost: E h(|noise|) is beyond floats"
+            raise InfiniteCost("disutility", h.function, limit)
         if not self.total > 0:
             limit = "larger at some distance that the noise reaches than at 0"
             raise ParameterError("disutility", h.function, limit)
@@ -222,8 +107,10 @@ class CallableSteps:
         # Rounding may not break the order that the search relies on.
         self._reached = np.maximum.accumulate(reached[kept]).tolist()
 
-    def step(self, cost: float) -> Step:
-        """Return the step from D = cost: a search in the table, then a root within one panel."""
+    def step(self, cost: float) -> tuple[float, float, float, float]:
+        """Return the half-gap sigma of D = cost, the cost of a half-line with one more point, that
+        of a first cell that ends at sigma, and what is left of G(sigma) - D.
+        """
         panel = max(bisect_left(self._reached, cost) - 1, 0)
         left = self._edges[panel]
         right = self._edges[min(panel + 1, len(self._edges) - 1)]
@@ -236,13 +123,14 @@ class CallableSteps:
         beyond = value * exp(-sigma) + falling - exp(-2 * sigma) * residual
         first = value - exp(-sigma) * residual
         on_jump = abs(residual) > _JUMP * cost
-        return Step(sigma, beyond, first, 0.0 if on_jump else residual)
+        return sigma, beyond, first, 0.0 if on_jump else residual
 
     def _root(
         self, panel: int, left: float, right: float, cost: float
     ) -> tuple[float, float, float]:
+        next_panel = min(panel + 1, len(self._edges) - 1)
         # Illinois: the s in [left, right] where G meets the cost, with h(s) and G(s).
-        low, high = self._reached[panel] - cost, self._reached[min(panel + 1, self._last)] - cost
+        low, high = self._reached[panel] - cost, self._reached[next_panel] - cost
         side = 0
         s, value, reached = right, *self._at(panel, left, right)
         for _ in range(_ROOT_TURNS):
@@ -266,24 +154,11 @@ class CallableSteps:
             s, (value, reached) = left, self._at(panel, self._edges[panel], left)
         return s, value, reached
 
-    @property
-    def _last(self) -> int:
-        return len(self._edges) - 1
-
     def _at(self, panel: int, left: float, s: float) -> tuple[float, float]:
         values = self._h(left + (s - left) * self._nodes)
         rising = (s - left) * float(self._weights @ (values * np.exp((s - left) * self._nodes)))
         value = float(values[-1])
         return value, value * exp(s) - self._rising[panel] - exp(left) * rising
-
-    def _refuse_divergence(self, edges: Array, panels: Array) -> None:
-        farthest = panels[edges[:-1] >= 512.0].sum()
-        if not np.isfinite(self.total) or farthest > 1e-13 * self.total:
-            raise InfiniteCost(
-                "disutility",
-                self._h.function,
-                "of finite expected cost: E h(|noise|) is beyond floats",
-            )
 
 
 def _panel_integrals(h: Increasing, edges: Array, sign: float) -> Array:
@@ -349,51 +224,27 @@ def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
     check_k(k)
     # The numbers are those of unit epsilon; h reads its distances in units of 1 / epsilon.
     factor, unit = in_units_of_noise(h, epsilon)
-    match unit:
-        case Identity() | Power(exponent=1.0):
-            cost, method = line_cost(epsilon, k), "closed form, exact"
-            return Placement(
-                line_offsets(epsilon, k), cost, method, Certificate(cost, 0.0, _UNIQUE)
-            )
-        case Power():
-            return _by_recurrence(PowerSteps(unit.exponent), epsilon, factor, k, 0.0)
-        case Saturating():
-            return _by_recurrence(SaturatingSteps(unit.scale), epsilon, factor, k, 0.0)
-        case Increasing():
-            return _by_recurrence(CallableSteps(unit), epsilon, factor, k, unit.at_zero)
-        case _:
-            table = CallableSteps(Increasing(unit))
-            return _by_recurrence(table, epsilon, factor, k, 0.0)
-
-
-def _by_recurrence(
-    steps: SaturatingSteps | PowerSteps | CallableSteps,
-    epsilon: float,
-    factor: float,
-    k: int,
-    fixed: float,
-) -> Placement:
-    taken: list[Step] = []
+    if isinstance(unit, Identity) or unit == Power(1.0):
+        cost, method = line_cost(epsilon, k), "closed form, exact"
+        return Placement(line_offsets(epsilon, k), cost, method, Certificate(cost, 0.0, _UNIQUE))
+    increasing = unit if isinstance(unit, Increasing) else Increasing(unit)
+    steps, taken = _Steps(increasing), []
+    beyond = steps.total
     for _ in range(k // 2):
-        taken.append(steps.step(taken[-1].beyond if taken else steps.total))
-    halves = np.array([step.sigma for step in reversed(taken)])
+        taken.append(steps.step(beyond))
+        beyond = taken[-1][1]
+    halves = np.array([sigma for sigma, *_ in reversed(taken)])
     if k % 2:
-        cost = taken[-1].beyond if taken else steps.total
-        outward = 2 * np.cumsum(halves)
+        cost, outward = beyond, 2 * np.cumsum(halves)
         offsets = np.concatenate([-outward[::-1], [0.0], outward])
     else:
-        cost = taken[-1].first
-        outward = 2 * np.cumsum(halves) - halves[0]
+        cost, outward = taken[-1][2], 2 * np.cumsum(halves) - halves[0]
         offsets = np.concatenate([-outward[::-1], outward])
     if not cost > _LEAST_COST:
         raise ParameterError("k", k, "smaller: so many results cost less than floats can tell")
-    total = factor * cost + fixed
-    residual = _residual(taken, outward) * factor * epsilon
+    total = factor * cost + increasing.at_zero
+    # What is left of G(sigma) = D, weighed with the density at the offset.
+    rest = np.abs([residual for *_, residual in reversed(taken)])
+    residual = float(np.max(rest * np.exp(-outward) / 2, initial=0.0)) * factor * epsilon
     certificate = Certificate(total, residual, _UNIQUE)
     return Placement(offsets / epsilon, total, "recurrence of monotone roots, exact", certificate)
-
-
-def _residual(taken: list[Step], outward: Array) -> float:
-    # What is left of G(sigma) = D, weighed with the density at the offset.
-    rest = np.array([abs(step.residual) for step in reversed(taken)])
-    return float(np.max(rest * np.exp(-outward) / 2, initial=0.0))

@@ -90,7 +90,7 @@ def check_count(name: str, value: int, most: int) -> None:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raise ParameterError unless value is an int or a float from 1e-30 to 1e30."""
+    """Raise ParameterError unless value is an int or a float, no bool, from 1e-30 to 1e30."""
     number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not number or not 0 < value < inf:
         raise ParameterError(name, value, "positive and finite")
@@ -99,7 +99,6 @@ def check_positive(name: str, value: float) -> None:
 
 
 Norm = Literal["l1", "l2"]
-_LEAST_RATIO = 1e-15  # of a saturating scale to the noise: below it every result costs 1
 _LARGEST_POWER = 150  # of ten, in a factor of costs: a cost of 1e150 is still a float then
 
 
@@ -169,31 +168,10 @@ class Power(Disutility):
         return np.asarray(t**self.exponent)
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Return (unit ** exponent, this power). Raises InfiniteCost for a factor beyond 1e150."""
+        """Return (unit ** exponent, this power). Raises InfiniteCost beyond 1e-150..1e150."""
         if abs(self.exponent * log10(unit)) > _LARGEST_POWER:
             raise InfiniteCost("exponent", self.exponent, "smaller, or epsilon nearer to 1")
         return unit**self.exponent, self
-
-
-@dataclass(frozen=True)
-class Saturating(Disutility):
-    """h(t) = 1 - exp(-t / scale): far results are all equally useless."""
-
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_positive("scale", self.scale)
-
-    def __call__(self, t: Array) -> Array:
-        """Return 1 - exp(-t / scale)."""
-        return np.asarray(-np.expm1(-t / self.scale))
-
-    def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Return (1, Saturating(scale / unit)). Raises ParameterError where distances are lost."""
-        if not _LEAST_RATIO <= self.scale / unit <= MAX_SCALE:
-            limit = f"from {_LEAST_RATIO:g} to {MAX_SCALE:g} times 1 / epsilon"
-            raise ParameterError("scale", self.scale, limit)
-        return 1.0, Saturating(self.scale / unit)
 
 
 @dataclass(frozen=True)
@@ -212,7 +190,7 @@ class Increasing(Disutility):
         t = np.concatenate([[0.0], np.geomspace(1e-6, 1e3, 181)])
         values = self._evaluate(t)
         # Equal infinities are no fall: a fast function overflows there, as it may.
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             falls = np.diff(values) < -1e-12 * np.abs(values[1:])
         rises = values[-1] > values[0]
         if np.isnan(values).any() or falls.any() or not isfinite(values[0]) or not rises:

@@ -15,25 +15,36 @@ the likeliest region of their volume, a ball of the noise's own norm, whose radi
     E h(min_i ||X - a_i||) >= E h(G / c),   c = (k V / V')**(1 / d),   G of law Gamma(d, 1)
 
 with V, V' the volumes of the unit balls of the disutility's norm and the noise's: d / k**(1 / d)
-for h(t) = t and equal norms. Laplace noise needs numpy only.
+for h(t) = t and equal norms.
+
+Codebooks are k points fitted to the noise in d = 2..16 dimensions, shipped at unit epsilon for
+product-Laplace noise with l1 and with l2 disutility and for l2-Laplace noise with l2 disutility,
+each with its mean distance on fresh samples and the standard error of that mean.
+`benchmarks/fit_codebooks.py` computed them from fixed seeds. All lengths scale as 1 / epsilon.
+
+The files of `data` are packaged: constants of the program like its code. Reading them is the one
+place where the core opens a file; were the caller to pass one in, the answer of `place` would
+depend on what its caller happened to load. They hold plain arrays only; nothing in them is ever
+executed. Numpy only.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from importlib.resources import as_file, files
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askew.errors import ParameterError
 from askew.limits import MAX_PLACED
-from askew.placement import codebook, laplace_line
-from askew.placement.codebook import Law
-from askew.placement.laplace_line import legendre, place_on_laplace_line
+from askew.placement.laplace_line import legendre, line_cost, line_offsets, place_on_laplace_line
 from askew.placement.problem import (
     Certificate,
     Disutility,
@@ -48,6 +59,127 @@ from askew.placement.problem import (
     in_units_of_noise,
 )
 
+Points = NDArray[np.float32]
+
+_CHUNK = 1024  # samples at once, so that distances to 256 points stay in the cache
+
+
+def sample(noise: Laplace, count: int, generator: np.random.Generator) -> Points:
+    """Draw `count` values of the noise at unit epsilon, float32 (count, d).
+
+    For simulation only: a device draws its noise from exact integers instead.
+    """
+    d = noise.dimension
+    if noise.metric == "l1":
+        return generator.laplace(size=(count, d)).astype(np.float32)
+    direction = generator.standard_normal((count, d))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    return (direction * generator.gamma(d, size=(count, 1))).astype(np.float32)
+
+
+def assign(
+    samples: Points, points: Points, norm: Norm
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return for every sample (n, d) the row of the nearest point (k, d), of a tie the lower, and
+    the distance to it, both (n,). O(n k d).
+    """
+    labels = np.empty(len(samples), dtype=np.int64)
+    # Buffers are reused: fresh pages for every chunk cost four times the arithmetic.
+    total, gap = np.empty((2, _CHUNK, len(points)), dtype=np.float32)
+    columns = np.ascontiguousarray(points.T)
+    for start in range(0, len(samples), _CHUNK):
+        part = samples[start : start + _CHUNK]
+        n = len(part)
+        _closeness(part, columns, norm, total[:n], gap[:n])
+        labels[start : start + n] = total[:n].argmin(axis=1)
+    return labels, length(samples - points[labels], norm)
+
+
+def _closeness(part: Points, columns: Points, norm: Norm, total: Points, gap: Points) -> None:
+    # total: (rows, k), filled with what orders the points, given as columns (d, k), by distance.
+    if norm == "l2":
+        np.matmul(part, columns, out=total)
+        np.multiply(total, -2, out=total)
+        np.add(total, np.einsum("dk,dk->k", columns, columns), out=total)
+        return
+    total[:] = 0
+    for axis, column in enumerate(columns):
+        np.subtract(part[:, axis : axis + 1], column, out=gap)
+        np.add(total, np.abs(gap, out=gap), out=total)
+
+
+def length(vectors: Points, norm: Norm) -> NDArray[np.float32]:
+    """Return the length of each row of (n, d) vectors by this norm, (n,)."""
+    if norm == "l1":
+        return np.asarray(np.abs(vectors).sum(axis=1))
+    return np.asarray(np.sqrt(np.einsum("nd,nd->n", vectors, vectors)))
+
+
+_SEED = 20240714
+_FRESH = 60_000
+_LAWS: tuple[tuple[Norm, Norm], ...] = (("l1", "l1"), ("l1", "l2"), ("l2", "l2"))
+
+
+class Law(NamedTuple):
+    """What a codebook is fitted to: the norm of the noise, that of the disutility, d and k."""
+
+    noise: Norm
+    disutility: Norm
+    dimension: int
+    k: int
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """Points (k, d) at unit epsilon, and E min_i ||X - a_i|| with its standard error."""
+
+    points: NDArray[np.float64]
+    cost: float
+    standard_error: float
+    origin: str
+
+
+def shipped(law: Law) -> Codebook | None:
+    """Return the codebook of a law that came with this package, or None."""
+    return _library().get(law)
+
+
+def shipped_sizes(noise: Norm, disutility: Norm, dimension: int) -> tuple[int, ...]:
+    """Return the sizes k that are shipped for a law, ascending."""
+    laws = _library()
+    return tuple(sorted(law.k for law in laws if law[:3] == (noise, disutility, dimension)))
+
+
+def expected_cost(
+    law: Law, points: NDArray[np.float64], h: Disutility, samples: int = _FRESH
+) -> tuple[float, float]:
+    """Return E h(min_i ||X - a_i||) at unit epsilon and its standard error, on fresh draws."""
+    noise = Laplace(1.0, law.dimension, law.noise)
+    fresh = sample(noise, samples, np.random.default_rng([_SEED + 1, law.dimension]))
+    costs = h(assign(fresh, points.astype(np.float32), law.disutility)[1].astype(np.float64))
+    with np.errstate(over="ignore"):  # no placement has an infinite error
+        return float(costs.mean()), float(costs.std() / np.sqrt(len(costs)))
+
+
+@lru_cache(maxsize=1)
+def _library() -> Mapping[Law, Codebook]:
+    books = packaged("codebooks.npz").items()
+    return MappingProxyType({Law(*_LAWS[law], d, k): book for (law, d, k), book in books})
+
+
+def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
+    """Return the codebooks of a file of `data`, by (the number of their law in it, d, k)."""
+    books: dict[tuple[int, int, int], Codebook] = {}
+    resource = files("askew.placement") / "data" / name
+    with as_file(resource) as path, np.load(path, allow_pickle=False) as data:
+        points = data["points"]
+        rows = zip(data["table"].tolist(), data["cost"], data["standard_error"], strict=True)
+        for (law, d, k, first), cost, error in rows:
+            book = points[first : first + k * d].reshape(k, d).astype(np.float64)
+            book.setflags(write=False)
+            books[law, d, k] = Codebook(book, float(cost), float(error), "shipped")
+    return books
+
 
 def best_factors(k: int, dimension: int) -> tuple[int, ...]:
     """Return how many grid points each axis gets for the least expected l1 distance, in falling
@@ -60,12 +192,12 @@ def cost(epsilon: float, factors: tuple[int, ...]) -> float:
     """Return the expected l1 distance from the person to the nearest point of the grid that has
     these numbers of points on its axes.
     """
-    return sum(laplace_line.line_cost(epsilon, count) for count in factors)
+    return sum(line_cost(epsilon, count) for count in factors)
 
 
 def offsets(epsilon: float, factors: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the grid's points, shape (prod factors, d); the last coordinate changes fastest."""
-    axes = [laplace_line.line_offsets(epsilon, count) for count in factors]
+    axes = [line_offsets(epsilon, count) for count in factors]
     return np.array(list(itertools.product(*axes)))
 
 
@@ -101,40 +233,6 @@ _KEPT = 64
 _ROUGH = 8_000  # samples that choose among them
 
 
-def place_in_space(noise: Laplace, h: Disutility, k: int, norm: Norm) -> Placement:
-    """Place at most k points, the best at hand: the shipped codebook of k points where h(t) = t and
-    there is one; else the cheapest of the largest one of fewer points, a grid and a cross. The
-    costs of codebooks are measured.
-
-    Raises InfiniteCost for an h of infinite cost, ParameterError for k < 1.
-    """
-    check_count("k", k, MAX_PLACED // noise.dimension)
-    factor, unit = in_units_of_noise(h, noise.epsilon)
-    law = Law(noise.metric, norm, int(noise.dimension), int(k))
-    _refuse_divergence(law, unit)
-    bound = lower_bound(law, unit)
-    fixed = h.at_zero if isinstance(h, Increasing) else 0.0
-    options = list(_options(law, unit))
-    best = min(options, key=lambda placement: placement.cost)
-    others = ", ".join(sorted(f"{p.method} {p.cost:.4g}" for p in options if p is not best))
-    why = f"{best.method}; cheaper than {others} (at unit epsilon)" if others else best.method
-    claim = "a volume bound: k balls hold at most the likeliest region of their volume"
-    return Placement(
-        best.offsets / noise.epsilon,
-        factor * best.cost + fixed,
-        why,
-        Certificate(factor * min(bound, best.cost) + fixed, math.nan, claim),
-        factor * best.standard_error,
-    )
-
-
-def _refuse_divergence(law: Law, h: Disutility) -> None:
-    # The tail of the distance falls like exp(-r / stretch), which decides on the line as well.
-    spread = law.noise == "l2" and law.disutility == "l1"
-    stretch = math.sqrt(law.dimension) if spread else 1.0
-    place_on_laplace_line(1 / stretch, h, 1)
-
-
 def lower_bound(law: Law, h: Disutility) -> float:
     """Return a cost under h at unit epsilon that no law.k points go below."""
     d = law.dimension
@@ -156,38 +254,41 @@ def volume_bound(d: int, shrink: float, h: Disutility) -> float:
     return float(mass @ h(radius * math.exp(-shrink)))
 
 
-def _options(law: Law, h: Disutility) -> Iterator[Placement]:
+Option = tuple[float, float, str, Array]
+"""The cost of points and its standard error, how they were found, and the points."""
+
+
+def _options(law: Law, h: Disutility) -> Iterator[Option]:
     if law.k == 1:
         yield _measured(law, np.zeros((1, law.dimension)), h, "one point at 0")
         return
     plain = isinstance(h, Identity)
-    book = codebook.shipped(law) if plain else None
+    book = shipped(law) if plain else None
     if book is not None:
         method = f"Lloyd codebook of {law.k} points, {book.origin}"
-        yield _uncertified(book.points, book.cost, method, book.standard_error)
+        yield book.cost, book.standard_error, method, book.points
     if plain and law.noise == law.disutility == "l1":
         factors = best_factors(law.k, law.dimension)
-        yield _uncertified(offsets(1.0, factors), cost(1.0, factors), _named(factors))
+        yield cost(1.0, factors), 0.0, _named(factors), offsets(1.0, factors)
     if book is None:
         yield from _stand_ins(law, h)
 
 
 @lru_cache(maxsize=_KEPT)
-def _stand_ins(law: Law, h: Disutility) -> tuple[Placement, ...]:
+def _stand_ins(law: Law, h: Disutility) -> tuple[Option, ...]:
     # Measured in a second or two, then kept: the same for every epsilon.
     options = []
-    sizes = [k for k in codebook.shipped_sizes(*law[:3]) if k <= law.k]
-    if sizes:
-        smaller = codebook.shipped(law._replace(k=sizes[-1]))
-        if smaller is not None:
-            method = f"Lloyd codebook of {sizes[-1]} points, {smaller.origin}"
-            options.append(_measured(law, smaller.points, h, method))
+    sizes = [k for k in shipped_sizes(*law[:3]) if k <= law.k]
+    smaller = shipped(law._replace(k=sizes[-1])) if sizes else None
+    if smaller is not None:
+        method = f"Lloyd codebook of {sizes[-1]} points, {smaller.origin}"
+        options.append(_measured(law, smaller.points, h, method))
     if not (isinstance(h, Identity) and law.noise == law.disutility == "l1"):
         factors = best_factors(law.k, law.dimension)
         options.append(_measured(law, offsets(1.0, factors), h, _named(factors)))
     if law.k <= 2 * law.dimension + 1:
         unit = arms(law.dimension, law.k)
-        arm = min(_ARMS, key=lambda s: codebook.expected_cost(law, s * unit, h, _ROUGH)[0])
+        arm = min(_ARMS, key=lambda s: expected_cost(law, s * unit, h, _ROUGH)[0])
         options.append(_measured(law, arm * unit, h, f"cross with arms of {arm:g}"))
     return tuple(options)
 
@@ -197,16 +298,10 @@ def _named(factors: tuple[int, ...]) -> str:
     return f"product grid {shape}"
 
 
-def _measured(law: Law, points: Array, h: Disutility, method: str) -> Placement:
-    exact = law.k == 1 and law.noise == law.disutility
-    if exact:
-        return _uncertified(points, lower_bound(law, h), method)
-    cost, error = codebook.expected_cost(law, points, h)
-    return _uncertified(points, cost, method, error)
-
-
-def _uncertified(points: Array, cost: float, method: str, error: float = 0.0) -> Placement:
-    return Placement(points, cost, method, Certificate(0.0, math.nan, ""), error)
+def _measured(law: Law, points: Array, h: Disutility, method: str) -> Option:
+    if law.k == 1 and law.noise == law.disutility:
+        return lower_bound(law, h), 0.0, method, points
+    return *expected_cost(law, points, h), method, points
 
 
 def _ball(norm: Norm, d: int) -> float:
@@ -241,5 +336,22 @@ def place(
         raise ParameterError("noise", noise, "Laplace noise of askew.placement")
     if noise.dimension == 1:
         return place_on_laplace_line(noise.epsilon, h, k)
-    norm = disutility_metric or noise.metric
-    return place_in_space(noise, h, k, norm)
+    check_count("k", k, MAX_PLACED // noise.dimension)
+    factor, unit = in_units_of_noise(h, noise.epsilon)
+    law = Law(noise.metric, disutility_metric or noise.metric, int(noise.dimension), int(k))
+    # The tail of the distance falls like exp(-r / stretch), which decides on the line as well.
+    stretch = math.sqrt(law.dimension) if (law.noise, law.disutility) == ("l2", "l1") else 1.0
+    place_on_laplace_line(1 / stretch, unit, 1)  # raises where it is too heavy
+    options = list(_options(law, unit))
+    best = min(options, key=lambda option: option[0])
+    least, error, method, points = best
+    others = ", ".join(sorted(f"{o[2]} {o[0]:.4g}" for o in options if o is not best))
+    fixed = h.at_zero if isinstance(h, Increasing) else 0.0
+    claim = "a volume bound: k balls hold at most the likeliest region of their volume"
+    return Placement(
+        points / noise.epsilon,
+        factor * least + fixed,
+        f"{method}; cheaper than {others} (at unit epsilon)" if others else method,
+        Certificate(factor * min(lower_bound(law, unit), least) + fixed, math.nan, claim),
+        factor * error,
+    )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.catalog.attributes import UNKNOWN, Column, Titles, Words, is_of_kind, named
+from askew.catalog.attributes import COLUMN_OF, UNKNOWN, Column, Titles, Words, named
 from askew.catalog.item import MAX_WORDS, Attribute, AttributeKind, Listing
 from askew.errors import DimensionMismatch, OutOfRange, ParameterError
 from askew.limits import MAX_NAME, VERSION_BYTES
@@ -44,14 +44,14 @@ class Collection:
         if len(self.columns) != len(self.card.attributes):
             raise DimensionMismatch(len(self.columns), len(self.card.attributes))
         for attribute, column in zip(self.card.attributes, self.columns, strict=True):
-            if not is_of_kind(column, attribute.kind):
+            if not isinstance(column, COLUMN_OF[attribute.kind]):
                 raise OutOfRange(f"the column {attribute.name}", f"a {attribute.kind}'s")
 
     def __len__(self) -> int:
         return self.card.n_items
 
     def listings(self, items: Iterable[int]) -> tuple[Listing, ...]:
-        """Return the items of these ids, whole, in this order."""
+        """Return the items of these ids, in this order, with title, coordinates and all values."""
         rows = np.fromiter(items, np.int64)
         coordinates = map(tuple, self.coordinates[rows].tolist())
         columns = [column.take(rows) for column in self.columns]
@@ -112,7 +112,9 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
     simulated: bool,
     number: int = 0,
 ) -> Collection:
-    """Return a collection of these items, with the version of what they are."""
+    """Return a collection of these items: its card has their version, their words, and the bytes
+    that one takes in a reply on average, rounded up.
+    """
     version = version_of(attributes, coordinates, titles, columns)
     card = CollectionCard(
         name,
@@ -149,7 +151,9 @@ def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:
-    """Return the attributes, categories with their words where they are few enough to list."""
+    """Return the attributes; a category that is not live with the words in use, sorted, or with
+    none where they are more than MAX_WORDS or one is longer than MAX_NAME.
+    """
     return tuple(
         replace(attribute, words=_words_of(attribute, column))
         for attribute, column in zip(attributes, columns, strict=True)
@@ -157,17 +161,13 @@ def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tu
 
 
 def _words_of(attribute: Attribute, column: Column) -> tuple[str, ...]:
-    if attribute.kind is not AttributeKind.CATEGORY or attribute.live:
-        return ()
-    if not isinstance(column, Words):
+    is_category = attribute.kind is AttributeKind.CATEGORY and not attribute.live
+    if not is_category or not isinstance(column, Words):
         return ()
     used = [code for code in np.unique(column.codes).tolist() if code != UNKNOWN]
     words = sorted({column.vocabulary[code] for code in used[: MAX_WORDS + 1]})
-    return (
-        tuple(words)
-        if len(words) <= MAX_WORDS and max(map(len, words), default=0) <= MAX_NAME
-        else ()
-    )
+    few = len(words) <= MAX_WORDS and max(map(len, words), default=0) <= MAX_NAME
+    return tuple(words) if few else ()
 
 
 def version_of(

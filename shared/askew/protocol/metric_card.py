@@ -81,7 +81,9 @@ class Want:
             raise OutOfRange("a want", f"a word, or a rate of at most {_MAX_RATE:g}, and not 0")
 
     def check(self, attributes: Iterable[Attribute]) -> None:
-        """Raise OutOfRange unless one of these attributes may be wanted so."""
+        """Raise OutOfRange unless one of these attributes has the name, and its kind fits: a word
+        of a category, yes or no of a flag, no word of a number.
+        """
         kind = next(
             (attribute.kind for attribute in attributes if attribute.name == self.attribute), None
         )
@@ -205,8 +207,9 @@ class MetricCard:
 
     @property
     def in_live_file(self) -> tuple[CollectionCard, ...]:
-        """Return the collections whose live values are one file: all whose rows devices hold, or
-        none where LIVE_BYTES are too few. Whoever fetches it does not say of which they ask.
+        """Return the collections whose live values are one file: all live ones of mode held, or
+        none at all where one has live text or LIVE_BYTES are too few. Whoever fetches the file does
+        not say of which they ask.
         """
         live = [c for c in self.collections if c.is_live and c.mode is ServingMode.HELD]
         sizes = [card.live_bytes for card in live]
@@ -231,8 +234,9 @@ class MetricCard:
         return self.collections if which in (ALL, ALL_NUMBER) else (self.collection(which),)
 
     def largest_slate(self, which: str | int | None, *, held: bool = False) -> int:
-        """Return the largest k that a collection, or ALL, is asked for, at least 1, whatever the
-        number of its items. held: by a device that holds their rows. Raises NotFound.
+        """Return the largest k that a collection, or ALL, is asked for: max_slate_size, or
+        REPLY_BYTES over the bytes of an item of each where that is less, at least 1, whatever the
+        number of items. held: by a device that holds their rows. Raises NotFound.
         """
         sizes = [card.value_bytes if held else card.item_bytes for card in self.asked(which)]
         return min(self.max_slate_size, max(1, REPLY_BYTES // sum(sizes)))

@@ -80,14 +80,15 @@ class Ranking:
 
     @property
     def best(self) -> int:
-        """Return the id of the best item that the person has not seen, or of the best one."""
+        """Return the first id of the order: the best item that the person has not seen, if any."""
         return self.order[0]
 
 
 def rank(
     slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
 ) -> Ranking:
-    """Return the slate's item ids, ranked by the taste of this person.
+    """Return all of the slate's item ids and their scores, ranked by the taste of this person: of
+    equal scores the lower id first, and what they have seen behind all else.
 
     Without likes the taste says nothing: then items stand in the order of `shared`, the slate for
     anybody.

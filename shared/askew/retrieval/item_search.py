@@ -62,7 +62,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.spaces.encoder import KNOTS, Encoder
+from askew.spaces.vectors import KNOTS, Encoder
 
 _PIECE = 1 << 16  # items
 _ODD = 0x9E3779B97F4A7C15
@@ -143,7 +143,7 @@ class LinearScores:
         return moved
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
-        """Return these items, in ascending order."""
+        """Return the scores of these rows, which are ascending."""
         return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
@@ -181,7 +181,9 @@ class LinearScores:
 
 
 def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the d + 1 numbers of every item (m, D), (1 + d, m)."""
+    """Return the numbers of every item (m, D), (1 + d, m): its products with the mean taste, and
+    with what a shift of 1 in each coordinate adds.
+    """
     along = np.vstack([encoder.origin, encoder.per_shift])
     numbers: NDArray[np.float64] = along @ vectors.T.astype(np.float64)
     return numbers
@@ -207,50 +209,40 @@ Exact = Callable[[int, NDArray[np.integer[Any]]], int]
 """For a turn and some rows, the one of the best exact score."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """rows: of items, ascending at each point, of one point after the other. found: what each is
-    worth there, nearly. sizes: how many rows each point has, at least 1, (n,).
+Candidates = tuple[NDArray[np.integer[Any]], NDArray[Any], NDArray[np.int64]]
+"""Rows of items, ascending at each point, of one point after the other; what each is worth there,
+nearly; and how many rows each point has, at least 1, (n,).
+"""
+
+
+def taken(candidates: Candidates, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
+    """Return the best row of every point in turn that no earlier point took, (k,).
+
+    The turn begins again at the first point until there are k. exact: decides where others are
+    within the slack of the best. Every point has at least as many rows as are taken.
     """
-
-    rows: NDArray[np.integer[Any]] = field(repr=False)
-    values: NDArray[Any] = field(repr=False)
-    sizes: NDArray[np.int64] = field(repr=False)
-
-    @classmethod
-    def all_of(cls, values: NDArray[Any]) -> Candidates:
-        """Return every row as a candidate of every point, from scores (n, m)."""
-        n, m = values.shape
-        rows = np.broadcast_to(np.arange(m), (n, m)).ravel()
-        return cls(rows, values.ravel(), np.full(n, m))
-
-    def taken(self, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
-        """Return the best row of every point in turn that no earlier point took, (k,).
-
-        The turn begins again at the first point until there are k. exact: decides where others are
-        within the slack of the best. Every point has at least as many rows as are taken.
-        """
-        ends = self.sizes.cumsum()
-        starts = ends - self.sizes
-        least = np.maximum.reduceat(self.values, starts) - slack
-        near = (self.values >= least.repeat(self.sizes)).nonzero()[0]
-        tied: set[int] = set()
-        if len(near) > len(starts):
-            first = near.searchsorted(starts)
-            tied.update(np.flatnonzero(near.searchsorted(ends) - first > 1).tolist())
-            near = near[first]
-        best, gone = self.rows[near].tolist(), np.zeros(1 + int(self.rows.max()), np.bool_)
-        chosen = []
-        for turn in islice(cycle(range(len(best))), k):
-            row = best[turn]
-            if gone[row] or turn in tied:
-                part = slice(starts[turn], ends[turn])
-                left = np.where(gone[self.rows[part]], -np.inf, self.values[part])
-                rows = self.rows[part][left >= left[left.argmax()] - slack]
-                row = int(rows[0]) if len(rows) == 1 else exact(turn, rows)
-            gone[row] = True
-            chosen.append(row)
-        return np.array(chosen)
+    rows_of, values, sizes = candidates
+    ends = sizes.cumsum()
+    starts = ends - sizes
+    least = np.maximum.reduceat(values, starts) - slack
+    near = (values >= least.repeat(sizes)).nonzero()[0]
+    tied: set[int] = set()
+    if len(near) > len(starts):
+        first = near.searchsorted(starts)
+        tied.update(np.flatnonzero(near.searchsorted(ends) - first > 1).tolist())
+        near = near[first]
+    best, gone = rows_of[near].tolist(), np.zeros(1 + int(rows_of.max()), np.bool_)
+    chosen = []
+    for turn in islice(cycle(range(len(best))), k):
+        row = best[turn]
+        if gone[row] or turn in tied:
+            part = slice(starts[turn], ends[turn])
+            left = np.where(gone[rows_of[part]], -np.inf, values[part])
+            rows = rows_of[part][left >= left[left.argmax()] - slack]
+            row = int(rows[0]) if len(rows) == 1 else exact(turn, rows)
+        gone[row] = True
+        chosen.append(row)
+    return np.array(chosen)
 
 
 MOST_DIMENSIONS = 4  # a part of the box has 2**d corners
@@ -299,7 +291,7 @@ class UpperLayers:
         factors = self.scores.factors(shifts).repeat(sizes, axis=0)
         # Not by BLAS, which raises false alarms: see `LinearScores.at`.
         values = np.einsum("ij,ij->i", self.by_item.take(rows, axis=0), factors)
-        return Candidates(rows, values, sizes)
+        return rows, values, sizes
 
 
 def upper_layers(
@@ -410,7 +402,7 @@ class ItemSearch:
         self._all = None if pays else every  # no memory for what is asked for rarely, if ever
 
     def prepare(self, most: int) -> None:
-        """Makes what answers of up to `most` items need beyond the lists, if they do."""
+        """Make what answers of up to `most` items need beyond the lists, if they need any."""
         if most > SIZES[-1] and self._all is None:
             self._all = self._every_item()
 
@@ -436,10 +428,13 @@ class ItemSearch:
             return self._first_best(few.items, rows, self._encoder.tastes(shifts)[turn])
 
         if layers is None:
-            values = Candidates.all_of(few.at(shifts, slice(None)))
+            values = few.at(shifts, slice(None))
+            n, m = values.shape
+            rows = np.broadcast_to(np.arange(m), (n, m)).ravel()
+            near: Candidates = rows, values.ravel(), np.full(n, m)
         else:
-            values = layers.near(shifts, _size_of(k))
-        return few.items[values.taken(k, 2 * few.margin, exact)]
+            near = layers.near(shifts, _size_of(k))
+        return few.items[taken(near, k, 2 * few.margin, exact)]
 
     def _layers_for(self, k: int) -> UpperLayers | None:
         return self._layers if k <= SIZES[-1] else None

@@ -16,7 +16,7 @@ from askew.placement.problem import Identity, Laplace
 from askew.placement.rule import place
 from askew.protocol.signal import Signal
 from askew.retrieval.item_search import CELLS, ItemSearch
-from askew.spaces.encoder import Encoder
+from askew.spaces.vectors import Encoder
 
 _KEPT = 1024  # placements: devices choose k, so the cache needs a limit
 
@@ -71,7 +71,7 @@ class OffsetRule:
         return _inside(levels, signal.point(), epsilon, self._encoder.unit)
 
     def prepare(self, most: int) -> None:
-        """Places the offsets of all answers of up to `most` items, so that whoever asks later can
+        """Place the offsets of all answers of up to `most` items, so that whoever asks later can
         not tell by the time it takes what others have asked. Some 10 ms each.
         """
         self._search.prepare(most)

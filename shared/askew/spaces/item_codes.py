@@ -49,7 +49,9 @@ _BOOSTS = np.ldexp(_EIGHTHS[_PLACES % _BOOST_STEPS], _PLACES // _BOOST_STEPS).as
 
 
 def scales_of(vectors: Vectors) -> Vectors:
-    """Return the scales (D,) that just reach the largest numbers of these vectors (n, D)."""
+    """Return the scales (D,) whose code 15 is the largest number of these vectors (n, D), in size;
+    at least 2**-40 and at most MAX_SCALE.
+    """
     # Finer ones round better on average and cut the vectors of the items that win: on ratings
     # tried, they lost.
     largest = np.abs(vectors).max(axis=0) / np.float32(_TOP - _ZERO)
@@ -76,12 +78,14 @@ def encode(vectors: Vectors, scales: Vectors) -> Codes:
 
 
 def decode(data: bytes, scales: Vectors, n: int) -> Vectors:
-    """Return the vectors (n, D) of codes. Raises Malformed for codes of another size."""
+    """Return the vectors (n, D) of codes. Raises Malformed as `check_codes`."""
     return numbers_of(check_codes(data, len(scales), n), scales)
 
 
 def check_codes(data: bytes, D: int, n: int) -> Codes:  # noqa: N803 - as in the formulas
-    """Return the codes (n, W) of vectors (n, D), two a byte. Raises Malformed for any other."""
+    """Return the codes (n, W) of vectors (n, D), two a byte. Raises Malformed for another size, and
+    where an odd D leaves half a byte that is not 0.
+    """
     width = (D + 1) // 2
     if len(data) != n * width:
         raise Malformed(f"expected 4-bit codes of {n} items in {D} dimensions")
@@ -99,7 +103,7 @@ def numbers_of(codes: Codes, scales: Vectors) -> Vectors:
 
 
 def check_scales(scales: Vectors) -> None:
-    """Raise OutOfRange for scales that no device should use."""
+    """Raise OutOfRange unless all scales are above 0 and at most MAX_SCALE."""
     if not ((scales > 0) & (scales <= MAX_SCALE)).all():  # NaN is not
         raise OutOfRange("a scale of item vectors", f"positive and at most {MAX_SCALE:g}")
 
@@ -206,7 +210,7 @@ class CodedVectors:
 
 
 def coded_vectors(data: bytes, scales: Vectors, n: int) -> Vectors:
-    """Return coded vectors (n, D), for a catalog. Raises Malformed for codes of another size."""
+    """Return coded vectors (n, D), for a catalog. Raises Malformed as `check_codes`."""
     return cast("Vectors", CodedVectors(check_codes(data, len(scales), n), scales))
 
 

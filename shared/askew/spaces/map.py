@@ -70,7 +70,7 @@ class Position:
 
     @classmethod
     def of_microdegrees(cls, latitude: int, longitude: int) -> Position:
-        """Return the position that two integers on the wire name."""
+        """Return the position of integers of 1e-6 degrees. Raises PlaceError where that is none."""
         return cls(latitude / MICRODEGREES, longitude / MICRODEGREES)
 
 

@@ -1,7 +1,43 @@
-"""The feature space, and the profile that lives in it.
+"""From a person's likes to the point that noise is added to, with the constants of its guarantee:
+the encoder, the space it belongs to, and the profile that lives there.
 
-Shapes: D ranking dimensions, d signal dimensions. Everything about a space is public; a profile is
-private and shows nothing of itself when printed.
+    D ranking dimensions, d signal dimensions, S the liked items, n = |S|, m = least_likes
+
+    c_i   = P^T v_i, shrunk until sum_j L_j |c_ij| <= clip          one item's contribution, (d,)
+    z     = sum of c_i over S / sqrt(max(n, m))                      (d,)
+    point = unit * (F_1(z_1), ..., F_d(z_d))                         in the box [0, unit]**d
+
+F_j is a public increasing piecewise-linear distribution function (the rank of z_j in a reference
+population), L_j its largest slope. Everything here is public; what it is applied to is private.
+A device computes every constant below from the encoder itself and takes no server's word for it.
+
+Lipschitz constants, each step in the norm it is used with:
+- F_j: at most L_j, so |F(z) - F(z')|_1 <= sum_j L_j |z_j - z'_j|, the weighted norm |.|_L.
+- the scaling by unit: unit, in l1.
+
+One rating. Let one rating be added, removed or changed. A re-rating among likes, or among other
+ratings, changes nothing; all else adds one like or removes one. So let s be the sum over n likes,
+|s|_L <= n clip, and c the contribution of one more, |c|_L <= clip. Then |z' - z|_L <= g(m) clip,
+
+    g(m) = sqrt(m) - (m - 1) / sqrt(m + 1).
+
+Proof. For n < m both sums are divided by sqrt(m): |z' - z|_L <= clip / sqrt(m) <= g(m) clip, where
+the last step is sqrt(m (m + 1)) >= m. For n >= m
+
+    z' - z = c / sqrt(n + 1) - s (1 / sqrt(n) - 1 / sqrt(n + 1)),
+    |z' - z|_L <= clip (1 / sqrt(n + 1) + n / sqrt(n) - n / sqrt(n + 1)) = g(n) clip,
+
+and g falls: g'(x) <= 0 iff (x + 1)**3 <= x (x + 3)**2 iff 1 <= 3 x**2 + 6 x. Equality holds for
+n = m likes that all pull one way and one more that pulls the other way. So one rating moves the
+point by at most unit * g(m) * clip in l1, and never by more than the diameter d * unit. Replacing
+a title by another is two ratings, one removed and one added, and moves it by at most twice that.
+
+A device enters no space where this is more than 1, so that its rate is epsilon of one rating.
+
+Floating point. Contributions are rounded toward zero onto multiples of 2**-24 and are bounded, so
+that sums over likes are exact in any order; what follows is off by less than 2**-30 * unit, and
+`one_rating` is rounded up by 2**-20 at least. Source: the clipping bound is ours; rank transforms
+make the diameter known. Complexity: O(n_items D d) for a catalog, then O(n d) for a person.
 """
 
 from __future__ import annotations
@@ -19,9 +55,182 @@ from numpy.typing import NDArray
 
 from askew.dp.privacy import Metric
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
-from askew.limits import MAX_RATING, VERSION_BYTES
-from askew.spaces.encoder import Encoder
+from askew.limits import MAX_DIMENSION, MAX_RANKING_DIMENSION, MAX_RATING, VERSION_BYTES
 from askew.spaces.item_codes import check_scales
+
+MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
+
+
+def frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
+    """Return a little-endian copy, of kind f4 or f8, that nothing can make writable."""
+    array = np.ascontiguousarray(values, dtype=f"<{kind}")
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+KNOTS = 33
+MAX_UNIT = 64.0
+UNIT_STEP = Fraction(1, 1 << 16)  # so that a charge, epsilon * diameter, is a short fraction
+_MAX_CLIP = 1024.0
+_MAX_KNOT = 1e6
+_LEAST_GAP = 1e-9
+_MAX_LIKES = 10_000
+_MAX_CONTRIBUTION = 256.0  # 2**21 items of this size still have an exact sum
+_GRID = 2.0**24
+_RANKS = np.linspace(0.0, 1.0, KNOTS)  # multiples of 1/32: exact
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """Public parameters of the way from likes to a point.
+
+    directions: P, (D, d) float32. origin: the reference population's mean taste, (D,) float32, for
+    `decode` alone. knots: (d, KNOTS), increasing in each row; F_j is i / 32 at the i-th knot of row
+    j, linear between knots, 0 before the first and 1 after the last. clip, least_likes, unit: see
+    the formulas above; unit is a multiple of 2**-16, in distances.
+    Raises OutOfRange for parameters that no device should use.
+    """
+
+    directions: NDArray[np.float32] = field(repr=False)
+    origin: NDArray[np.float32] = field(repr=False)
+    knots: NDArray[np.float64] = field(repr=False)
+    clip: float
+    least_likes: int
+    unit: float
+
+    def __post_init__(self) -> None:
+        for name, kind in (("directions", "f4"), ("origin", "f4"), ("knots", "f8")):
+            object.__setattr__(self, name, frozen(getattr(self, name), kind))
+        # Written so that NaN is refused too, here and below.
+        if self.directions.ndim != 2 or not 1 <= len(self.directions) <= MAX_RANKING_DIMENSION:
+            raise OutOfRange("the ranking dimension", f"from 1 to {MAX_RANKING_DIMENSION}")
+        if not 1 <= self.dimension <= MAX_DIMENSION:
+            raise OutOfRange("the number of directions", f"from 1 to {MAX_DIMENSION}")
+        if not (np.abs(self.directions) <= MAX_SIZE).all():
+            raise OutOfRange("a direction", f"at most {MAX_SIZE:g} in size")
+        small = (np.abs(self.origin) <= MAX_SIZE).all()
+        if self.origin.shape != self.directions.shape[:1] or not small:
+            raise OutOfRange("the origin of an encoder", f"one number up to {MAX_SIZE:g} a row")
+        if self.knots.shape != (self.dimension, KNOTS):
+            raise OutOfRange("the knots of an encoder", f"{KNOTS} for each of its directions")
+        if not (np.abs(self.knots) <= _MAX_KNOT).all() or not self._gaps.min() >= _LEAST_GAP:
+            raise OutOfRange("the knots of an encoder", "increasing and bounded")
+        if not 0 < self.clip <= min(_MAX_CLIP, _MAX_CONTRIBUTION * float(self.slopes.min())):
+            raise OutOfRange("the clip of an encoder", "positive, with bounded contributions")
+        if not 1 <= self.least_likes <= _MAX_LIKES:
+            raise OutOfRange("the least likes of an encoder", f"from 1 to {_MAX_LIKES}")
+        if not 0 < self.unit <= MAX_UNIT or Fraction(self.unit) % UNIT_STEP:
+            limit = f"a multiple of {UNIT_STEP} up to {MAX_UNIT:g}"
+            raise OutOfRange("the unit of an encoder", limit)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number d of coordinates of a point."""
+        return int(self.directions.shape[1])
+
+    @property
+    def ranking_dimension(self) -> int:
+        """Return the number D of coordinates of a taste."""
+        return int(self.directions.shape[0])
+
+    @property
+    def _gaps(self) -> NDArray[np.float64]:
+        gaps: NDArray[np.float64] = np.diff(self.knots, axis=1)
+        return gaps
+
+    @cached_property
+    def slopes(self) -> NDArray[np.float64]:
+        """Return L, the largest slope of each F_j, (d,), rounded up."""
+        slopes: NDArray[np.float64] = (1 + 2.0**-50) / ((KNOTS - 1) * self._gaps.min(axis=1))
+        return slopes
+
+    @cached_property
+    def diameter(self) -> Fraction:
+        """Return the largest distance of two points, dimension * unit."""
+        return self.dimension * Fraction(self.unit)
+
+    @cached_property
+    def one_rating(self) -> Fraction:
+        """Return how far one rating can move a point, rounded up; at most the diameter."""
+        moved = self.unit * one_like(self.least_likes) * self.clip
+        return min(Fraction(math.ceil(moved * 2**20) + 1, 2**20), self.diameter)
+
+    def unit_within(self, diameter: Fraction) -> Fraction:
+        """Return the unit, within 2**-15 of the largest one, with which one rating moves a point
+        by at most 1, and no two points are farther apart than the diameter.
+
+        `one_rating` is below unit * g(m) * clip + 2**-19, and never above the diameter.
+        """
+        by_one_rating = (1 - Fraction(2, 2**20)) / Fraction(one_like(self.least_likes) * self.clip)
+        widest = max(by_one_rating, Fraction(1, self.dimension))
+        return min(widest, diameter / self.dimension) // UNIT_STEP * UNIT_STEP
+
+    def contributions(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return c of the items (n, D) of a catalog, (n, d): at most `clip` in the norm |.|_L.
+
+        Public, and made for a whole catalog at once: no rounding depends on what is liked.
+        """
+        projected: NDArray[np.float64] = (vectors @ self.directions).astype(np.float64)
+        size = np.abs(projected) @ self.slopes
+        projected *= np.minimum(1.0, self.clip / np.maximum(size, self.clip))[:, None]
+        projected *= _GRID  # in place: there are as many as items
+        np.trunc(projected, out=projected)
+        projected /= _GRID
+        return projected
+
+    def encode(self, contributions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the point of a person by the contributions of their likes, (n, d) -> (d,)."""
+        z = contributions.sum(axis=0) / math.sqrt(max(len(contributions), self.least_likes))
+        return self.unit * self.ranks(z)
+
+    def ranks(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return F of each coordinate, (..., d) -> (..., d) in [0, 1]."""
+        ranks = [np.interp(z[..., j], row, _RANKS) for j, row in enumerate(self.knots)]
+        inside: NDArray[np.float64] = np.clip(np.stack(ranks, axis=-1), 0.0, 1.0)
+        return inside
+
+    def decode(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the tastes nearest the population's mean with these points, (k, d) -> (k, D).
+
+        Public: it is applied to signals and probes, never to a profile.
+        """
+        return self.tastes(self.shifts(points))
+
+    def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return z of points, less that of the mean taste, (k, d): within `shift_limits`."""
+        ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
+        z = np.empty_like(ranks)
+        for j, row in enumerate(self.knots):
+            z[:, j] = np.interp(ranks[:, j], _RANKS, row)
+        # A number between two knots may be rounded beyond the second.
+        shifts: NDArray[np.float64] = z - self._mean_z
+        return shifts
+
+    @property
+    def shift_limits(self) -> NDArray[np.float64]:
+        """Return the least and the largest shift of each coordinate, (2, d)."""
+        limits: NDArray[np.float64] = self.knots[:, [0, -1]].T - self._mean_z
+        return limits
+
+    def tastes(self, shifts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the tastes of shifts, (k, d) -> (k, D): linear in them."""
+        tastes: NDArray[np.float64] = self.origin.astype(np.float64) + shifts @ self.per_shift
+        return tastes
+
+    @cached_property
+    def _mean_z(self) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = self.origin.astype(np.float64) @ self.directions
+        return mean
+
+    @cached_property
+    def per_shift(self) -> NDArray[np.float64]:
+        """Return what a shift of 1 in each coordinate adds to a taste, (d, D)."""
+        inverse: NDArray[np.float64] = np.linalg.pinv(self.directions.astype(np.float64))
+        return inverse
+
+
+def one_like(least_likes: int) -> float:
+    """Return g(m): how far one like more or less can move z, in units of the clip."""
+    return math.sqrt(least_likes) - (least_likes - 1) / math.sqrt(least_likes + 1)
 
 
 @dataclass(frozen=True)
@@ -158,7 +367,7 @@ def fold_in(
 
         taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 
-    The point is the encoder's, of the same likes (`askew.spaces.encoder`). The square root lets
+    The point is the encoder's, of the same likes, as in the formulas above. The square root lets
     more likes say more, and the floor keeps a few from saying too much. Who likes nothing has a
     profile like anybody else: a taste of zeros. contributions: the encoder's, of all vectors, if
     they are there already; they take the longest and do not depend on the person. Raises

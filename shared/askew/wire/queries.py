@@ -34,7 +34,15 @@ def query_to_bytes(query: Query) -> bytes:
         catalog_date=query.catalog_date,
         holds_rows=query.holds_rows,
     )
-    _write_mechanism(query.signal.mechanism, message)
+    # Every number takes its bytes, whatever it is.
+    match query.signal.mechanism:
+        case LatticeLaplace() as lattice:
+            message.lattice.step_exponent = lattice.step_exponent
+            message.lattice.inverse_rate = lattice.inverse_rate
+        case MapNoise() as noise:
+            message.map.step_exponent = noise.lattice.step_exponent
+            message.map.inverse_rate = noise.lattice.inverse_rate
+            message.map.cosine = noise.cosine
     return message.SerializeToString()
 
 
@@ -73,18 +81,6 @@ def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
     )
     card.check(query)
     return query
-
-
-def _write_mechanism(mechanism: Mechanism, message: pb.RetrieveRequest) -> None:
-    # Every number takes its bytes, whatever it is.
-    match mechanism:
-        case LatticeLaplace():
-            message.lattice.step_exponent = mechanism.step_exponent
-            message.lattice.inverse_rate = mechanism.inverse_rate
-        case MapNoise():
-            message.map.step_exponent = mechanism.lattice.step_exponent
-            message.map.inverse_rate = mechanism.lattice.inverse_rate
-            message.map.cosine = mechanism.cosine
 
 
 def _read_mechanism(message: pb.RetrieveRequest) -> Mechanism:

@@ -49,10 +49,11 @@ _REASONS = (
 
 
 def credentials_for(server: str, authority: bytes | None = None) -> grpc.ChannelCredentials | None:
-    """Return what a channel to "host:port" is opened with; None is plain text, to this machine.
+    """Return the TLS credentials of a channel to "host:port"; None, which is plain text, for this
+    machine without an authority.
 
-    authority: certificates in PEM that are trusted in place of the public ones; then TLS is spoken
-    to this machine too. Raises ParameterError for a server that is not host:port.
+    authority: certificates in PEM that are trusted in place of the public ones.
+    Raises ParameterError for a server that is not host:port.
     """
     if is_loopback(host_of(server)) and authority is None:
         return None
@@ -60,7 +61,7 @@ def credentials_for(server: str, authority: bytes | None = None) -> grpc.Channel
 
 
 def checked_authority(authority: bytes, file: str) -> bytes:
-    """Return these certificates if they are PEM: gRPC would say nothing until a deadline.
+    """Return these certificates as they are if they are PEM.
 
     file: where they are. Raises ParameterError.
     """

@@ -15,9 +15,8 @@ from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
 from askew.limits import MAX_DIMENSION
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
-from askew.spaces.encoder import KNOTS, Encoder
 from askew.spaces.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
-from askew.spaces.vectors import FeatureSpace, RatingScale
+from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 from askew.wire.messages import FIELDS_OF_CARD, FIELDS_OF_ITEM, parse_few, version_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
 

@@ -20,7 +20,7 @@ from askew.catalog.catalog_file import HEAD_BYTES, LIVE_BYTES, LIVE_FILE_BYTES, 
 from askew.errors import Malformed, NotFound, NotShown, OtherKind, WireError
 from askew.protocol.metric_card import ALL, ServingMode
 from askew.spaces.map import Position
-from askew.wire.rows_file import live_to_bytes, with_live_values
+from askew.wire.catalog_file import live_to_bytes, with_live_values
 from askew_client.near.pick import NO_PREFERENCES, Preferences, judged, preferences_of
 from askew_client.near.sources import MapSource
 from askew_client.opening import Device

@@ -17,7 +17,7 @@ from askew.catalog.catalog_file import HEAD_BYTES
 from askew.protocol import metric_card
 from askew.protocol.metric_card import Want
 from askew.spaces.map import MapSpace
-from askew.wire.rows_file import rows_from_body, with_live_values
+from askew.wire.catalog_file import rows_from_body, with_live_values
 from askew_server.cli import collect_run
 from askew_server.collections import artifact
 

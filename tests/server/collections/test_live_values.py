@@ -19,7 +19,7 @@ from askew.catalog.catalog_file import FIRST, Part
 from askew.errors import ArtifactError, DataError
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import ServingMode
-from askew.wire.rows_file import with_live_values
+from askew.wire.catalog_file import with_live_values
 from askew_server.collections import artifact
 from askew_server.collections.artifact import live_path, read_live, write_live
 from askew_server.collections.intake import CollectionFile, LiveUpdate, update_live
