@@ -364,7 +364,7 @@ def test_the_conversion_of_a_filter_is_linear_in_rho() -> None:
     assert first > concentrated_epsilon(Fraction(30, 800), SLACK)
 
 
-def test_a_filter_charges_the_deltas_and_the_slack_of_ranged() -> None:
+def test_a_filter_charges_the_deltas_and_the_slack_of_selections() -> None:
     budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
     selected = BoundedRange(TENTH, 100, Fraction(1, 100), ADD_OR_REMOVE_ONE)
     total = budget.loss(RunningLoss().plus(selected))

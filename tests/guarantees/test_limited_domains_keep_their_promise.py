@@ -27,7 +27,7 @@ from guarantees.audit.limited import Limited, exact_law
 
 from askew.dp.composition import zcdp
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain, OptimalThreshold
+from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
 from askew.mechanisms.limited_domain import Domain, ExponentialClasses
 from askew.mechanisms.lipschitz import ConcentratedPeeling
 from askew.mechanisms.weights import Draws
@@ -125,27 +125,6 @@ def test_the_laplace_domain_keeps_delta_both_ways(
     record_property("exact", max(audit(mechanism, definition, d, 1.0, most) for d in (2, 3, 4)))
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize("most", [1, 2, None])
-@pytest.mark.parametrize("k", [1, 2])
-def test_the_optimal_threshold_keeps_delta(most: int | None, k: int) -> None:
-    """The choice of kbar and the rounds together. dbar = k + 2: two sizes to choose from."""
-    for domain in DOMAINS:
-        audit(build_optimal(most, k, domain), None, 4, (k + 1) * 0.5, most)
-
-
-def build_optimal(most: int | None, k: int, domain: Domain) -> OptimalThreshold:
-    return OptimalThreshold(
-        k=k,
-        dbar=k + 2,
-        epsilon=HALF,
-        delta=DELTA,
-        neighbors=ADD_OR_REMOVE_ONE,
-        max_items_per_unit=most,
-        domain=domain,
-    )
-
-
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("most", [1, 3, None])
 @pytest.mark.parametrize(
@@ -160,7 +139,6 @@ def test_limited_domains_of_five_items_keep_delta(
     domain: Domain, most: int | None, kbar: int
 ) -> None:
     audit(build(domain, kbar, most, HALF), None, 5, K * 0.5, most)
-    audit(build_optimal(most, kbar - 1, domain), None, 5, kbar * 0.5, most)
     if domain == "positive":
         audit(build_laplace(kbar, most or 5, K), None, 5, 1.0, most)
 
@@ -317,12 +295,6 @@ def test_a_limited_domain_is_charged_as_its_rounds() -> None:
     assert f"{float(loss.epsilon):.2f}" == "3.06"
     assert loss.delta == DELTA + Fraction(1, 10**9)
     assert mechanism.privacy_loss().epsilon == 10
-
-
-def test_the_choice_of_a_threshold_is_a_round_more() -> None:
-    """Planted bug: the round that chooses the threshold is free."""
-    mechanism = OptimalThreshold(k=3, dbar=9, epsilon=2, delta=DELTA, neighbors=ADD_OR_REMOVE_ONE)
-    assert mechanism.privacy_loss().epsilon == 8
 
 
 def test_concentrated_peeling_runs_each_round_at_what_its_total_allows() -> None:

@@ -57,6 +57,5 @@ def built(name: str, k: int = 2, **changed: Any) -> Any:
     beside["LaplaceCounts"] = {"max_items_per_unit": 2}
     beside["LaplaceLimitedDomain"] = {"kbar": k + 1, "max_items_per_unit": 2, **delta}
     beside["LimitedDomain"] = {"kbar": k + 1, **delta}
-    beside["OptimalThreshold"] = {"dbar": k + 2, **delta}
     arguments = {"k": k, "epsilon": 1, "neighbors": ADD_OR_REMOVE_ONE, **beside.get(name, {})}
     return getattr(mechanisms, name)(**arguments | changed)

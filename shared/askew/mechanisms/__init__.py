@@ -10,7 +10,6 @@ from askew.mechanisms.joint import Joint, PNFJoint
 from askew.mechanisms.limited_domain import (
     LaplaceLimitedDomain,
     LimitedDomain,
-    OptimalThreshold,
     Selection,
 )
 from askew.mechanisms.lipschitz import (
@@ -31,7 +30,6 @@ __all__ = [
     "LimitedDomain",
     "Lipschitz",
     "OneShot",
-    "OptimalThreshold",
     "PNFJoint",
     "Peeling",
     "PermuteAndFlip",
