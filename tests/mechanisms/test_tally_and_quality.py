@@ -27,8 +27,7 @@ from askew.noise.randomness import ReplayBits, SystemBits
 ONE = ADD_OR_REMOVE_ONE
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in MECHANISMS),
-    ("Lipschitz", {"noise": "half-logistic"}),
-    ("OneShot", {"noise": "logistic"}),
+    ("OneShot", {"noise": "laplace"}),
     ("Canonical", {"noise": "laplace"}),
 ]
 ALL = [built(name, k=3, **changed) for name, changed in VARIANTS]

@@ -80,8 +80,6 @@ MECHANISMS = {
     "canonical, exponential, clipped": of_canonical(HALF, "exponential", clipped=True),
     "canonical, exponential, gamma 1": of_canonical(Fraction(1), "exponential", clipped=False),
     "canonical, laplace": of_canonical(HALF, "laplace", clipped=False),
-    "canonical, logistic": of_canonical(HALF, "logistic", clipped=False),
-    "canonical, half-logistic": of_canonical(HALF, "half-logistic", clipped=False),
 }
 
 
