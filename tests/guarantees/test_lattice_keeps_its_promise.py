@@ -17,8 +17,8 @@ from guarantees.audit.branches import Branch, exponential_from_below, law_of_coi
 from numpy.typing import NDArray
 from scipy import stats
 
-import askew.noise.lattice
-from askew.noise.lattice import Beyond, Digit, LatticeLaplace, TwoSidedGeometric
+from askew.noise import lattice as production
+from askew.noise.lattice import LatticeLaplace, TwoSidedGeometric
 from askew.noise.randomness import KERNEL, Coins, Odds, RandomBits, RationalOdds, SystemBits
 
 Law = dict[tuple[int, ...], Fraction]
@@ -247,7 +247,7 @@ def test_the_rate_epsilon_in_place_of_the_ratio_is_caught(monkeypatch: pytest.Mo
         value = 1 / exponential_from_below(Fraction(1 << level, inverse_rate))
         return math.floor(value * (1 << scale)), math.ceil(value * (1 << scale))
 
-    monkeypatch.setattr(askew.noise.lattice, "_power_of_ratio", rate_of_epsilon)
+    monkeypatch.setattr(production, "_power_of_ratio", rate_of_epsilon)
     lattice = SmallLattice(0, 2)
     assert list(violations(laws_on_the_line(lattice), lattice.epsilon))
 
@@ -356,7 +356,7 @@ def test_each_coin_moves_one_coordinate_with_the_odds_of_the_formula(
     assert np.count_nonzero(moves, axis=1).tolist() == [1] * len(moves)
     found = Counter[tuple[int, int, int]]()
     for row, odds in zip(moves, coins_of(lattice, d), strict=True):
-        low, high = odds.bounds(PRECISION)
+        low, high = odds(PRECISION)
         assert high - low <= 1  # and so low is the floor
         found[int(row.nonzero()[0][0]), int(row.sum()), low] += 1
     assert found == wanted_coins(lattice, d)
@@ -391,8 +391,8 @@ def test_the_odds_of_a_digit_enclose_the_fraction(
 ) -> None:
     """And those of going beyond so many digits."""
     x = ratio(q) ** 2**level
-    for odds, exact in ((Digit(q, level), x / (1 + x)), (Beyond(q, level), x)):
-        low, high = odds.bounds(precision)
+    for odds, exact in ((production.digit, x / (1 + x)), (production.beyond, x)):
+        low, high = odds(q, level, precision)
         assert low <= exact * 2**precision <= high
         assert high - low <= 1
 
@@ -402,8 +402,8 @@ def test_constant_work_leaves_at_most_one_draw_in_2_to_the_128_to_the_last_coin(
     q: int | Fraction,
 ) -> None:
     levels = TwoSidedGeometric.with_constant_work(q).levels
-    assert Beyond(q, levels).bounds(256)[1] <= 1 << 128
-    assert Beyond(q, levels - 1).bounds(256)[0] > 1 << 128
+    assert production.beyond(q, levels, 256)[1] <= 1 << 128
+    assert production.beyond(q, levels - 1, 256)[0] > 1 << 128
 
 
 def goodness_of_fit(sample: list[int], q: int) -> float:

@@ -39,7 +39,7 @@ from askew.mechanisms import (
     PNFJoint,
 )
 from askew.mechanisms.contest import FAMILIES, NoiseFamily
-from askew.mechanisms.tally import tally, tally_for
+from askew.mechanisms.tally import Tally, tally_for
 
 Record = Callable[[str, object], None]
 EPSILON, ALMOST = 2, Decimal("1e-40")
@@ -216,7 +216,7 @@ def test_renaming_the_items_renames_the_outputs(name: str) -> None:
     mechanism = MECHANISMS[name].build(k=2, epsilon=EPSILON, neighbors=ADD_OR_REMOVE_ONE)
     for counts in ((0, 2, 1, 2), (1, 0, 3, 1)):
         with on_the_tape():
-            direct = law_of(partial(mechanism.draw, tally(counts, 2)))
+            direct = law_of(partial(mechanism.draw, Tally(counts, 2)))
         assert direct == pytest.approx(dict(exact_law(mechanism)(counts)), abs=1e-30)
 
 

@@ -27,7 +27,7 @@ from askew.mechanisms.contest import LazyUniform, Noisy
 from askew.mechanisms.covariance import NoisyCovariance, covariance
 from askew.mechanisms.joint_classes import SequenceLosses
 from askew.mechanisms.noisy_counts import NoisyCounts
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import Tally
 from askew.mechanisms.value_classes import ValueClasses
 from askew.mechanisms.weights import WeightBlock
 from askew.noise.gaussian import DiscreteGaussian
@@ -114,7 +114,7 @@ def test_scores_that_no_float_tells_apart_are_refused() -> None:
 
 
 def test_nothing_that_describes_counts_prints_them() -> None:
-    view = tally([777, 776, 5], 1)
+    view = Tally([777, 776, 5], 1)
     losses = SequenceLosses(view, 2)
     shown = [
         view,

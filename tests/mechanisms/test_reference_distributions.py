@@ -35,7 +35,7 @@ from askew.mechanisms import (
     value_classes,
 )
 from askew.mechanisms.limited_domain import Domain, top_of_rows
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import Tally
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits
 
@@ -131,7 +131,7 @@ def name_of(setting: Setting) -> str:
 @pytest.mark.parametrize("setting", settings(ENUMERATED), ids=name_of)
 def test_the_enumerated_law_is_the_reference(setting: Setting) -> None:
     mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
-    law = law_of(partial(mechanism.draw, tally(setting.counts, setting.k)))
+    law = law_of(partial(mechanism.draw, Tally(setting.counts, setting.k)))
     got = {label(outcome): float(p) for outcome, p in law.items()}
     expected = REFERENCE[setting]
     assert {o: got[o] for o in expected} == pytest.approx(expected, rel=1e-13)

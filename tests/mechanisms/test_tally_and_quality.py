@@ -21,7 +21,7 @@ from askew.mechanisms import (
     Lipschitz,
 )
 from askew.mechanisms.shortfall import LOG_ERROR, log_binomials, log_runs
-from askew.mechanisms.tally import Integers, tally
+from askew.mechanisms.tally import Integers, Tally
 from askew.noise.randomness import ReplayBits, SystemBits
 
 ONE = ADD_OR_REMOVE_ONE
@@ -163,4 +163,4 @@ def test_items_at_ranks_are_those_of_a_stable_sort(crowd: str, asked: int) -> No
     order = np.argsort(-counts, kind="stable")
     rng = np.random.default_rng(asked)
     for places in (range(asked), *(rng.choice(len(counts), asked) for _ in range(20))):
-        assert tally(counts, 1).items_at([*places]) == tuple(order[[*places]].tolist())
+        assert Tally(counts, 1).items_at([*places]) == tuple(order[[*places]].tolist())

@@ -271,33 +271,19 @@ class RunningLoss:
     rho: Fraction = Fraction(0)
 
     def __add__(self, other: RunningLoss) -> RunningLoss:
-        return self._paired(other, 1)
+        mine, theirs = vars(self), vars(other)
+        return RunningLoss(**{name: value + theirs[name] for name, value in mine.items()})
 
     def __sub__(self, other: RunningLoss) -> RunningLoss:
-        return self._paired(other, -1)
-
-    def _paired(self, other: RunningLoss, sign: int) -> RunningLoss:
         mine, theirs = vars(self), vars(other)
-        return RunningLoss(**{name: value + sign * theirs[name] for name, value in mine.items()})
+        return RunningLoss(**{name: value - theirs[name] for name, value in mine.items()})
 
     def plus(self, loss: Loss) -> RunningLoss:
         """Return the sums with one more loss added; this object stays as it is."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
-            return RunningLoss(
-                epsilon=self.epsilon,
-                delta=self.delta,
-                range_epsilon=self.range_epsilon + epsilon,
-                range_delta=self.range_delta + delta if delta else self.range_delta,
-                rho=self.rho + rho_of(loss),
-            )
-        return RunningLoss(
-            epsilon=self.epsilon + epsilon,
-            delta=self.delta + delta if delta else self.delta,
-            range_epsilon=self.range_epsilon,
-            range_delta=self.range_delta,
-            rho=self.rho,
-        )
+            return self + RunningLoss(range_epsilon=epsilon, range_delta=delta, rho=rho_of(loss))
+        return self + RunningLoss(epsilon=epsilon, delta=delta)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,6 @@ from askew.mechanisms.tally import (
     Counts,
     Scored,
     Tally,
-    check_k,
     check_positive,
     check_positive_int,
     check_probability,
@@ -214,7 +213,7 @@ class ConcentratedPeeling:
     neighbors: NeighboringRelation
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
         check_positive("epsilon", self.epsilon)
         check_probability("delta", self.delta)
         check_neighbors(self.neighbors)

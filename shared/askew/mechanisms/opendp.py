@@ -24,7 +24,7 @@ from typing import Any
 from askew.dp.composition import delta_of
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PrivacyLoss
 from askew.errors import ParameterError
-from askew.mechanisms.kinds import Selector
+from askew.mechanisms.shortfall import Selector
 from askew.mechanisms.tally import check_positive_int
 
 _MOST = 2**61 - 1  # a count

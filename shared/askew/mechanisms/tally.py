@@ -58,8 +58,9 @@ class Tally:
 
     values, sizes: int64, (g,). ends: int64, (g,), number of items with at least this value.
     unit: what one step of `values` is worth; 1 for counts.
-    Private: never stored in a mechanism. Complexity: O(d) or one sort, when they are asked for; of
-    the values above a bound, O(d) and a sort of those.
+    Private: never stored in a mechanism. Raises ParameterError for fewer than `least` counts, and
+    for what is no vector of integers below 2**61. Complexity: O(d) or one sort, when they are asked
+    for; of the values above a bound, O(d) and a sort of those.
     """
 
     def __init__(self, counts: Counts, least: int = 1, unit: Fraction = Fraction(1)) -> None:
@@ -141,14 +142,6 @@ class Tally:
         return tuple((chosen if some is None else some[chosen]).tolist())
 
 
-def tally(counts: Counts, least: int) -> Tally:
-    """Return a validated count vector with at least `least` items. Raises ParameterError.
-
-    Complexity: O(d), or one sort of d integers when the counts are spread widely.
-    """
-    return Tally(counts, least)
-
-
 def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
     """Return the tally of ints or Fractions, brought to integers over their common denominator.
 
@@ -156,7 +149,7 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
     """
     kinds = set() if isinstance(scores, np.ndarray) else _kinds("scores", scores)
     if Fraction not in kinds:
-        return tally(cast("Counts", scores), least)
+        return Tally(cast("Counts", scores), least)
     if not all(issubclass(kind, (*_WHOLE, Fraction)) and kind is not bool for kind in kinds):
         raise ParameterError("scores", "other numbers", "ints and Fractions")
     if not stated:
@@ -236,11 +229,6 @@ def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
 _SIZE = 2**256
 
 
-def check_k(k: object) -> None:
-    """Raise ParameterError unless k is an int of at least 1."""
-    check_positive_int("k", k)
-
-
 def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
     """Raise ParameterError unless value is an int from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -290,7 +278,7 @@ class Counted(ABC):
     neighbors: NeighboringRelation
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
         check_positive("epsilon", self.epsilon)
         check_neighbors(self.neighbors)
 
@@ -304,7 +292,7 @@ class Counted(ABC):
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """Return k item ids, the places of their counts: best first, or ascending for a set."""
-        return self.draw(tally(counts, self.k), Draws(bits))
+        return self.draw(Tally(counts, self.k), Draws(bits))
 
 
 @dataclass(frozen=True, kw_only=True)

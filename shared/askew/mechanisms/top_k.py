@@ -30,12 +30,11 @@ from askew.dp.privacy import (
 from askew.dp.release import plain_name
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
-from askew.mechanisms.kinds import KINDS, Kind, Selector
+from askew.mechanisms.kinds import KINDS, Kind
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.reading import named_counts
-from askew.mechanisms.shortfall import CHANCE, error_bound
+from askew.mechanisms.shortfall import CHANCE, Selector, error_bound
 from askew.mechanisms.tally import (
-    check_k,
     check_positive,
     check_positive_int,
     check_probability,
@@ -66,7 +65,7 @@ class TopKPlan:
     share: Fraction
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
         check_positive("epsilon", self.epsilon)
         check_neighbors(self.neighbors)
         if self.n_names is not None and self.k > self.n_names:

@@ -14,7 +14,7 @@ from guarantees.audit.enumeration import Counts, HasLaw, Law, by_symmetry, law_o
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation
 from askew.mechanisms import Canonical, Joint, OneShot, Peeling, PermuteAndFlip, PNFJoint
 from askew.mechanisms.contest import NoiseFamily
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import Tally
 
 Selects = Canonical | Joint | OneShot | Peeling | PermuteAndFlip | PNFJoint
 HALF = Fraction(1, 2)
@@ -88,6 +88,6 @@ def exact_law(mechanism: Selects) -> HasLaw:
 
     def law(counts: Counts) -> Law:
         with on_the_tape():
-            return law_of(partial(mechanism.draw, tally(counts, mechanism.k)))
+            return law_of(partial(mechanism.draw, Tally(counts, mechanism.k)))
 
     return by_symmetry(law, sets=isinstance(mechanism, Canonical | OneShot))
