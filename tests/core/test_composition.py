@@ -31,13 +31,7 @@ from askew.dp.composition import (
     zcdp,
 )
 from askew.dp.intervals import exp_minus, log_ratio
-from askew.dp.privacy import (
-    ADD_OR_REMOVE_ONE,
-    REPLACE_ONE,
-    ApproximateDP,
-    BoundedRange,
-    PureDP,
-)
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.errors import BudgetExceeded, ParameterError
 from askew.mechanisms.limited_domain import Selection
 

@@ -15,15 +15,7 @@ from typing import Any, Protocol
 
 import pytest
 from guarantees.audit.contests import law_of_selecting
-from guarantees.audit.enumeration import (
-    Counts,
-    HasLaw,
-    Law,
-    excess,
-    lost,
-    neighbors_of,
-    vectors,
-)
+from guarantees.audit.enumeration import Counts, HasLaw, Law, excess, lost, neighbors_of, vectors
 
 from askew import mechanisms
 from askew.dp.composition import delta_of

@@ -30,14 +30,7 @@ from mechanisms.streams import ShakeBits, p_value
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation
 from askew.errors import ParameterError
-from askew.mechanisms import (
-    Canonical,
-    Joint,
-    Lipschitz,
-    OneShot,
-    Peeling,
-    PNFJoint,
-)
+from askew.mechanisms import Canonical, Joint, Lipschitz, OneShot, Peeling, PNFJoint
 from askew.mechanisms.contest import FAMILIES, NoiseFamily
 from askew.mechanisms.tally import Tally, tally_for
 

@@ -15,14 +15,7 @@ from mechanisms.streams import LIMITED, MECHANISMS, ShakeBits, built
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import ParameterError
-from askew.mechanisms import (
-    Canonical,
-    Joint,
-    LaplaceCounts,
-    LimitedDomain,
-    Peeling,
-    PermuteAndFlip,
-)
+from askew.mechanisms import Canonical, Joint, LaplaceCounts, LimitedDomain, Peeling, PermuteAndFlip
 from askew.mechanisms.contest import LazyUniform, Noisy
 from askew.mechanisms.covariance import NoisyCovariance, covariance
 from askew.mechanisms.joint_classes import SequenceLosses

@@ -14,12 +14,7 @@ from mechanisms.streams import LIMITED, MECHANISMS, built
 from askew.dp.composition import concentrated_epsilon, rho_of
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, PureDP
 from askew.errors import ParameterError
-from askew.mechanisms import (
-    Canonical,
-    ConcentratedPeeling,
-    Joint,
-    Lipschitz,
-)
+from askew.mechanisms import Canonical, ConcentratedPeeling, Joint, Lipschitz
 from askew.mechanisms.shortfall import LOG_ERROR, log_binomials, log_runs
 from askew.mechanisms.tally import Integers, Tally
 from askew.noise.randomness import ReplayBits, SystemBits

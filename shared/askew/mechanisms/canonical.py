@@ -26,19 +26,9 @@ from math import comb, exp, inf, isqrt, log
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.dp.privacy import (
-    BoundedRange,
-    exact_rational,
-)
+from askew.dp.privacy import BoundedRange, exact_rational
 from askew.errors import ParameterError
-from askew.mechanisms.contest import (
-    Contest,
-    Floats,
-    Link,
-    NoiseFamily,
-    Noisy,
-    check_family,
-)
+from askew.mechanisms.contest import Contest, Floats, Link, NoiseFamily, Noisy, check_family
 from askew.mechanisms.shortfall import LOG_ERROR, Shortfall, canonical, log_runs
 from askew.mechanisms.tally import Counted, Counts, Integers, Tally, halved
 from askew.mechanisms.value_classes import subset

@@ -8,21 +8,12 @@ from math import ceil, lgamma
 
 import numpy as np
 
-from askew.dp.privacy import (
-    BoundedRange,
-)
+from askew.dp.privacy import BoundedRange
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
-from askew.mechanisms.tally import (
-    Counted,
-    Tally,
-    check_positive_int,
-    check_probability,
-    halved,
-    ln,
-)
+from askew.mechanisms.tally import Counted, Tally, check_positive_int, check_probability, halved, ln
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
 

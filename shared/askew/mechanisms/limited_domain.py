@@ -136,6 +136,7 @@ class Selection(tuple[int, ...]):
         return len(self) + self.stopped
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Limited(ABC):
     """What the limited domains share: public parameters, and the two doors to private counts."""
 
@@ -210,11 +211,6 @@ class LimitedDomain(_Limited):
     Complexity: O(d) to find the top kbar + 1, then O(kbar + k log k).
     """
 
-    k: int
-    kbar: int
-    epsilon: Fraction | int
-    delta: Fraction
-    neighbors: NeighboringRelation
     max_items_per_unit: int | None = None
     domain: Domain = "positive"
 
@@ -315,11 +311,6 @@ class LaplaceLimitedDomain(_Limited):
     Laplace draws.
     """
 
-    k: int
-    kbar: int
-    epsilon: Fraction | int
-    delta: Fraction
-    neighbors: NeighboringRelation
     max_items_per_unit: int
 
     def __post_init__(self) -> None:

@@ -21,12 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from askew.dp.composition import basic
-from askew.dp.privacy import (
-    ADD_OR_REMOVE_ONE,
-    ApproximateDP,
-    NeighboringRelation,
-    check_neighbors,
-)
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, NeighboringRelation, check_neighbors
 from askew.dp.release import plain_name
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
@@ -34,12 +29,7 @@ from askew.mechanisms.kinds import KINDS, Kind
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.reading import named_counts
 from askew.mechanisms.shortfall import CHANCE, Selector, error_bound
-from askew.mechanisms.tally import (
-    check_positive,
-    check_positive_int,
-    check_probability,
-    ln,
-)
+from askew.mechanisms.tally import check_positive, check_positive_int, check_probability, ln
 from askew.noise.randomness import KERNEL, RandomBits
 
 _SMALL_K: Final = 100  # up to it a ranking is drawn jointly
