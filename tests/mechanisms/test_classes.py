@@ -53,12 +53,23 @@ VIEWS: dict[str, Classes] = {
     "limited domain": ExponentialClasses(
         np.array([90, 88, 3]), {2: Fraction(10**9, 7)}, Fraction(3, 7)
     ),
+    "limited domain, wide": ExponentialClasses(
+        RANDOM.integers(-1100, 9, 99),
+        {5: Fraction(1, 10**200), 7: Fraction(10**200, 3)},
+        Fraction(3, 7),
+    ),
+    # 400 candidates that are just too light for a depth of 10, exp(-10) / 401 of the best
+    "limited domain, an edge": ExponentialClasses(
+        np.zeros(401, np.int64), dict.fromkeys(range(1, 401), Fraction(1, 8_850_000)), ONE
+    ),
 }
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_logs_are_within_the_error_that_they_declare(name: str) -> None:
-    """Up to 150 classes of each table, against 300-bit enclosures of their weights."""
+    """Up to 150 classes of each table, against 300-bit enclosures of their weights. Planted bug: a
+    bound that forgets the size of a class.
+    """
     classes = VIEWS[name]
     table = classes.table(48.0)
     pairs = [
@@ -74,6 +85,7 @@ def test_logs_are_within_the_error_that_they_declare(name: str) -> None:
         true = (Fraction(low + high, 2) / 2**300).__float__()
         exact = log(true) + int(weight / log(2)) * log(2)
         assert abs(exact - weight) <= table.log_error + 1e-14 * (abs(weight) + 40)
+        assert table.log_error >= 2.0**-49 * abs(weight)  # floats keep no more of it
 
 
 OTHER = np.random.default_rng(11)

@@ -130,7 +130,7 @@ def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fra
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest rho, by 2**-60, that converts to at most epsilon at this delta.
+    """Return the largest rho, a multiple of 2**-60, that converts to at most epsilon at this delta.
 
     Raises ParameterError where epsilon or delta is out of range, or no such rho is above 0.
     """
@@ -199,7 +199,9 @@ def rho_of(selection: BoundedRange) -> Fraction:
 
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
-    """Return the relation that all share; their numbers are in range. Raises ParameterError."""
+    """Return the relation that all losses share. Raises ParameterError for two relations, for no
+    loss, and for numbers out of range.
+    """
     for loss in losses:
         check_neighbors(loss.neighbors)
     relations = {loss.neighbors for loss in losses}
@@ -236,7 +238,9 @@ def _check_probability(slack: object) -> None:
 
 
 def check_magnitude(name: str, value: Fraction) -> Fraction:
-    """Return a value that keeps sums short: below 2**32, denominator <= 2**256."""
+    """Return the value. Raises ParameterError unless it is below 2**32, with a denominator of at
+    most 2**256, so that sums stay short.
+    """
     if value >= 2**32 or value.denominator > 2**256:
         limit = "below 2**32 with a denominator of at most 2**256"
         raise ParameterError(name, value, limit)

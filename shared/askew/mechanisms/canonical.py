@@ -55,17 +55,19 @@ class RankColumns:
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:
-        """Return the first and the last column of each block of a row."""
+        """Return the first and the last column of each block of a row, (blocks,) each."""
         starts = np.arange(0, len(self), self.width)
         return starts, np.append(starts[1:], len(self)) - 1
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """Return the row, first column and last column of a block."""
+        """Return the row, first column and last column of a block, by its number from 0."""
         row, block = divmod(number, -(-len(self) // self.width))
         return row, block * self.width, min((block + 1) * self.width, len(self)) - 1
 
     def cells(self, blocks: Integers) -> tuple[Integers, Integers]:
-        """Return the rows and columns of all cells in blocks (row, place in it)."""
+        """Return the rows and the columns, (n,) each, of all cells in blocks (b, 2), each given as
+        its row and its place in the row.
+        """
         columns = (blocks[:, 1, None] * self.width + np.arange(self.width)).ravel()
         rows = np.repeat(blocks[:, 0], self.width)
         real = columns < len(self)
@@ -148,7 +150,7 @@ class CanonicalClasses:
         return enclose(self.size(key), self.exponent(key), shift)
 
     def exact(self, key: int) -> tuple[Fraction, int]:
-        """Return the score and the size of a class."""
+        """Return the exact score of a class, which is -exponent, and its size."""
         return -self.exponent(key), self.size(key)
 
     def table(self, depth: float) -> WeightTable:
@@ -319,7 +321,7 @@ class Canonical(Counted):
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, ascending."""
         classes = self._classes(tally)
         if self.noise == "gumbel":
             key = draws.choose(classes)

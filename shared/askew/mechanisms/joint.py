@@ -89,7 +89,7 @@ class Joint(SequenceMechanism):
         return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, best first."""
         losses = SequenceLosses(tally, self.k)
         classes = JointClasses(losses, self.rate, self.truncation)
         key = draws.choose(classes)
@@ -121,7 +121,7 @@ class PNFJoint(SequenceMechanism):
         return Shortfall(joint_flipped, self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, best first."""
         losses = SequenceLosses(tally, self.k)
 
         def exact(e: int) -> tuple[Fraction, int]:

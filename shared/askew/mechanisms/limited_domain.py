@@ -243,7 +243,7 @@ class LimitedDomain(_Limited):
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top kbar items and counts in order, (n,), and the next count."""
+        """Select from the top kbar items and counts in order, (n,), and the next count or 0."""
         least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
         kept = int(np.count_nonzero(values >= least))
         scores = np.append(values[:kept], cutoff + 1)
@@ -258,7 +258,9 @@ class LimitedDomain(_Limited):
 
 
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
-    """Return ids and counts of the top kbar by (count, lower id), and the next count or 0."""
+    """Return ids and counts, (n,) each, of the top kbar, highest first, ties by id, and the next
+    count or 0. Raises ParameterError for counts below 0.
+    """
     whole = _whole(counts)
     size = min(len(whole), kbar + 1)
     if not size:  # no error: that nobody is there is as private as any count
@@ -268,7 +270,10 @@ def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
 
 
 def top_of_rows(items: Counts, counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
-    """Return what `top_of` does, from the ids and counts of an engine's top kbar + 1."""
+    """Return what `top_of` does, from ids and counts of an engine's top kbar + 1 in any order.
+
+    Raises ParameterError for ids that are not distinct, and for counts below 0.
+    """
     ids, values = integers(items, 0, "items"), _whole(counts)
     by_id = np.argsort(ids)
     if len(ids) != len(values) or not np.diff(ids[by_id]).all():
@@ -331,7 +336,7 @@ class LaplaceLimitedDomain(_Limited):
 
     @property
     def threshold(self) -> Fraction:
-        """Return tau in units of noise, rounded up, with room for the error of its equation."""
+        """Return tau, in units of noise: a multiple of 2**-20, rounded up."""
         spread, epsilon = min(self.kbar, self.max_items_per_unit), float(self.epsilon)
         share = ln(self.delta / spread) - epsilon - log1p(exp(-epsilon))
         low, high = 0.0, 10.0 - 2 * share
@@ -346,7 +351,7 @@ class LaplaceLimitedDomain(_Limited):
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top kbar items and counts in order, (n,), and the next count."""
+        """Select from the top kbar items and counts in order, (n,), and the next count or 0."""
         kept = values[values >= max(cutoff, 1)].tolist()
         scores = [self.rate * (value - cutoff - 1) for value in kept] + [self.threshold]
         contest = Contest("laplace", draws, lambda key: (scores[key], 1), winners=self.k + 1)

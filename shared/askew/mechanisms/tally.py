@@ -86,7 +86,9 @@ class Tally:
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
-        """Return the groups of at least this value; after a second bound, all of them."""
+        """Return the groups of at least this value, and perhaps lower ones: those of an earlier
+        bound, and all after a second bound.
+        """
         if max(low, self.lowest) < self._bound:
             some = low > self.lowest and self._bound > self.highest
             counts = self.counts[self.counts >= low] if some else self.counts
@@ -95,14 +97,14 @@ class Tally:
         return self._seen
 
     def down_to_group(self, last: int) -> ValueGroups:
-        """Return the groups down to one by its index; they count from the highest."""
+        """Return the groups, or the first of them: at least those of index 0 to `last`."""
         return self._seen if last < len(self._seen.values) else self.down_to(self.lowest)
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def value_at(self, rank: int) -> int:
-        """Return the count of the item at a rank."""
+        """Return the count of the item at a rank, from 0."""
         return int(self.values[self.group_of(rank)])
 
     def group_of(self, rank: int) -> int:
@@ -115,7 +117,7 @@ class Tally:
         return self.values[np.searchsorted(self.ends, ranks, side="right")]
 
     def items_at(self, ranks: Sequence[int] | Integers) -> tuple[int, ...]:
-        """Return the item ids at these ranks, in the order given."""
+        """Return the item ids at these ranks, in the order given; ties to the lower id."""
         asked = np.asarray(ranks, dtype=np.int64)
         groups, deepest = self._seen, int(asked.max(initial=0))
         if not len(groups.ends) or deepest >= groups.ends[-1]:
@@ -163,8 +165,9 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
 
 
 def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
-    """Return counts, or ids, as int64 (d,), d >= least. Raises ParameterError, which names types
-    and lengths, never a count.
+    """Return counts, or ids, as int64 (d,), d >= least, of magnitudes below 2**61.
+
+    Raises ParameterError, which names types and lengths, never a count.
     """
     exact = _whole_numbers(name, counts, least)
     if len(exact):
@@ -238,8 +241,8 @@ def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> No
 
 
 def check_positive(name: str, value: object) -> None:
-    """Raise ParameterError unless value is an int or a Fraction above 0, and of a size whose
-    products with counts floats hold: exact laws are looked at through them first.
+    """Raise ParameterError unless value is an int or a Fraction above 0, from 2**-256 to
+    2**256: floats, through which exact laws are looked at first, hold its products with counts.
     """
     if not 1 <= positive_rational(name, value) * _SIZE <= _SIZE**2:
         raise ParameterError(name, value, "from 2**-256 to 2**256")
@@ -288,7 +291,7 @@ class Counted(ABC):
 
     @abstractmethod
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally: best first, or ascending for a set."""
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """Return k item ids, the places of their counts: best first, or ascending for a set."""

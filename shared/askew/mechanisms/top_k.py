@@ -163,7 +163,9 @@ class TopKPlan:
 
 
 def loss_in_words(items: ApproximateDP, counts: ApproximateDP | None) -> str:
-    """Return the total, and of two parts what each costs."""
+    """Return the total, such as "(1/2, 0)-DP, add or remove one person", and what each of two parts
+    costs.
+    """
     if counts is None:
         return f"{_pair(items)}-DP, {items.neighbors.value} person"
     total = f"{_pair(basic([items, counts]))}-DP, {items.neighbors.value} person"

@@ -33,15 +33,12 @@ class Urn:
         self._moved: dict[int, int] = {}
         self._taken = 0
 
-    def take(self, size: int, draws: Draws) -> int:
-        """Take out a uniform place among those below `size` that are left.
-
-        Every place taken so far must have been below `size`: pools may grow, never shrink.
-        """
-        return self.pick(draws.below(size - self._taken))
-
     def take_each(self, sizes: Sequence[int] | Integers, draws: Draws) -> list[int]:
-        """Take one place after another, a size each; the draws are read at once."""
+        """Take out a uniform place among those left below each size, one after another.
+
+        Pools grow and never shrink: places taken so far are below every size. The draws are read
+        at once.
+        """
         taken = np.arange(self._taken, self._taken + len(sizes))
         limits = np.asarray(sizes, dtype=np.int64) - taken
         return [self.pick(mark) for mark in draws.below_each(limits)]

@@ -80,9 +80,8 @@ def check_lattice(step_exponent: int, inverse_rate: int) -> None:
 
 
 def lattice_for(reach: Fraction) -> tuple[int, int]:
-    """Return the coarsest step exponent and the rate q = ceil(2**exponent reach), at least 1024, of
-    noise that reaches so far, in units of distance. The exponent is never 0, which would take no
-    bytes on the wire.
+    """Return the least step exponent from 1 on with q = ceil(2**exponent reach) at least 1024, and
+    that q: q steps are no less than `reach`, in units of distance.
     """
     exponents = range(1, MAX_STEP_EXPONENT + 1)
     exponent = next(e for e in exponents if (1 << e) * reach >= _LEAST_INVERSE_RATE)

@@ -118,7 +118,9 @@ class RandomBits(ABC):
         return self.refine(odds, word) if below == beyond else below
 
     def refine(self, odds: Odds, word: int, precision: int = WORD_BITS) -> bool:
-        """Decide U < p where the first `precision` bits of U, as an integer, are `word`."""
+        """Return U < p where the first `precision` bits of U, as an integer, are `word`; read more
+        bits where these do not tell.
+        """
         while True:
             low, high = odds(precision)
             if word < low or word >= high:
@@ -157,7 +159,7 @@ class ReplayBits(RandomBits):
         self._position = 0
 
     def read(self, count: int) -> bytes:
-        """Read the next `count` bytes of the recording."""
+        """Return the next `count` bytes of the recording. Raises EOFError where it has fewer."""
         piece = self._data[self._position : self._position + count]
         if len(piece) < count:
             raise EOFError(f"the recording has no {count} bytes left")
