@@ -32,7 +32,7 @@ from benchmarks.papers.frame import (
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE as ONE
 from askew.mechanisms import ConcentratedPeeling, Joint, Peeling, PermuteAndFlip
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import Tally
 from askew.noise.randomness import RandomBits
 from askew_server.release.forecast import SimulatedBits
 
@@ -42,14 +42,14 @@ KS = tuple(range(5, 205, 20))
 
 def shortfalls(selected: Sequence[int], counts: Counts) -> Counts:
     """Return the count at each rank less that of the item selected for it, in that order."""
-    short: Counts = tally(counts, 1).top(len(selected)) - np.asarray(counts)[np.asarray(selected)]
+    short: Counts = Tally(counts, 1).top(len(selected)) - np.asarray(counts)[np.asarray(selected)]
     return short
 
 
 def k_relative_error(selected: Sequence[int], counts: Counts) -> int:
     """Return the k-th highest count less the lowest selected one; 0 exactly for a true top k."""
     lowest = np.asarray(counts)[np.asarray(selected)].min()
-    return int(tally(counts, 1).value_at(len(selected) - 1) - lowest)
+    return int(Tally(counts, 1).value_at(len(selected) - 1) - lowest)
 
 
 ERRORS: Mapping[str, Callable[[Sequence[int], Counts], int]] = {

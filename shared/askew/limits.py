@@ -21,7 +21,6 @@ VERSION_BYTES = 16
 # Of public numbers that a mechanism or a placement is made of: far beyond use, and within what the
 # arithmetic and a few seconds can do.
 MAX_SELECTED = 2**32 - 1  # items, or rounds: products with counts are far within float64
-MAX_DEPTH = 100_000  # counts among which a limited domain's depth is chosen: half a second
 MAX_PLACED = 100_000  # offsets on the line: a second
 MAX_PLACED_DIMENSION = 64  # of a placement: its samples take memory
 MAX_SCALE = 1e30  # distances in other units: squares, ratios and their inverses stay floats

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal, getcontext, localcontext
 from fractions import Fraction
+from functools import partial
 from itertools import permutations, product
 from math import comb, exp, expm1
 from typing import Any
@@ -30,17 +31,12 @@ from askew.dp.composition import (
     zcdp,
 )
 from askew.dp.intervals import exp_minus, log_ratio
-from askew.dp.privacy import (
-    ADD_OR_REMOVE_ONE,
-    REPLACE_ONE,
-    ApproximateDP,
-    BoundedRange,
-    PureDP,
-)
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
 from askew.errors import BudgetExceeded, ParameterError
 from askew.mechanisms.limited_domain import Selection
 
 SLACK = Fraction(1, 10**9)
+NO_SLACKS: list[Any] = [0, 1, Fraction(-1, 2), 1e-9, Fraction(1, 2**300)]
 SEQUENCES = [
     (10, Fraction(1, 10)),
     (50, Fraction(1, 10)),
@@ -52,22 +48,20 @@ slacks = st.integers(1, 40).map(lambda n: Fraction(1, 2**n))
 rounds = st.integers(1, 300)
 
 
-def selections(count: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> BoundedRange:
-    return BoundedRange(epsilon, count, delta, ADD_OR_REMOVE_ONE)
+ONE = ADD_OR_REMOVE_ONE
 
 
-def neighbors_of(delta: Fraction) -> ApproximateDP:
-    return ApproximateDP(Fraction(1), delta, ADD_OR_REMOVE_ONE)
+def ranged(count: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> BoundedRange:
+    return BoundedRange(epsilon, count, delta, ONE)
+
+
+def pure(epsilon: Fraction | int) -> PureDP:
+    return PureDP(Fraction(epsilon), ONE)
 
 
 @pytest.mark.parametrize(
     ("sequence", "by_sum", "by_zcdp"),
-    [
-        (SEQUENCES[0], 1, "0.91"),
-        (SEQUENCES[1], 5, "2.12"),
-        (SEQUENCES[2], 10, "3.06"),
-        (SEQUENCES[3], 20, "16.12"),
-    ],
+    [*zip(SEQUENCES, (1, 5, 10, 20), ("0.91", "2.12", "3.06", "16.12"), strict=True)],
 )
 def test_the_rules_give_the_known_figures(
     sequence: tuple[int, Fraction], by_sum: int, by_zcdp: str
@@ -76,7 +70,7 @@ def test_the_rules_give_the_known_figures(
 
     Planted bugs: rho = epsilon^2 / 2, slack for 1/slack.
     """
-    charge = selections(*sequence)
+    charge = ranged(*sequence)
     assert basic([charge]).epsilon == by_sum
     assert f"{float(zcdp([charge], SLACK).epsilon):.2f}" == by_zcdp
 
@@ -85,7 +79,7 @@ def test_basic_composition_is_an_exact_sum() -> None:
     losses: list[Loss] = [
         PureDP(Fraction(1, 3), ADD_OR_REMOVE_ONE),
         ApproximateDP(Fraction(1, 7), Fraction(1, 11), ADD_OR_REMOVE_ONE),
-        selections(5, Fraction(1, 13), Fraction(1, 17)),
+        ranged(5, Fraction(1, 13), Fraction(1, 17)),
     ]
     expected = ApproximateDP(
         Fraction(1, 3) + Fraction(1, 7) + Fraction(5, 13),
@@ -97,7 +91,7 @@ def test_basic_composition_is_an_exact_sum() -> None:
 
 def test_deltas_count_once_by_zcdp() -> None:
     """The proof in `BoundedRange`; the paper's Theorem 2 counts them twice."""
-    charges = [selections(2, Fraction(1), Fraction(1, 100)), selections(3, Fraction(1, 2))]
+    charges = [ranged(2, Fraction(1), Fraction(1, 100)), ranged(3, Fraction(1, 2))]
     assert zcdp(charges, SLACK).delta == Fraction(1, 100) + SLACK
 
 
@@ -110,7 +104,7 @@ def test_rounds_get_all_that_their_total_allows_and_no_more(
     Planted bugs: the looser conversion rho + 2 sqrt(rho ln(1/slack)); rounding up.
     """
     each = epsilon_per_round(epsilon, k, slack)
-    assert zcdp([selections(k, each)], slack).epsilon <= epsilon
+    assert zcdp([ranged(k, each)], slack).epsilon <= epsilon
     more = each + epsilon / k / 2**40
     assert more > epsilon / k
     assert concentrated_epsilon(k * more**2 / 8, slack) > epsilon
@@ -126,15 +120,6 @@ def test_a_rho_is_the_largest_that_converts_to_its_epsilon(
     rho = rho_for(epsilon, delta)
     assert concentrated_epsilon(rho, delta) <= epsilon
     assert concentrated_epsilon(rho + Fraction(1, 2**60), delta) > epsilon
-
-
-TINY = Fraction(1, 10**30)
-
-
-def test_a_rho_needs_an_epsilon_and_a_delta() -> None:
-    for epsilon, delta in ((0, SLACK), (1, 0), (1, 1), (TINY, TINY)):
-        with pytest.raises(ParameterError):
-            rho_for(Fraction(epsilon), Fraction(delta))
 
 
 @given(rho=rates, slack=slacks, order=st.fractions(Fraction(11, 10), 60, max_denominator=100))
@@ -170,13 +155,13 @@ def test_the_worst_bounded_range_mechanisms_keep_to_the_bounds(
 ) -> None:
     """Exact to floats. Planted bug: rho = epsilon^2 / 16 (see the next test)."""
     k, epsilon = sequence
-    total = float(zcdp([selections(k, epsilon)], SLACK).epsilon)
+    total = float(zcdp([ranged(k, epsilon)], SLACK).epsilon)
     assert hockey_stick(k, float(epsilon), -part * float(epsilon), total) <= SLACK
 
 
 def test_a_mechanism_that_is_not_bounded_range_breaks_the_bound() -> None:
     """Why permute-and-flip and Laplace noise are charged by their sum: log ratios of +-epsilon."""
-    total = float(zcdp([selections(100, Fraction(1, 10))], SLACK).epsilon)
+    total = float(zcdp([ranged(100, Fraction(1, 10))], SLACK).epsilon)
     assert hockey_stick(100, 0.2, -0.1, total) > 100 * SLACK
 
 
@@ -207,23 +192,17 @@ def test_zcdp_agrees_with_another_library(k: int, epsilon: Fraction) -> None:
         [PureDP(0.1, ADD_OR_REMOVE_ONE)],  # type: ignore[arg-type]
         [PureDP(Fraction(2**32), ADD_OR_REMOVE_ONE)],
         [PureDP(Fraction(1, 2**257), ADD_OR_REMOVE_ONE)],
-        [neighbors_of(Fraction(-1, 2))],
-        [neighbors_of(Fraction(1))],
-        [selections(0, Fraction(1))],
-        [selections(True, Fraction(1))],
-        [selections(2**32, Fraction(1))],
+        [ApproximateDP(Fraction(1), Fraction(-1, 2), ONE)],
+        [ApproximateDP(Fraction(1), Fraction(1), ONE)],
+        [ranged(0, Fraction(1))],
+        [ranged(True, Fraction(1))],
+        [ranged(2**32, Fraction(1))],
     ],
     ids=str,
 )
 def test_losses_that_make_no_sense_are_refused(losses: list[PureDP]) -> None:
     with pytest.raises(ParameterError):
         basic(losses)
-
-
-@pytest.mark.parametrize("slack", [0, 1, Fraction(-1, 2), 1e-9, Fraction(1, 2**300)])
-def test_a_slack_that_is_no_probability_is_refused(slack: Fraction) -> None:
-    with pytest.raises(ParameterError, match="slack"):
-        zcdp([selections(1, Fraction(1))], slack)
 
 
 UNIT = Decimal(2) ** -40  # to which the rules of composition round up
@@ -311,14 +290,6 @@ losses = st.one_of(
 )
 
 
-def pure(epsilon: Fraction | int) -> PureDP:
-    return PureDP(Fraction(epsilon), ADD_OR_REMOVE_ONE)
-
-
-def ranged(epsilon: Fraction, rounds: int = 1) -> BoundedRange:
-    return BoundedRange(epsilon, rounds, Fraction(0), ADD_OR_REMOVE_ONE)
-
-
 def spend_until_refused(budget: PrivacyFilter, loss: Loss) -> int:
     spent, count = RunningLoss(), 0
     while True:
@@ -401,7 +372,7 @@ def test_a_filter_charges_the_slack_from_its_first_selection_on() -> None:
     slack only where the conversion is the lesser.
     """
     budget = PrivacyFilter(epsilon=Fraction(9), delta=Fraction(1, 10), slack=SLACK)
-    total = budget.loss(RunningLoss().plus(ranged(TENTH)))
+    total = budget.loss(RunningLoss().plus(ranged(1, TENTH)))
     assert (total.epsilon, total.delta) == (TENTH, SLACK)
 
 
@@ -431,6 +402,10 @@ def test_a_filter_refuses_a_loss_between_other_neighbors() -> None:
         ("rounds", lambda: epsilon_per_round(Fraction(1), -1, SLACK)),
         ("rounds", lambda: epsilon_per_round(Fraction(1), 10**400, SLACK)),
         ("slack", lambda: epsilon_per_round(Fraction(1), 3, Fraction(1))),
+        ("epsilon", lambda: rho_for(Fraction(0), SLACK)),
+        ("epsilon", lambda: rho_for(Fraction(1, 10**30), Fraction(1, 10**30))),
+        *(("slack", partial(rho_for, Fraction(1), Fraction(slack))) for slack in (0, 1)),
+        *(("slack", partial(zcdp, [ranged(1, Fraction(1))], slack)) for slack in NO_SLACKS),
     ],
 )
 def test_a_conversion_beyond_its_edges_is_refused(name: str, convert: Callable[[], object]) -> None:
@@ -439,7 +414,7 @@ def test_a_conversion_beyond_its_edges_is_refused(name: str, convert: Callable[[
 
 
 def test_sums_add_and_subtract_by_field() -> None:
-    spent = RunningLoss().plus(pure(1)).plus(ranged(Fraction(1, 2), 4))
+    spent = RunningLoss().plus(pure(1)).plus(ranged(4, Fraction(1, 2)))
     expected = RunningLoss(epsilon=Fraction(1), range_epsilon=Fraction(2), rho=Fraction(1, 8))
     assert expected == spent
     assert RunningLoss() == spent - spent
@@ -528,7 +503,7 @@ def rounds_let_through(budget: PrivacyFilter, epsilon: Fraction, added: Fraction
             rounds += 5
     with suppress(BudgetExceeded):
         while True:
-            spent = budget.after(spent, ranged(epsilon))
+            spent = budget.after(spent, ranged(1, epsilon))
             rounds += 1
     return rounds
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from itertools import groupby
 
 import pytest
-from hypothesis import strategies as st
 
 from askew.catalog.attributes import Titles
 from askew.catalog.catalog import ItemColumns
 from askew.catalog.item import Item, Listing
 from askew.errors import OutOfRange
-from askew.limits import MAX_MARKS, MAX_TEXT, has_few_marks, is_mark, is_visible
+from askew.limits import MAX_MARKS, has_few_marks, is_mark, is_visible
 
 ABOVE, BELOW = "\u0301", "\u0316"  # of two classes, so that they are sorted
 MARKED = "e" + ABOVE * MAX_MARKS
@@ -24,15 +22,6 @@ TOO_MANY = {
     "marks that are two": "e" + "\u0344" * 9,
     "marks that are no marks until they are decomposed": "e" + "\u0f73" * 9,
 }
-
-
-def work(text: str) -> int:
-    """The steps of `unicodedata.normalize`: characters are taken apart, and each row of n marks is
-    sorted by at most n^2 exchanges.
-    """
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    rows = groupby(decomposed, key=lambda each: unicodedata.combining(each) > 0)
-    return len(decomposed) + sum(len([*row]) ** 2 for marks, row in rows if marks)
 
 
 def test_what_begins_with_a_mark_is_one() -> None:
@@ -113,9 +102,3 @@ def test_text_of_any_script_is_taken_and_what_hides_or_turns_it_is_refused() -> 
 
     assert all(fits(text) == {True} for text in SHOWN)
     assert all(fits(text) == {False} for text in HIDDEN)
-
-
-PARTS = st.tuples(
-    st.text("a \u0301\u0316\u0344\u0f73\ufdfa\u1f82\uff9e\u00a8", min_size=1, max_size=9),
-    st.sampled_from([1, 2, 60, MAX_TEXT]),
-)

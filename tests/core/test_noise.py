@@ -35,26 +35,14 @@ def words(*values: int) -> ReplayBits:
     return ReplayBits(b"".join(value.to_bytes(16) for value in values))
 
 
-@pytest.mark.parametrize(
-    ("word", "heads"), [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)]
-)
-def test_one_word_decides_away_from_the_boundary(word: int, heads: bool) -> None:
-    assert words(word).throw(THIRD)[0][0] == heads
+ENDS = [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)]
 
 
-@pytest.mark.parametrize(
-    ("second", "heads"),
-    [(0, True), (WORD // 3 - 1, True), (WORD // 3 + 1, False), (WORD - 1, False)],
-)
-def test_the_boundary_word_is_decided_by_the_next_one(second: int, heads: bool) -> None:
+@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize(("word", "heads"), ENDS)
+def test_the_boundary_word_is_decided_by_the_next_one(word: int, heads: bool, before: int) -> None:
     # 2**128 / 3 has the fraction 1/3, so given the boundary word the coin again has odds 1/3.
-    assert words(WORD // 3, second).throw(THIRD)[0][0] == heads
-
-
-def test_the_boundary_may_take_many_words() -> None:
-    boundary = WORD // 3
-    assert words(boundary, boundary, boundary, 0).throw(THIRD)[0][0]
-    assert not words(boundary, boundary, boundary, WORD - 1).throw(THIRD)[0][0]
+    assert words(*[WORD // 3] * before, word).throw(THIRD)[0][0] == heads
 
 
 def test_a_coin_that_misses_certainty_by_little_can_still_fall_tails() -> None:
@@ -114,16 +102,26 @@ def test_a_fork_repeats_nothing() -> None:
 EPSILONS = st.fractions(Fraction(1, 1024), Fraction(1024), max_denominator=10**9)
 
 
-@given(EPSILONS)
-def test_the_lattice_never_spends_more_than_asked_and_hardly_less(epsilon: Fraction) -> None:
-    exact = LatticeLaplace.for_epsilon(epsilon).epsilon
-    assert epsilon * Fraction(999, 1000) <= exact <= epsilon
+LATTICES = pytest.mark.parametrize("kind", [LatticeLaplace, HexagonalLattice])
+Lattice = type[LatticeLaplace | HexagonalLattice]
 
 
+@LATTICES
+@given(epsilon=EPSILONS)
+def test_the_lattice_never_spends_more_than_asked_and_hardly_less(
+    kind: Lattice, epsilon: Fraction
+) -> None:
+    """And no number of it vanishes from the wire."""
+    lattice = kind.for_epsilon(epsilon)
+    assert epsilon * Fraction(999, 1000) <= lattice.epsilon <= epsilon
+    assert lattice.step_exponent >= 1
+
+
+@LATTICES
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), Fraction(1, 1025), Fraction(1025)])
-def test_an_epsilon_out_of_range_is_refused(epsilon: Fraction) -> None:
+def test_an_epsilon_out_of_range_is_refused(kind: Lattice, epsilon: Fraction) -> None:
     with pytest.raises(ParameterError, match="between 1/1024 and 1024"):
-        LatticeLaplace.for_epsilon(epsilon)
+        kind.for_epsilon(epsilon)
 
 
 @pytest.mark.parametrize(("exponent", "q"), [(-1, 5), (21, 5), (3, 0), (3, -2), (3, 4097)])
@@ -193,26 +191,9 @@ TOWN = Fraction("0.277")
 GERMANY = Region(47.2, 5.8, 55.1, 15.1)
 
 
-@given(EPSILONS)
-def test_the_hexagon_never_spends_more_than_asked_and_hardly_less(epsilon: Fraction) -> None:
-    exact = HexagonalLattice.for_epsilon(epsilon).epsilon
-    assert epsilon * Fraction(999, 1000) <= exact <= epsilon
-
-
 def test_epsilon_counts_the_gauge() -> None:
     """Planted bug: 1 / (q s), the rate per step, sold as the rate per straight-line kilometer."""
     assert HexagonalLattice(3, 4).epsilon == Fraction("1.1545") * 8 / 4
-
-
-@given(EPSILONS)
-def test_no_number_of_a_lattice_vanishes_from_the_wire(epsilon: Fraction) -> None:
-    assert HexagonalLattice.for_epsilon(epsilon).step_exponent >= 1
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), Fraction(1, 1025), Fraction(1025)])
-def test_an_epsilon_per_kilometer_out_of_range_is_refused(epsilon: Fraction) -> None:
-    with pytest.raises(ParameterError, match="between 1/1024 and 1024 per kilometer"):
-        HexagonalLattice.for_epsilon(epsilon)
 
 
 @given(
@@ -223,9 +204,6 @@ def test_a_lattice_point_has_its_own_coordinates(exponent: int, at: tuple[int, i
     lattice = HexagonalLattice(exponent, 1)
     i, j = (Fraction(each) for each in at)
     assert lattice.coordinates(lattice.point(*at)) == (i, j)
-
-
-# -- work -----------------------------------------------------------------------------------------
 
 
 def test_the_work_depends_neither_on_the_position_nor_on_the_outcome() -> None:
@@ -246,9 +224,6 @@ def test_the_work_depends_neither_on_the_position_nor_on_the_outcome() -> None:
     assert len(work) == 1
 
 
-# -- grain ----------------------------------------------------------------------------------------
-
-
 @given(EPSILONS)
 def test_the_grain_is_the_power_of_two_nearest_to_half_of_one_over_epsilon(
     epsilon: Fraction,
@@ -266,9 +241,6 @@ def test_what_leaves_is_never_finer_than_the_grain(seed: int) -> None:
     i, j = lattice.perturb((Fraction(seed, 7), Fraction(seed, 3)), Recited(seed))
     assert lattice.grain == 512
     assert (i % 512, j % 512) == (0, 0)
-
-
-# -- how far the noise reaches --------------------------------------------------------------------
 
 
 @pytest.mark.thin

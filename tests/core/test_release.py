@@ -33,11 +33,8 @@ GOLDEN = (
 ).encode()
 
 
-def test_a_release_is_these_bytes() -> None:
+def test_a_release_is_these_bytes_and_these_bytes_are_the_release() -> None:
     assert RELEASE.to_bytes() == GOLDEN
-
-
-def test_these_bytes_are_a_release() -> None:
     assert release_from_bytes(GOLDEN) == RELEASE
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mechanisms.streams import MECHANISMS, built
 
 import askew
 import askew_client
@@ -115,10 +116,6 @@ def test_an_error_holds_no_object_of_the_callers() -> None:
     assert all(isinstance(each, str) for each in vars(error).values())
 
 
-def fail(kind: str) -> None:
-    raise made(getattr(errors, kind))
-
-
 @pytest.mark.parametrize(("noise", "draw"), NOISE, ids=lambda each: type(each).__name__)
 def test_noise_travels_after_its_first_draw_and_without_what_it_made(
     noise: Any, draw: Callable[[Any], object]
@@ -133,24 +130,9 @@ def test_noise_travels_after_its_first_draw_and_without_what_it_made(
         draw(other)
 
 
-def mechanism_of(name: str) -> Any:
-    beside: dict[str, dict[str, Any]] = {
-        "ConcentratedPeeling": {"delta": DELTA},
-        "LaplaceCounts": {"max_items_per_unit": 2},
-        "LaplaceLimitedDomain": {"kbar": 3, "delta": DELTA, "max_items_per_unit": 2},
-        "LimitedDomain": {"kbar": 3, "delta": DELTA},
-        "OptimalThreshold": {"dbar": 4, "delta": DELTA},
-    }
-    given = {"k": 2, "epsilon": 1, "neighbors": ADD_OR_REMOVE_ONE, **beside.get(name, {})}
-    return getattr(mechanisms, name)(**given)
-
-
-MECHANISMS = [name for name in mechanisms.__all__ if name != "Selection"]
-
-
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_travels_with_its_bound_its_loss_and_what_it_selects(name: str) -> None:
-    mechanism = mechanism_of(name)
+    mechanism = built(name)
     chosen, loss = mechanism.select(COUNTS), mechanism.privacy_loss()
     for value in (mechanism, loss, chosen):
         for other in travelled(value):

@@ -33,7 +33,7 @@ from askew.mechanisms import (
     PermuteAndFlip,
     PNFJoint,
 )
-from askew.mechanisms.shortfall import Bounded, chance_of_miss, error_bound
+from askew.mechanisms.shortfall import Selector, chance_of_miss, error_bound
 
 HALF, DELTA, HIGHEST = Fraction(1, 2), Fraction(1, 100), 3
 ONE: dict[str, Any] = {"neighbors": ADD_OR_REMOVE_ONE}
@@ -42,12 +42,12 @@ ONE: dict[str, Any] = {"neighbors": ADD_OR_REMOVE_ONE}
 class Case(NamedTuple):
     """A mechanism, its exact law, and how far above the worst vector its bound may be."""
 
-    mechanism: Bounded
+    mechanism: Selector
     law: HasLaw
     slack: float
 
 
-def of(mechanism: Bounded, law: HasLaw | None = None, slack: float = 1e-8) -> Case:
+def of(mechanism: Selector, law: HasLaw | None = None, slack: float = 1e-8) -> Case:
     return Case(mechanism, law or exact_law(mechanism), slack)  # type: ignore[arg-type]
 
 
@@ -207,12 +207,12 @@ def test_fewer_items_than_k_are_refused(n_items: int | None) -> None:
         Lipschitz(k=2, epsilon=1, **ONE),
         Joint(k=2, epsilon=1, truncation=2, **ONE),
         Canonical(k=2, epsilon=1, gamma=0, **ONE),
-        Canonical(k=2, epsilon=1, noise="logistic", **ONE),
+        Canonical(k=2, epsilon=1, noise="laplace", **ONE),
         OneShot(k=2, epsilon=1, noise="laplace", **ONE),
         Peeling(k=2, epsilon=1, noise="laplace", **ONE),
     ],
     ids=lambda mechanism: type(mechanism).__name__,
 )
-def test_a_mechanism_without_a_formula_is_refused_and_not_guessed(mechanism: Bounded) -> None:
+def test_a_mechanism_without_a_formula_is_refused_and_not_guessed(mechanism: Selector) -> None:
     with pytest.raises(ParameterError, match="one whose noise has a bound here"):
         error_bound(mechanism, 9)

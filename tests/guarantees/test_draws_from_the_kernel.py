@@ -11,14 +11,7 @@ from fractions import Fraction
 from math import exp
 
 import pytest
-from guarantees.audit.black_box import (
-    LEAK,
-    Draw,
-    audit_pure,
-    delta_at_least,
-    most_right,
-    power,
-)
+from guarantees.audit.black_box import LEAK, Draw, audit_pure, delta_at_least, most_right, power
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms import LimitedDomain

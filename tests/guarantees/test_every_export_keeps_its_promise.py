@@ -8,35 +8,25 @@ tight, is shown mechanism by mechanism in the other files; here nothing is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from itertools import product
-from math import log
 from typing import Any, Protocol
-from unittest.mock import patch
 
 import pytest
-from guarantees.audit.contests import on_the_tape
-from guarantees.audit.enumeration import Counts, HasLaw, Law, excess, law_of, vectors
+from guarantees.audit.contests import law_of_selecting
+from guarantees.audit.enumeration import Counts, HasLaw, Law, excess, lost, neighbors_of, vectors
 
 from askew import mechanisms
-from askew.dp.privacy import (
-    ADD_OR_REMOVE_ONE,
-    REPLACE_ONE,
-    ApproximateDP,
-    NeighboringRelation,
-    PrivacyLoss,
-)
+from askew.dp.composition import delta_of
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighboringRelation, PrivacyLoss
 from askew.errors import ParameterError
 from askew.mechanisms import Selection
 from askew.noise.randomness import RandomBits
 
-EPSILON, D, HIGHEST = Fraction(2), 3, 2
+EPSILON = Fraction(2)
 BOTH = [ADD_OR_REMOVE_ONE, REPLACE_ONE]
 ROUNDING = 1e-12  # of sums of floats; exactly the same laws are compared in the other files
-MODULES = ("limited_domain", "tally")
 
 
 class Exported(Protocol):
@@ -57,7 +47,6 @@ ROWS: dict[str, list[Row]] = {
     "LimitedDomain": [{"kbar": 2, **DELTA}, {"kbar": 2, "max_items_per_unit": 1, **DELTA}],
     "Lipschitz": [{}, {"kappa": Fraction(1, 2), "noise": "exponential"}],
     "OneShot": [{}, {"noise": "laplace"}],
-    "OptimalThreshold": [{"dbar": 3, **DELTA}],
     "PNFJoint": [{}],
     "Peeling": [{}, {"noise": "laplace"}],
     "PermuteAndFlip": [{}],
@@ -77,49 +66,24 @@ def law_of_select(mechanism: Exported) -> HasLaw:
             chosen = mechanism.select(list(counts), bits=tape)
             return (*chosen, -1) if getattr(chosen, "stopped", False) else tuple(chosen)
 
-        with ExitStack() as stack:
-            stack.enter_context(on_the_tape())
-            for name in MODULES:  # the tape is what they draw from, and no bits
-                stack.enter_context(patch(f"askew.mechanisms.{name}.Draws", lambda tape: tape))
-            return law_of(run)
+        return law_of_selecting(run)
 
     return cache(law)
 
 
-def neighbors_of(counts: Counts, relation: NeighboringRelation, most: int) -> Iterator[Counts]:
-    """One unit more, or another in its place; a unit has at most `most` items."""
-    steps = (0, 1) if relation is ADD_OR_REMOVE_ONE else (-1, 0, 1)
-    for change in product(steps, repeat=len(counts)):
-        other = tuple(c + x for c, x in zip(counts, change, strict=True))
-        if max(change.count(1), change.count(-1)) <= most and min(other) >= 0:
-            yield other
-
-
-def delta_of(loss: PrivacyLoss) -> float:
-    return float(loss.delta) if isinstance(loss, ApproximateDP) else 0.0
-
-
-def laws_of_neighbors(mechanism: Exported, loss: PrivacyLoss) -> Iterator[tuple[Law, Law]]:
-    """Of each two neighbors, in both orders."""
-    law, most = law_of_select(mechanism), getattr(mechanism, "max_items_per_unit", None) or D
-    for a in vectors(D, HIGHEST):
-        for b in neighbors_of(a, loss.neighbors, most):
-            yield law(a), law(b)
-            yield law(b), law(a)
+def most_of(mechanism: Exported) -> int:
+    return getattr(mechanism, "max_items_per_unit", None) or 3
 
 
 def keeps(mechanism: Exported, loss: PrivacyLoss) -> bool:
     """Laws are made as far as it takes: at ten times epsilon some cannot be enumerated."""
-    epsilon, most = float(loss.epsilon), delta_of(loss) + ROUNDING
-    return all(excess(p, q, epsilon) <= most for p, q in laws_of_neighbors(mechanism, loss))
-
-
-def lost(mechanism: Exported, loss: PrivacyLoss) -> tuple[float, float]:
-    """The claim, and what is lost of it: delta, or epsilon where it is pure."""
-    pairs, epsilon = laws_of_neighbors(mechanism, loss), float(loss.epsilon)
-    if delta_of(loss):
-        return delta_of(loss), max(excess(p, q, epsilon) for p, q in pairs)
-    return epsilon, max(log(max(mass / q[o] for o, mass in p.items())) for p, q in pairs)
+    epsilon, most = float(loss.epsilon), float(delta_of(loss)) + ROUNDING
+    law = law_of_select(mechanism)
+    return all(
+        max(excess(law(a), law(b), epsilon), excess(law(b), law(a), epsilon)) <= most
+        for a in vectors(3, 2)
+        for b in neighbors_of(a, loss.neighbors, most_of(mechanism))
+    )
 
 
 @pytest.mark.thin
@@ -138,13 +102,14 @@ def test_what_is_exported_costs_no_more_than_it_says(
     record_property("mechanism", name)
     for row in ROWS[name]:
         made = {"k": k, "epsilon": EPSILON, "neighbors": relation, **row}
-        if relation is REPLACE_ONE and {"kbar", "dbar"} & set(row):  # it is two of their steps
+        if relation is REPLACE_ONE and "kbar" in row:  # it is two of their steps
             with pytest.raises(ParameterError, match="ADD_OR_REMOVE_ONE"):
                 build(**made)
             continue
         loss = build(**made).privacy_loss()
         assert loss.neighbors is relation
-        claimed, found = lost(build(**made), loss)
+        mechanism = build(**made)
+        claimed, found = lost(law_of_select(mechanism), loss, most_of(mechanism))
         record_property("claimed", claimed)
         record_property("exact", found)
         assert found <= claimed + ROUNDING

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from askew.errors import ParameterError
-from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian, ExpOdds
+from askew.noise.gaussian import MAX_VARIANCE, DiscreteGaussian, exp_odds
 from askew.noise.randomness import RandomBits, ReplayBits, SystemBits
 
 FALSE_ALARM = 1e-9  # of each test that draws
@@ -125,7 +125,7 @@ def test_whether_a_draw_stays_is_exact_to_the_last_bit_of_a_word(
     start = part(law, word) << law.low_bits
     exponent = Fraction((start + low) ** 2 - start**2, 2 * variance)
     one_more = first(lambda w: tried(law, word, low, w) is None)
-    below, above = ExpOdds(exponent).bounds(64 + 40)
+    below, above = exp_odds(*exponent.as_integer_ratio(), 64 + 40)
     assert -(-below >> 40) == -(-above >> 40) or exponent == 0
     assert one_more == -(-above >> 40)
 

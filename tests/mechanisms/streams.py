@@ -1,13 +1,17 @@
-"""LazyUniform bits that are the same in every run, and a chi-square test on them."""
+"""Bits that are the same in every run, a chi-square test on them, and every exported mechanism."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from hashlib import shake_256
+from typing import Any
 
 from scipy.stats import chi2
 
+from askew import mechanisms
+from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.noise.randomness import RandomBits
 
 
@@ -40,3 +44,18 @@ def p_value(draw: Callable[[], str], expected: Mapping[str, float], draws: int) 
         return 0.0
     statistic = sum((count - mean) ** 2 / mean for count, mean in large)
     return float(chi2.sf(statistic, len(large) - 1)) if len(large) > 1 else 1.0
+
+
+MECHANISMS = [name for name in mechanisms.__all__ if name != "Selection"]
+LIMITED = [name for name in MECHANISMS if hasattr(getattr(mechanisms, name), "select_from_top")]
+
+
+def built(name: str, k: int = 2, **changed: Any) -> Any:
+    """Return an exported mechanism by its name, at epsilon 1 unless it is `changed`."""
+    delta, beside = {"delta": Fraction(1, 100)}, dict[str, dict[str, Any]]()
+    beside["ConcentratedPeeling"] = delta
+    beside["LaplaceCounts"] = {"max_items_per_unit": 2}
+    beside["LaplaceLimitedDomain"] = {"kbar": k + 1, "max_items_per_unit": 2, **delta}
+    beside["LimitedDomain"] = {"kbar": k + 1, **delta}
+    arguments = {"k": k, "epsilon": 1, "neighbors": ADD_OR_REMOVE_ONE, **beside.get(name, {})}
+    return getattr(mechanisms, name)(**arguments | changed)

@@ -12,25 +12,25 @@ import pytest
 
 from askew.mechanisms import joint_classes
 from askew.mechanisms.joint_classes import ALL, JointClasses, Segment, SequenceLosses
-from askew.mechanisms.tally import Tally, tally
+from askew.mechanisms.tally import Tally
 from askew.mechanisms.weights import WeightTable
 
 RANDOM = np.random.default_rng(7)
 View = tuple[Tally, int, Fraction, int | None]
-DENSE = tally(RANDOM.geometric(0.02, 600), 1)
-WIDE = tally(RANDOM.integers(0, 2**44, 60), 1)
+DENSE = Tally(RANDOM.geometric(0.02, 600), 1)
+WIDE = Tally(RANDOM.integers(0, 2**44, 60), 1)
 VIEWS: dict[str, View] = {
     "dense": (DENSE, 12, Fraction(1, 4), None),
-    "tied": (tally(RANDOM.integers(0, 6, 200), 1), 40, Fraction(1, 2), None),
+    "tied": (Tally(RANDOM.integers(0, 6, 200), 1), 40, Fraction(1, 2), None),
     "wide": (WIDE, 6, Fraction(1, 2**41), None),
     "small epsilon": (DENSE, 12, Fraction(1, 100), None),
-    "two values": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1), None),
-    "all alike": (tally([4] * 9, 1), 3, Fraction(1), None),
-    "a cliff": (tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5), None),
+    "two values": (Tally([9] * 5 + [0] * 30, 1), 7, Fraction(1), None),
+    "all alike": (Tally([4] * 9, 1), 3, Fraction(1), None),
+    "a cliff": (Tally([5] * 2 + [0] * 5000, 1), 2, Fraction(5), None),
     "truncated": (DENSE, 12, Fraction(1, 4), 30),
     # Between two losses: the last step ends before the next begins.
     "truncated in a step": (WIDE, 6, Fraction(1, 2**41), 2**42 + 1),
-    "truncated on a cliff": (tally([9] * 5 + [0] * 30, 1), 7, Fraction(1, 8), 2),
+    "truncated on a cliff": (Tally([9] * 5 + [0] * 30, 1), 7, Fraction(1, 8), 2),
     "truncated beyond": (DENSE, 12, Fraction(1, 4), 10**9),
 }
 Halves = Callable[[Segment, float, int], bool]
@@ -143,7 +143,7 @@ def test_how_many_sequences_a_segment_holds_is_as_wrong_as_it_says(kind: str) ->
 
 
 def test_a_share_that_floats_cannot_tell_is_said_to_be_unknown() -> None:
-    losses = SequenceLosses(tally([2**40] * 3 + [2] * 5_000_000 + [1], 3), 3)
+    losses = SequenceLosses(Tally([2**40] * 3 + [2] * 5_000_000 + [1], 3), 3)
     wide = Segment(losses.edge(2**40 - 1), losses.edge(2**40))
     size = losses.count(2**40 - 1) - losses.count(2**40 - 2)
     approximate, wrong = wide.log_size()

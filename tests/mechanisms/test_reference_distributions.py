@@ -16,7 +16,6 @@ from math import log
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import numpy as np
 import pytest
 from guarantees.audit.enumeration import law_of
 from mechanisms.streams import ShakeBits, p_value
@@ -28,7 +27,6 @@ from askew.mechanisms import (
     LimitedDomain,
     Lipschitz,
     OneShot,
-    OptimalThreshold,
     Peeling,
     PermuteAndFlip,
     PNFJoint,
@@ -37,7 +35,7 @@ from askew.mechanisms import (
     value_classes,
 )
 from askew.mechanisms.limited_domain import Domain, top_of_rows
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import Tally
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits
 
@@ -133,7 +131,7 @@ def name_of(setting: Setting) -> str:
 @pytest.mark.parametrize("setting", settings(ENUMERATED), ids=name_of)
 def test_the_enumerated_law_is_the_reference(setting: Setting) -> None:
     mechanism = ENUMERATED[setting.mechanism](setting.k, setting.epsilon)
-    law = law_of(partial(mechanism.draw, tally(setting.counts, setting.k)))
+    law = law_of(partial(mechanism.draw, Tally(setting.counts, setting.k)))
     got = {label(outcome): float(p) for outcome, p in law.items()}
     expected = REFERENCE[setting]
     assert {o: got[o] for o in expected} == pytest.approx(expected, rel=1e-13)
@@ -230,11 +228,3 @@ def test_the_test_of_frequencies_rejects_a_wrong_rate(name: str) -> None:
     wrong = SAMPLED[name](setting.k, setting.epsilon * 2)
     counts, bits = list(setting.counts), ShakeBits(name)
     assert p_value(lambda: label(wrong.select(counts, bits=bits)), REFERENCE[setting], DRAWS) < 1e-7
-
-
-def test_the_optimal_threshold_has_its_corrected_law() -> None:
-    """kbar 2, 3, 4 for (9,7,4,4,1,0), k=2, delta=.1: the softmax of -h_(i) - ln((i-1)/delta)."""
-    mechanism = OptimalThreshold(k=2, dbar=5, epsilon=1, delta=Fraction(1, 10), neighbors=ONE)
-    law = law_of(lambda draws: (2 + draws.choose(mechanism.classes(np.array([9, 7, 4, 4, 1]))),))
-    expected = {(2,): 0.08540121611729323, (3,): 0.05693414407819542, (4,): 0.8576646398045114}
-    assert {o: float(p) for o, p in law.items()} == pytest.approx(expected, rel=1e-13)

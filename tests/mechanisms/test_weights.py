@@ -15,7 +15,7 @@ from askew.dp.intervals import ln2
 from askew.mechanisms import weights as exact
 from askew.mechanisms.canonical import CanonicalClasses
 from askew.mechanisms.joint_classes import JointClasses, SequenceLosses
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import Tally
 from askew.mechanisms.value_classes import ValueClasses
 from askew.mechanisms.weights import Classes, Draws, WeightBlock, WeightTable, enclose
 from askew.noise.randomness import ReplayBits
@@ -56,21 +56,21 @@ def test_a_weight_far_below_the_last_place_asks_for_no_memory() -> None:
     """
     assert enclose(10, Fraction(2**90), 500) == (0, 1)
     assert enclose(Fraction(1, 3**40), Fraction(2**90), -20) == (0, 1)
-    classes = JointClasses(SequenceLosses(tally([2**60, 3, 3, -(2**60)], 2), 2), Fraction(9), None)
+    classes = JointClasses(SequenceLosses(Tally([2**60, 3, 3, -(2**60)], 2), 2), Fraction(9), None)
     edge = (1 << 64) - 1  # among the steps, or in what lies beyond them
     assert Draws(ReplayBits(edge.to_bytes(8) + bytes(56))).choose(classes) >= 0
 
 
 def the_values() -> ValueClasses:
-    return ValueClasses(tally(COUNTS, 1), Fraction(1, 3))
+    return ValueClasses(Tally(COUNTS, 1), Fraction(1, 3))
 
 
 def the_canonical() -> CanonicalClasses:
-    return CanonicalClasses(tally(COUNTS, 4), 4, Fraction(1, 2), Fraction(1, 5), clipped=False)
+    return CanonicalClasses(Tally(COUNTS, 4), 4, Fraction(1, 2), Fraction(1, 5), clipped=False)
 
 
 def the_joint() -> JointClasses:
-    return JointClasses(SequenceLosses(tally(COUNTS, 4), 4), Fraction(1, 5), None)
+    return JointClasses(SequenceLosses(Tally(COUNTS, 4), 4), Fraction(1, 5), None)
 
 
 SOURCES: dict[str, Callable[[], Classes]] = {

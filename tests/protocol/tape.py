@@ -63,7 +63,7 @@ class ForcingBits(RandomBits):
     def _force(self, coins: Coins, times: int, place: int, kind: Kind) -> None:
         """Only one coin of a row of throws is close: what it reads follows the row."""
         odds = coins.odds[place % len(coins)]
-        low, high = odds.bounds(WORD_BITS)
+        low, high = odds(WORD_BITS)
         here, after = self._at + place * BYTES, self._at + times * len(coins) * BYTES
         if kind in {"first", "not first"}:  # one below the coin's bound, or on it
             self.patches[here] = (low - 1 if kind == "first" else high).to_bytes(BYTES)
@@ -72,7 +72,7 @@ class ForcingBits(RandomBits):
         self.patches[here] = low.to_bytes(BYTES)
         ending = b"\0" * BYTES if kind.endswith("heads") else b"\xff" * BYTES
         if kind.startswith("later"):  # close once more
-            near, _ = odds.bounds(2 * WORD_BITS)
+            near, _ = odds(2 * WORD_BITS)
             assert near >> WORD_BITS == low
             ending = (near & (1 << WORD_BITS) - 1).to_bytes(BYTES) + ending
         self.patches[after] = ending

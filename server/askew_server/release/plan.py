@@ -29,8 +29,9 @@ from askew.dp.privacy import (
 from askew.dp.release import MAX_ITEMS, Release, plain_name
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceCounts, LaplaceLimitedDomain, LimitedDomain
-from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind, Selector
+from askew.mechanisms.kinds import KINDS, LEAST_DEPTH, Kind
 from askew.mechanisms.noisy_counts import NoisyCounts
+from askew.mechanisms.shortfall import Selector
 from askew.mechanisms.tally import ln, one_way
 from askew.noise.randomness import RandomBits
 from askew_server.counting import CountingTask, EventSource, TopCounts

@@ -116,7 +116,8 @@ class PayWhatYouGet:
 class TopKQuestion:
     """The most popular items of a data set, k at most, under a name of the caller's own.
 
-    key makes a retry the same question. Raises OutOfRange for a k, name or key beyond its limits.
+    key, 1 to 64 printable ASCII characters without spaces, makes a retry the same question. Raises
+    OutOfRange for a k, name or key beyond its limits.
     """
 
     dataset: str
@@ -127,7 +128,10 @@ class TopKQuestion:
         if not 1 <= self.k <= MAX_K:
             raise OutOfRange("k", f"from 1 to {MAX_K}")
         check_text("the name of a data set", self.dataset)
-        check_key(self.key)
+        plain = self.key.isascii() and self.key.isprintable() and " " not in self.key
+        if not 0 < len(self.key) <= MAX_KEY or not plain:
+            limit = f"1 to {MAX_KEY} printable ASCII characters without spaces"
+            raise OutOfRange("a key", limit)
 
 
 @dataclass(frozen=True)
@@ -155,9 +159,3 @@ class BudgetStatus:
         """Return the largest k that may be asked now; 0 when nothing may."""
         usable = not self.closed and self.calls < self.terms.l_star
         return self.terms.k_star - self.outputs if usable else 0
-
-
-def check_key(key: str) -> None:
-    """Raise OutOfRange unless the key is 1 to 64 printable ASCII characters without spaces."""
-    if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable() and " " not in key):
-        raise OutOfRange("a key", f"1 to {MAX_KEY} printable ASCII characters without spaces")

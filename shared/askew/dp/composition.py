@@ -130,7 +130,7 @@ def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fra
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest rho, by 2**-60, that converts to at most epsilon at this delta.
+    """Return the largest rho, a multiple of 2**-60, that converts to at most epsilon at this delta.
 
     Raises ParameterError where epsilon or delta is out of range, or no such rho is above 0.
     """
@@ -199,7 +199,9 @@ def rho_of(selection: BoundedRange) -> Fraction:
 
 
 def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
-    """Return the relation that all share; their numbers are in range. Raises ParameterError."""
+    """Return the relation that all losses share. Raises ParameterError for two relations, for no
+    loss, and for numbers out of range.
+    """
     for loss in losses:
         check_neighbors(loss.neighbors)
     relations = {loss.neighbors for loss in losses}
@@ -236,7 +238,9 @@ def _check_probability(slack: object) -> None:
 
 
 def check_magnitude(name: str, value: Fraction) -> Fraction:
-    """Return a value that keeps sums short: below 2**32, denominator <= 2**256."""
+    """Return the value. Raises ParameterError unless it is below 2**32, with a denominator of at
+    most 2**256, so that sums stay short.
+    """
     if value >= 2**32 or value.denominator > 2**256:
         limit = "below 2**32 with a denominator of at most 2**256"
         raise ParameterError(name, value, limit)
@@ -271,33 +275,19 @@ class RunningLoss:
     rho: Fraction = Fraction(0)
 
     def __add__(self, other: RunningLoss) -> RunningLoss:
-        return self._paired(other, 1)
+        mine, theirs = vars(self), vars(other)
+        return RunningLoss(**{name: value + theirs[name] for name, value in mine.items()})
 
     def __sub__(self, other: RunningLoss) -> RunningLoss:
-        return self._paired(other, -1)
-
-    def _paired(self, other: RunningLoss, sign: int) -> RunningLoss:
         mine, theirs = vars(self), vars(other)
-        return RunningLoss(**{name: value + sign * theirs[name] for name, value in mine.items()})
+        return RunningLoss(**{name: value - theirs[name] for name, value in mine.items()})
 
     def plus(self, loss: Loss) -> RunningLoss:
         """Return the sums with one more loss added; this object stays as it is."""
         epsilon, delta = epsilon_of(loss), delta_of(loss)
         if isinstance(loss, BoundedRange):
-            return RunningLoss(
-                epsilon=self.epsilon,
-                delta=self.delta,
-                range_epsilon=self.range_epsilon + epsilon,
-                range_delta=self.range_delta + delta if delta else self.range_delta,
-                rho=self.rho + rho_of(loss),
-            )
-        return RunningLoss(
-            epsilon=self.epsilon + epsilon,
-            delta=self.delta + delta if delta else self.delta,
-            range_epsilon=self.range_epsilon,
-            range_delta=self.range_delta,
-            rho=self.rho,
-        )
+            return self + RunningLoss(range_epsilon=epsilon, range_delta=delta, rho=rho_of(loss))
+        return self + RunningLoss(epsilon=epsilon, delta=delta)
 
 
 @dataclass(frozen=True, kw_only=True)

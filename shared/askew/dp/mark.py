@@ -102,7 +102,7 @@ def larger(one: Losses, other: Losses) -> dict[str, tuple[Fraction, ...]]:
 
 
 def encode(mark: Mark) -> bytes:
-    """Return the content of a mark's file."""
+    """Return the content of a mark's file, JSON that `decode` reads."""
     sequence, name = mark.position
     spent = {account: [_text(value) for value in sums] for account, sums in mark.spent.items()}
     return json.dumps({"sequence": sequence, "id": name, "spent": spent}).encode()

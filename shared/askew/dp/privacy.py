@@ -162,7 +162,10 @@ def positive_rational(name: str, value: object) -> Fraction:
 
 
 def rational(text: object) -> Fraction:
-    """Return the Fraction of a text such as "3" or "1/2", without a sign. Raises Malformed."""
+    """Return the Fraction of a text such as "3" or "1/2": digits alone, 160 characters at most.
+
+    Raises Malformed.
+    """
     parts = text.split("/") if isinstance(text, str) and len(text) <= _RATIONAL_DIGITS else []
     if not 1 <= len(parts) <= 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise Malformed("an exact rational must be written as 3 or 1/2")

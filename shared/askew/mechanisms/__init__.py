@@ -7,12 +7,7 @@ returns item indices; `privacy_loss()` says what that costs. `askew.mechanisms.n
 
 from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.joint import Joint, PNFJoint
-from askew.mechanisms.limited_domain import (
-    LaplaceLimitedDomain,
-    LimitedDomain,
-    OptimalThreshold,
-    Selection,
-)
+from askew.mechanisms.limited_domain import LaplaceLimitedDomain, LimitedDomain, Selection
 from askew.mechanisms.lipschitz import (
     ConcentratedPeeling,
     LaplaceCounts,
@@ -31,7 +26,6 @@ __all__ = [
     "LimitedDomain",
     "Lipschitz",
     "OneShot",
-    "OptimalThreshold",
     "PNFJoint",
     "Peeling",
     "PermuteAndFlip",

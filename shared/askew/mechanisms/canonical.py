@@ -26,21 +26,11 @@ from math import comb, exp, inf, isqrt, log
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.dp.privacy import (
-    BoundedRange,
-    exact_rational,
-)
+from askew.dp.privacy import BoundedRange, exact_rational
 from askew.errors import ParameterError
-from askew.mechanisms.contest import (
-    Contest,
-    Floats,
-    Link,
-    NoiseFamily,
-    Noisy,
-    check_family,
-)
+from askew.mechanisms.contest import Contest, Floats, Link, NoiseFamily, Noisy, check_family
 from askew.mechanisms.shortfall import LOG_ERROR, Shortfall, canonical, log_runs
-from askew.mechanisms.tally import Counted, Counts, Integers, Tally, halved, tally
+from askew.mechanisms.tally import Counted, Counts, Integers, Tally, halved
 from askew.mechanisms.value_classes import subset
 from askew.mechanisms.weights import BLOCK, Draws, WeightBlock, WeightTable, enclose, log_total
 
@@ -65,17 +55,19 @@ class RankColumns:
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:
-        """Return the first and the last column of each block of a row."""
+        """Return the first and the last column of each block of a row, (blocks,) each."""
         starts = np.arange(0, len(self), self.width)
         return starts, np.append(starts[1:], len(self)) - 1
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """Return the row, first column and last column of a block."""
+        """Return the row, first column and last column of a block, by its number from 0."""
         row, block = divmod(number, -(-len(self) // self.width))
         return row, block * self.width, min((block + 1) * self.width, len(self)) - 1
 
     def cells(self, blocks: Integers) -> tuple[Integers, Integers]:
-        """Return the rows and columns of all cells in blocks (row, place in it)."""
+        """Return the rows and the columns, (n,) each, of all cells in blocks (b, 2), each given as
+        its row and its place in the row.
+        """
         columns = (blocks[:, 1, None] * self.width + np.arange(self.width)).ravel()
         rows = np.repeat(blocks[:, 0], self.width)
         real = columns < len(self)
@@ -102,18 +94,6 @@ _RARE = 40.0
 _SMALL = 64  # of whose binomial coefficients several take less time than one draw a rank
 
 
-@dataclass(frozen=True)
-class SubsetClass:
-    """A class: subsets with ranks 1..h, without h + 1, of lowest rank in first..last.
-
-    h is None where the loss does not see it (gamma = 1): then nothing is said about ranks 1..h.
-    """
-
-    h: int | None
-    first: int
-    last: int
-
-
 class CanonicalClasses:
     """The classes of one tally: a k-subset of loss L weighs exp(-rate * L), gamma and clipped as in
     `Canonical`.
@@ -134,11 +114,14 @@ class CanonicalClasses:
         self._ahead = rate * (1 - gamma) * lead  # what the clip would take from the top
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
-    def cell(self, key: int) -> SubsetClass:
-        """Return what the subsets of a class other than the top have in common."""
+    def cell(self, key: int) -> tuple[int | None, int, int]:
+        """Return h, first and last of a class other than the top: its subsets have the ranks 1..h,
+        not h + 1, and a lowest rank in first..last. h is None at gamma = 1, which tells nothing of
+        the ranks above the lowest.
+        """
         row, column = divmod(key - 1, len(self.columns))
         h = row if self._seen else None
-        return SubsetClass(h, int(self.columns.firsts[column]), int(self.columns.lasts[column]))
+        return h, int(self.columns.firsts[column]), int(self.columns.lasts[column])
 
     def size(self, key: int) -> int:
         """Return how many subsets a class holds."""
@@ -167,7 +150,7 @@ class CanonicalClasses:
         return enclose(self.size(key), self.exponent(key), shift)
 
     def exact(self, key: int) -> tuple[Fraction, int]:
-        """Return the score and the size of a class."""
+        """Return the exact score of a class, which is -exponent, and its size."""
         return -self.exponent(key), self.size(key)
 
     def table(self, depth: float) -> WeightTable:
@@ -338,7 +321,7 @@ class Canonical(Counted):
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, ascending."""
         classes = self._classes(tally)
         if self.noise == "gumbel":
             key = draws.choose(classes)
@@ -346,7 +329,7 @@ class Canonical(Counted):
             contest = Contest(self.noise, draws, classes.exact)
             classes.enter(contest)
             key = contest.ranked()[0]
-        places = range(self.k) if key == TOP else _member(classes.cell(key), self.k, draws)
+        places = range(self.k) if key == TOP else _member(*classes.cell(key), self.k, draws)
         return tuple(sorted(tally.items_at([*places])))
 
     def _classes(self, tally: Tally) -> CanonicalClasses:
@@ -362,36 +345,35 @@ class Canonical(Counted):
         """
         if self.noise != "gumbel":
             raise ParameterError("noise", self.noise, "gumbel, whose law has a closed form")
-        classes = self._classes(tally(counts, self.k))
+        classes = self._classes(Tally(counts, self.k))
         return exp(-log_total(classes.table(60.0)))
 
 
-def _member(cell: SubsetClass, k: int, draws: Draws) -> list[int]:
-    skip = 0 if cell.h is None else cell.h + 1  # ranks 1..h are in, h + 1 is out
-    left = k if cell.h is None else k - cell.h
-    lowest = _lowest_rank(cell, skip, left, draws)
+def _member(h: int | None, first: int, last: int, k: int, draws: Draws) -> list[int]:
+    skip = 0 if h is None else h + 1  # ranks 1..h are in, h + 1 is out
+    left = k if h is None else k - h
+    lowest = _lowest_rank(first - skip, last - skip, left, draws) + skip
     free = lowest - 1 - skip
-    inside = [] if cell.h is None else [*range(cell.h)]
+    inside = [] if h is None else [*range(h)]
     return [*inside, *(skip + place for place in subset(free, left - 1, draws)), lowest - 1]
 
 
-def _lowest_rank(cell: SubsetClass, skip: int, left: int, draws: Draws) -> int:
-    # t in first..last with probability proportional to C(t - 1 - skip, left - 1).
-    size, whole = cell.last - cell.first + 1, cell.last - skip
+def _lowest_rank(first: int, last: int, left: int, draws: Draws) -> int:
+    # t in first..last with probability proportional to C(t - 1, left - 1).
+    size = last - first + 1
     if size == 1:
-        return cell.first
+        return first
     if left < _SMALL:
-        before = comb(max(cell.first - 1 - skip, 0), left)
-        mark = before + draws.below(comb(whole, left) - before)
-        ranks = range(cell.first, cell.last)
-        return cell.first + bisect_right(ranks, mark, key=lambda t: comb(t - skip, left))
-    # Of the t - skip ranks up to t, t is the highest that is in with probability left / (t - skip).
-    # So the first hit from the last rank down; where there is none, the subset is of another
-    # class, and all begins again.
-    start, step = 0, 2 * whole // left + 16
+        before = comb(max(first - 1, 0), left)
+        mark = before + draws.below(comb(last, left) - before)
+        return first + bisect_right(range(first, last), mark, key=lambda t: comb(t, left))
+    # Of the t ranks up to t, t is the highest that is in with probability left / t. So the first
+    # hit from the last rank down; where there is none, the subset is of another class, and all
+    # begins again.
+    start, step = 0, 2 * last // left + 16
     while True:
         behind = np.arange(start, start + step) % size
-        hits = np.flatnonzero(np.array(draws.below_each(whole - behind)) < left)
+        hits = np.flatnonzero(np.array(draws.below_each(last - behind)) < left)
         if len(hits):
-            return cell.last - int(behind[hits[0]])
+            return last - int(behind[hits[0]])
         start += step

@@ -8,12 +8,10 @@ representation of order statistics; so one draw stands for a whole class of m ou
     exponential    -ln(1 - exp(-e))             hazard rate 1
     gumbel         -ln e                        hazard rate below 1
     laplace        -ln(2 (1 - exp(-e))) for e < ln 2, else ln 2 - e
-    logistic       -ln(exp(e) - 1)
-    half-logistic  ln(1 + exp(-e)) - ln(1 - exp(-e))
 
 Each has a survival function whose logarithm is 1-Lipschitz, which is all that the Lipschitz
-mechanism asks (Shekelyan, Loukides 2022, Definition 2.1; the signs of the Laplace and logistic
-quantiles printed there are corrected).
+mechanism asks (Shekelyan, Loukides 2022, Definition 2.1; the sign of the Laplace quantile
+printed there is corrected).
 
 Exactness. A score's noise is a real number known by the bits of its uniforms. Float64 ranks the
 scores; those that it cannot tell apart from the winner are compared by integer enclosures, with as
@@ -33,7 +31,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +41,8 @@ from askew.errors import ParameterError
 from askew.mechanisms.weights import Draws
 from askew.noise.randomness import RandomBits
 
-NoiseFamily = Literal["exponential", "gumbel", "laplace", "logistic", "half-logistic"]
-FAMILIES: tuple[NoiseFamily, ...] = (
-    "exponential",
-    "gumbel",
-    "laplace",
-    "logistic",
-    "half-logistic",
-)
+NoiseFamily = Literal["exponential", "gumbel", "laplace"]
+FAMILIES: tuple[NoiseFamily, ...] = get_args(NoiseFamily)
 Floats = NDArray[np.float64]
 Link = tuple["LazyUniform", Fraction]
 _LN2 = float(np.log(2))
@@ -76,10 +68,6 @@ def quantiles(family: NoiseFamily, log_e: Floats) -> Floats:
     upper = np.where(tiny, -log_e + e / 2, -np.log(-np.expm1(-safe)))
     if family == "exponential":
         return upper
-    if family == "half-logistic":
-        return np.log1p(np.exp(-e)) + upper
-    if family == "logistic":
-        return upper - e
     return np.where(e < _LN2, upper - _LN2, _LN2 - e)
 
 
@@ -149,7 +137,7 @@ def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | N
     # Integers below and above Q(e / 2**p) * 2**p; None where Q is infinite (e = 0), or e is
     # unbounded (None) and Q has no bound there.
     if e is None:
-        return (0, 0) if family in ("exponential", "half-logistic") else None
+        return (0, 0) if family == "exponential" else None
     if e <= 0:
         return None
     one = 1 << p
@@ -162,12 +150,7 @@ def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | N
     upper = log_ratio(one, one - low, p)[0], log_ratio(one, one - high, p)[1]
     if family == "exponential":
         return upper
-    if family == "laplace":
-        return upper[0] - ln2(p) - 2, upper[1] - ln2(p)
-    if family == "logistic":
-        return upper[0] - e, upper[1] - e
-    more = log_ratio(one + low, one, p)[0], log_ratio(one + high, one, p)[1]
-    return upper[0] + more[0], upper[1] + more[1]
+    return upper[0] - ln2(p) - 2, upper[1] - ln2(p)
 
 
 def compare(a: Noisy, b: Noisy, bits: RandomBits) -> int:

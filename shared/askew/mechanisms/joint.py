@@ -8,21 +8,12 @@ from math import ceil, lgamma
 
 import numpy as np
 
-from askew.dp.privacy import (
-    BoundedRange,
-)
+from askew.dp.privacy import BoundedRange
 from askew.errors import ParameterError
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.joint_classes import ALL, JointClasses, SequenceLosses, enter_by_loss
 from askew.mechanisms.shortfall import Shortfall, joint, joint_flipped
-from askew.mechanisms.tally import (
-    Counted,
-    Tally,
-    check_positive_int,
-    check_probability,
-    halved,
-    ln,
-)
+from askew.mechanisms.tally import Counted, Tally, check_positive_int, check_probability, halved, ln
 from askew.mechanisms.value_classes import Urn, items_of_the_highest
 from askew.mechanisms.weights import Draws
 
@@ -98,7 +89,7 @@ class Joint(SequenceMechanism):
         return min(ceil((sequences - ln(beta)) / float(self.rate)), _ALL_LOSSES)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, best first."""
         losses = SequenceLosses(tally, self.k)
         classes = JointClasses(losses, self.rate, self.truncation)
         key = draws.choose(classes)
@@ -130,7 +121,7 @@ class PNFJoint(SequenceMechanism):
         return Shortfall(joint_flipped, self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, best first."""
         losses = SequenceLosses(tally, self.k)
 
         def exact(e: int) -> tuple[Fraction, int]:

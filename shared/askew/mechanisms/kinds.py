@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from askew.dp.composition import delta_of, rounds_of
-from askew.dp.privacy import NeighboringRelation, PrivacyLoss
+from askew.dp.privacy import NeighboringRelation
 from askew.mechanisms.canonical import Canonical
 from askew.mechanisms.joint import Joint, PNFJoint
 from askew.mechanisms.limited_domain import LaplaceLimitedDomain, LimitedDomain
@@ -19,21 +19,9 @@ from askew.mechanisms.lipschitz import (
     PermuteAndFlip,
 )
 from askew.mechanisms.noisy_counts import NoisyCounts
-from askew.mechanisms.shortfall import Bounded
-from askew.mechanisms.tally import Counts
-from askew.noise.randomness import RandomBits
+from askew.mechanisms.shortfall import Selector
 
 LEAST_DEPTH: Final = 1000  # of a limited domain: deeper is hardly worse, and loses no candidate
-
-
-class Selector(Bounded, Protocol):
-    """A mechanism with its public parameters: safe to print."""
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return the privacy loss of one call of `select`."""
-
-    def select(self, counts: Counts, *, bits: RandomBits = ...) -> tuple[int, ...]:
-        """Return at most k different item ids, the places of their counts, from 0."""
 
 
 @dataclass(frozen=True)

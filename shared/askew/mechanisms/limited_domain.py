@@ -1,6 +1,6 @@
 """Top-k from the top kbar + 1 counts of an unknown domain: what an existing engine returns.
 
-Source: Durfee, Rogers 2019, Algorithms 1, 4, 5 and, corrected, 6.
+Source: Durfee, Rogers 2019, Algorithms 1, 4 and 5.
 """
 
 from __future__ import annotations
@@ -24,14 +24,12 @@ from askew.dp.privacy import (
     check_neighbors,
 )
 from askew.errors import ParameterError
-from askew.limits import MAX_DEPTH
 from askew.mechanisms.contest import Contest
 from askew.mechanisms.shortfall import Shortfall, one_shot, peeled
 from askew.mechanisms.tally import (
     Counts,
     Integers,
     Tally,
-    check_k,
     check_positive,
     check_positive_int,
     check_probability,
@@ -138,17 +136,20 @@ class Selection(tuple[int, ...]):
         return len(self) + self.stopped
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Limited(ABC):
     """What the limited domains share: public parameters, and the two doors to private counts."""
 
     k: int
+    kbar: int
     epsilon: Fraction | int
     delta: Fraction
     neighbors: NeighboringRelation
     max_items_per_unit: int | None
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
+        check_positive_int("kbar", self.kbar)
         check_positive("epsilon", self.epsilon)
         check_probability("delta", self.delta)
         check_neighbors(self.neighbors)
@@ -158,30 +159,23 @@ class _Limited(ABC):
             limit = "ADD_OR_REMOVE_ONE: a replacement is one removal and one addition: charge both"
             raise ParameterError("neighbors", REPLACE_ONE.name, limit)
 
-    @property
-    @abstractmethod
-    def depth(self) -> int:
-        """Return how many items are looked at, at most; the next count is the cutoff."""
-
     @abstractmethod
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top items and counts in order, (n,), n at most `depth`, and the next
-        count.
-        """
+        """Select from the top kbar items and counts in order, (n,), and the next count or 0."""
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> Selection:
         """Return item ids, best first; `.stopped` says whether the threshold ended them."""
-        items, values, cutoff = top_of(counts, self.depth)
+        items, values, cutoff = top_of(counts, self.kbar)
         return self.draw(items, values, cutoff, Draws(bits))
 
     def select_from_top(
         self, items: Counts, counts: Counts, *, bits: RandomBits = KERNEL
     ) -> Selection:
-        """Select from the top depth + 1 items (or all, if fewer) of an engine, in any order.
+        """Select from the top kbar + 1 items (or all, if fewer) of an engine, in any order.
 
         Their item ids must break ties as the engine did: lower first.
         """
-        ids, values, cutoff = top_of_rows(items, counts, self.depth)
+        ids, values, cutoff = top_of_rows(items, counts, self.kbar)
         return self.draw(ids, values, cutoff, Draws(bits))
 
 
@@ -217,30 +211,21 @@ class LimitedDomain(_Limited):
     Complexity: O(d) to find the top kbar + 1, then O(kbar + k log k).
     """
 
-    k: int
-    kbar: int
-    epsilon: Fraction | int
-    delta: Fraction
-    neighbors: NeighboringRelation
     max_items_per_unit: int | None = None
     domain: Domain = "positive"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive_int("kbar", self.kbar)
-        check_domain(self.domain)
-
-    @property
-    def depth(self) -> int:
-        """Return kbar."""
-        return self.kbar
+        if self.domain not in get_args(Domain):
+            raise ParameterError("domain", self.domain, "one of " + ", ".join(get_args(Domain)))
 
     @property
     def spread(self) -> int:
         """Return m, how many items one unit can push out of the domain: kbar, or max_items_per_unit
         where that is less and the domain is not strict.
         """
-        return spread_of(self.kbar, self.max_items_per_unit, self.domain)
+        limited = self.max_items_per_unit is not None and self.domain != "strict"
+        return min(self.kbar, self.max_items_per_unit or self.kbar) if limited else self.kbar
 
     @property
     def shortfall(self) -> Shortfall:
@@ -258,7 +243,7 @@ class LimitedDomain(_Limited):
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top kbar items and counts in order, (n,), and the next count."""
+        """Select from the top kbar items and counts in order, (n,), and the next count or 0."""
         least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
         kept = int(np.count_nonzero(values >= least))
         scores = np.append(values[:kept], cutoff + 1)
@@ -272,16 +257,10 @@ class LimitedDomain(_Limited):
         return Selection(chosen, stopped=False)
 
 
-def spread_of(kbar: int, max_items_per_unit: int | None, domain: Domain) -> int:
-    """Return m of `LimitedDomain`, how many items one unit can push out of the domain: at most
-    max_items_per_unit and kbar; kbar without a bound, or where the domain is "strict".
-    """
-    limited = max_items_per_unit is not None and domain != "strict"
-    return min(kbar, max_items_per_unit or kbar) if limited else kbar
-
-
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
-    """Return ids and counts of the top kbar by (count, lower id), and the next count or 0."""
+    """Return ids and counts, (n,) each, of the top kbar, highest first, ties by id, and the next
+    count or 0. Raises ParameterError for counts below 0.
+    """
     whole = _whole(counts)
     size = min(len(whole), kbar + 1)
     if not size:  # no error: that nobody is there is as private as any count
@@ -291,7 +270,10 @@ def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
 
 
 def top_of_rows(items: Counts, counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
-    """Return what `top_of` does, from the ids and counts of an engine's top kbar + 1."""
+    """Return what `top_of` does, from ids and counts of an engine's top kbar + 1 in any order.
+
+    Raises ParameterError for ids that are not distinct, and for counts below 0.
+    """
     ids, values = integers(items, 0, "items"), _whole(counts)
     by_id = np.argsort(ids)
     if len(ids) != len(values) or not np.diff(ids[by_id]).all():
@@ -309,12 +291,6 @@ def _whole(counts: Counts) -> Integers:
 
 def _cut(items: Integers, values: Integers, kbar: int) -> tuple[Integers, Integers, int]:
     return items[:kbar], values[:kbar], int(values[kbar]) if len(values) > kbar else 0
-
-
-def check_domain(domain: object) -> None:
-    """Raise ParameterError unless domain names one of a limited domain."""
-    if domain not in get_args(Domain):
-        raise ParameterError("domain", domain, "one of " + ", ".join(get_args(Domain)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,22 +316,11 @@ class LaplaceLimitedDomain(_Limited):
     Laplace draws.
     """
 
-    k: int
-    kbar: int
-    epsilon: Fraction | int
-    delta: Fraction
-    neighbors: NeighboringRelation
     max_items_per_unit: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive_int("kbar", self.kbar)
         check_positive_int("max_items_per_unit", self.max_items_per_unit)
-
-    @property
-    def depth(self) -> int:
-        """Return kbar."""
-        return self.kbar
 
     @property
     def rate(self) -> Fraction:
@@ -371,7 +336,7 @@ class LaplaceLimitedDomain(_Limited):
 
     @property
     def threshold(self) -> Fraction:
-        """Return tau in units of noise, rounded up, with room for the error of its equation."""
+        """Return tau, in units of noise: a multiple of 2**-20, rounded up."""
         spread, epsilon = min(self.kbar, self.max_items_per_unit), float(self.epsilon)
         share = ln(self.delta / spread) - epsilon - log1p(exp(-epsilon))
         low, high = 0.0, 10.0 - 2 * share
@@ -386,7 +351,7 @@ class LaplaceLimitedDomain(_Limited):
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top kbar items and counts in order, (n,), and the next count."""
+        """Select from the top kbar items and counts in order, (n,), and the next count or 0."""
         kept = values[values >= max(cutoff, 1)].tolist()
         scores = [self.rate * (value - cutoff - 1) for value in kept] + [self.threshold]
         contest = Contest("laplace", draws, lambda key: (scores[key], 1), winners=self.k + 1)
@@ -398,62 +363,3 @@ class LaplaceLimitedDomain(_Limited):
                 return Selection(chosen, stopped=len(chosen) < self.k)
             chosen.append(int(items[key]))
         return Selection(chosen[: self.k], stopped=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptimalThreshold(_Limited):
-    """`LimitedDomain` with kbar chosen privately from k..dbar-1, for one round more.
-
-        P(kbar = i - 1) ~ exp(epsilon * q_i),    i = k + 1..dbar
-        q_i = -(count at rank i) - ln(m_i / delta) / epsilon
-        m_i = min(i - 1, max_items_per_unit)
-
-    Privacy unit, neighbors, domains and shapes: `LimitedDomain`. epsilon is per round.
-    Guarantee: ((k + 1) * epsilon, delta)-DP: counts at a rank move one way by at most 1, so the
-    choice is epsilon-DP and bounded-range.
-    The paper's Algorithm 6 takes the argmin of v + Gumbel noise, which is not the exponential
-    mechanism and leaks without bound; and it is off by one between its text (kbar + 1) and its loop
-    (kbar = i). Source: Durfee, Rogers 2019, corrected.
-    """
-
-    k: int
-    dbar: int
-    epsilon: Fraction | int
-    delta: Fraction
-    neighbors: NeighboringRelation
-    max_items_per_unit: int | None = None
-    domain: Domain = "positive"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive_int("dbar", self.dbar, MAX_DEPTH)
-        check_domain(self.domain)
-        if self.dbar <= self.k:
-            raise ParameterError("dbar", self.dbar, "above k")
-
-    @property
-    def depth(self) -> int:
-        """Return dbar."""
-        return self.dbar
-
-    def privacy_loss(self) -> ApproximateDP:
-        """Return ((k + 1) * epsilon, delta)."""
-        return ApproximateDP(Fraction(self.epsilon) * (self.k + 1), self.delta, self.neighbors)
-
-    def mechanism(self, kbar: int) -> LimitedDomain:
-        """Return the mechanism that runs once kbar is chosen."""
-        shared = {name: value for name, value in vars(self).items() if name != "dbar"}
-        return LimitedDomain(kbar=kbar, **shared)
-
-    def classes(self, ranked: Integers) -> ExponentialClasses:
-        """Weigh class j, kbar = k + j, from the top dbar counts in order, (dbar,)."""
-        kbars = range(self.k, self.dbar)
-        spreads = [spread_of(kbar, self.max_items_per_unit, self.domain) for kbar in kbars]
-        sizes = {place: self.delta / spread for place, spread in enumerate(spreads)}
-        return ExponentialClasses(-ranked[self.k :], sizes, Fraction(self.epsilon))
-
-    def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top dbar items and counts in order, (n,), and the next count or 0."""
-        ranked = np.append(values, np.full(self.dbar - len(values), cutoff))
-        kbar = self.k + draws.choose(self.classes(ranked))
-        return self.mechanism(kbar).draw(items[:kbar], values[:kbar], int(ranked[kbar]), draws)

@@ -37,7 +37,6 @@ from askew.mechanisms.tally import (
     Counts,
     Scored,
     Tally,
-    check_k,
     check_positive,
     check_positive_int,
     check_probability,
@@ -97,7 +96,7 @@ class Lipschitz(Scored):
         return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, ascending."""
         if self.noise == "gumbel":
             return tuple(sorted(peeled_gumbel(tally, self.rate, self.k, draws)))
         return tuple(sorted(highest(tally, self.rate, self.noise, self.k, draws)))
@@ -167,7 +166,7 @@ class Peeling(Scored):
         return BoundedRange(Fraction(self.epsilon) / self.k, self.k, Fraction(0), self.neighbors)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, best first."""
         if self.noise == "gumbel":
             return peeled_gumbel(tally, self.rate, self.k, draws)
         classes = ValueClasses(tally, self.rate)
@@ -214,7 +213,7 @@ class ConcentratedPeeling:
     neighbors: NeighboringRelation
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
         check_positive("epsilon", self.epsilon)
         check_probability("delta", self.delta)
         check_neighbors(self.neighbors)
@@ -265,7 +264,7 @@ class LaplaceCounts(Counted):
 
     @property
     def l1_sensitivity(self) -> int:
-        """Return how much one unit can change all counts together."""
+        """Return max_items_per_unit, or twice that under REPLACE_ONE."""
         return self.max_items_per_unit * (1 if one_way(self.neighbors) else 2)
 
     @property
@@ -279,5 +278,5 @@ class LaplaceCounts(Counted):
         return Shortfall(partial(one_shot, noise="laplace"), self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally, best first."""
         return highest(tally, self.rate, "laplace", self.k, draws)

@@ -47,7 +47,6 @@ from askew.errors import ParameterError
 from askew.mechanisms.shortfall import CHANCE
 from askew.mechanisms.tally import (
     Counts,
-    check_k,
     check_positive,
     check_positive_int,
     check_probability,
@@ -82,7 +81,7 @@ class NoisyCounts(Parameters):
     delta: Fraction | int = 0
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
         check_positive("epsilon", self.epsilon)
         check_neighbors(self.neighbors)
         if self.max_items_per_unit is not None:

@@ -24,7 +24,7 @@ from typing import Any
 from askew.dp.composition import delta_of
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, PrivacyLoss
 from askew.errors import ParameterError
-from askew.mechanisms.kinds import Selector
+from askew.mechanisms.shortfall import Selector
 from askew.mechanisms.tally import check_positive_int
 
 _MOST = 2**61 - 1  # a count
@@ -59,7 +59,10 @@ def measurement(mechanism: Selector, items: int | None = None) -> Any:
 
 
 def loss_at(loss: PrivacyLoss, d_in: int) -> float | tuple[float, float]:
-    """Return the loss between inputs at a distance: epsilon, or (epsilon, delta)."""
+    """Return the loss between inputs at a distance, as floats rounded up: epsilon times d_in, or
+    (epsilon, delta) where there is a delta. Raises ParameterError for d_in below 0, and above 1
+    with a delta.
+    """
     delta = delta_of(loss)
     if d_in < 0 or (d_in > 1 and delta):
         raise ParameterError("d_in", d_in, "0 or 1" if delta else "at least 0")

@@ -48,7 +48,7 @@ _LIMIT = 1 << 61
 
 
 def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names, Counts]:
-    """Return names, sorted by kind and then by value, and the count of each.
+    """Return names, in the order of `in_order`, and the count of each.
 
     unknown: names are those of `counts`, and there are no items. items: all names that may be
     selected, public; those that `counts` lacks count 0, and names of `counts` that are not among
@@ -100,8 +100,9 @@ def _own(names: Sequence[Any], values: Sequence[Any]) -> tuple[Names, Counts]:
 
 
 def in_order(names: Sequence[Any], what: str) -> Names:
-    """Return names by kind, and by value within one. Raises ParameterError for those that have no
-    order, or are not distinct.
+    """Return names by kind (bool, bytes, date, number, text, tuple), and by value within one.
+
+    Raises ParameterError for those that have no order, or are not distinct.
     """
     keys = [_key(name) for name in names]
     if None in keys:

@@ -69,8 +69,10 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.dp.privacy import PrivacyLoss
 from askew.errors import ParameterError
-from askew.mechanisms.tally import check_positive_int, check_probability
+from askew.mechanisms.tally import Counts, check_positive_int, check_probability
+from askew.noise.randomness import RandomBits
 
 Floats = NDArray[np.float64]
 _TABLE = np.array(
@@ -236,19 +238,25 @@ _ROOM = 1 + 1e-9
 _FARTHEST = 1 << 62
 
 
-class Bounded(Protocol):
-    """A mechanism that says how far below the k-th item it can reach."""
+class Selector(Protocol):
+    """A mechanism with its public parameters: safe to print."""
 
     @property
     def k(self) -> int:
-        """Return how many items the mechanism selects."""
+        """Return how many items the mechanism selects, at most."""
 
     @property
     def shortfall(self) -> Shortfall | None:
         """Return what bounds P(miss) by any gap; None where its noise has none."""
 
+    def privacy_loss(self) -> PrivacyLoss:
+        """Return the privacy loss of one call of `select`."""
 
-def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
+    def select(self, counts: Counts, *, bits: RandomBits = ...) -> tuple[int, ...]:
+        """Return at most k different item ids, the places of their counts, from 0."""
+
+
+def error_bound(mechanism: Selector, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
     """Return the least M such that, for every count vector, with at least this chance no selected
     item is more than M below the k-th highest count. Arguments and errors: `chance_of_miss`.
     """
@@ -267,7 +275,7 @@ def error_bound(mechanism: Bounded, n_items: int | None = None, chance: Fraction
     return high - 1
 
 
-def chance_of_miss(mechanism: Bounded, gap: int, n_items: int | None = None) -> float:
+def chance_of_miss(mechanism: Selector, gap: int, n_items: int | None = None) -> float:
     """Return an upper bound, whatever the counts, of the probability that a selected item is `gap`
     or more below the k-th highest count.
 
@@ -279,7 +287,7 @@ def chance_of_miss(mechanism: Bounded, gap: int, n_items: int | None = None) -> 
     return _bound_of(mechanism, n_items)(gap)
 
 
-def _bound_of(mechanism: Bounded, n_items: int | None) -> Callable[[int], float]:
+def _bound_of(mechanism: Selector, n_items: int | None) -> Callable[[int], float]:
     bound = _shortfall_of(mechanism)
     k, d = mechanism.k, n_items
     if bound.depth is not None:
@@ -292,7 +300,7 @@ def _bound_of(mechanism: Bounded, n_items: int | None) -> Callable[[int], float]
     return lambda gap: min(1.0, bound.formula(worst, gap) * _ROOM)
 
 
-def _shortfall_of(mechanism: Bounded) -> Shortfall:
+def _shortfall_of(mechanism: Selector) -> Shortfall:
     bound: Shortfall | None = getattr(mechanism, "shortfall", None)  # a baseline may name none
     if bound is None:
         name = type(mechanism).__name__

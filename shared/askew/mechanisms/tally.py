@@ -58,8 +58,9 @@ class Tally:
 
     values, sizes: int64, (g,). ends: int64, (g,), number of items with at least this value.
     unit: what one step of `values` is worth; 1 for counts.
-    Private: never stored in a mechanism. Complexity: O(d) or one sort, when they are asked for; of
-    the values above a bound, O(d) and a sort of those.
+    Private: never stored in a mechanism. Raises ParameterError for fewer than `least` counts, and
+    for what is no vector of integers below 2**61. Complexity: O(d) or one sort, when they are asked
+    for; of the values above a bound, O(d) and a sort of those.
     """
 
     def __init__(self, counts: Counts, least: int = 1, unit: Fraction = Fraction(1)) -> None:
@@ -85,7 +86,9 @@ class Tally:
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
-        """Return the groups of at least this value; after a second bound, all of them."""
+        """Return the groups of at least this value, and perhaps lower ones: those of an earlier
+        bound, and all after a second bound.
+        """
         if max(low, self.lowest) < self._bound:
             some = low > self.lowest and self._bound > self.highest
             counts = self.counts[self.counts >= low] if some else self.counts
@@ -94,14 +97,14 @@ class Tally:
         return self._seen
 
     def down_to_group(self, last: int) -> ValueGroups:
-        """Return the groups down to one by its index; they count from the highest."""
+        """Return the groups, or the first of them: at least those of index 0 to `last`."""
         return self._seen if last < len(self._seen.values) else self.down_to(self.lowest)
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def value_at(self, rank: int) -> int:
-        """Return the count of the item at a rank."""
+        """Return the count of the item at a rank, from 0."""
         return int(self.values[self.group_of(rank)])
 
     def group_of(self, rank: int) -> int:
@@ -114,7 +117,7 @@ class Tally:
         return self.values[np.searchsorted(self.ends, ranks, side="right")]
 
     def items_at(self, ranks: Sequence[int] | Integers) -> tuple[int, ...]:
-        """Return the item ids at these ranks, in the order given."""
+        """Return the item ids at these ranks, in the order given; ties to the lower id."""
         asked = np.asarray(ranks, dtype=np.int64)
         groups, deepest = self._seen, int(asked.max(initial=0))
         if not len(groups.ends) or deepest >= groups.ends[-1]:
@@ -141,14 +144,6 @@ class Tally:
         return tuple((chosen if some is None else some[chosen]).tolist())
 
 
-def tally(counts: Counts, least: int) -> Tally:
-    """Return a validated count vector with at least `least` items. Raises ParameterError.
-
-    Complexity: O(d), or one sort of d integers when the counts are spread widely.
-    """
-    return Tally(counts, least)
-
-
 def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
     """Return the tally of ints or Fractions, brought to integers over their common denominator.
 
@@ -156,7 +151,7 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
     """
     kinds = set() if isinstance(scores, np.ndarray) else _kinds("scores", scores)
     if Fraction not in kinds:
-        return tally(cast("Counts", scores), least)
+        return Tally(cast("Counts", scores), least)
     if not all(issubclass(kind, (*_WHOLE, Fraction)) and kind is not bool for kind in kinds):
         raise ParameterError("scores", "other numbers", "ints and Fractions")
     if not stated:
@@ -170,8 +165,9 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
 
 
 def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
-    """Return counts, or ids, as int64 (d,), d >= least. Raises ParameterError, which names types
-    and lengths, never a count.
+    """Return counts, or ids, as int64 (d,), d >= least, of magnitudes below 2**61.
+
+    Raises ParameterError, which names types and lengths, never a count.
     """
     exact = _whole_numbers(name, counts, least)
     if len(exact):
@@ -236,11 +232,6 @@ def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
 _SIZE = 2**256
 
 
-def check_k(k: object) -> None:
-    """Raise ParameterError unless k is an int of at least 1."""
-    check_positive_int("k", k)
-
-
 def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
     """Raise ParameterError unless value is an int from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -250,8 +241,8 @@ def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> No
 
 
 def check_positive(name: str, value: object) -> None:
-    """Raise ParameterError unless value is an int or a Fraction above 0, and of a size whose
-    products with counts floats hold: exact laws are looked at through them first.
+    """Raise ParameterError unless value is an int or a Fraction above 0, from 2**-256 to
+    2**256: floats, through which exact laws are looked at first, hold its products with counts.
     """
     if not 1 <= positive_rational(name, value) * _SIZE <= _SIZE**2:
         raise ParameterError(name, value, "from 2**-256 to 2**256")
@@ -290,7 +281,7 @@ class Counted(ABC):
     neighbors: NeighboringRelation
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
         check_positive("epsilon", self.epsilon)
         check_neighbors(self.neighbors)
 
@@ -300,11 +291,11 @@ class Counted(ABC):
 
     @abstractmethod
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:
-        """Select from a tally, by a source of exact draws."""
+        """Return k item ids of a tally: best first, or ascending for a set."""
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
         """Return k item ids, the places of their counts: best first, or ascending for a set."""
-        return self.draw(tally(counts, self.k), Draws(bits))
+        return self.draw(Tally(counts, self.k), Draws(bits))
 
 
 @dataclass(frozen=True, kw_only=True)

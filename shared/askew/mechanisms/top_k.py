@@ -21,26 +21,15 @@ from typing import Any, Final
 import numpy as np
 
 from askew.dp.composition import basic
-from askew.dp.privacy import (
-    ADD_OR_REMOVE_ONE,
-    ApproximateDP,
-    NeighboringRelation,
-    check_neighbors,
-)
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, ApproximateDP, NeighboringRelation, check_neighbors
 from askew.dp.release import plain_name
 from askew.errors import ParameterError
 from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
-from askew.mechanisms.kinds import KINDS, Kind, Selector
+from askew.mechanisms.kinds import KINDS, Kind
 from askew.mechanisms.noisy_counts import NoisyCounts
 from askew.mechanisms.reading import named_counts
-from askew.mechanisms.shortfall import CHANCE, error_bound
-from askew.mechanisms.tally import (
-    check_k,
-    check_positive,
-    check_positive_int,
-    check_probability,
-    ln,
-)
+from askew.mechanisms.shortfall import CHANCE, Selector, error_bound
+from askew.mechanisms.tally import check_positive, check_positive_int, check_probability, ln
 from askew.noise.randomness import KERNEL, RandomBits
 
 _SMALL_K: Final = 100  # up to it a ranking is drawn jointly
@@ -66,7 +55,7 @@ class TopKPlan:
     share: Fraction
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_positive_int("k", self.k)
         check_positive("epsilon", self.epsilon)
         check_neighbors(self.neighbors)
         if self.n_names is not None and self.k > self.n_names:
@@ -174,7 +163,9 @@ class TopKPlan:
 
 
 def loss_in_words(items: ApproximateDP, counts: ApproximateDP | None) -> str:
-    """Return the total, and of two parts what each costs."""
+    """Return the total, such as "(1/2, 0)-DP, add or remove one person", and what each of two parts
+    costs.
+    """
     if counts is None:
         return f"{_pair(items)}-DP, {items.neighbors.value} person"
     total = f"{_pair(basic([items, counts]))}-DP, {items.neighbors.value} person"

@@ -14,13 +14,7 @@ from math import inf, log
 
 import numpy as np
 
-from askew.mechanisms.contest import (
-    Contest,
-    Floats,
-    Link,
-    NoiseFamily,
-    Noisy,
-)
+from askew.mechanisms.contest import Contest, Floats, Link, NoiseFamily, Noisy
 from askew.mechanisms.tally import Integers, Tally
 from askew.mechanisms.weights import BLOCK, Draws, WeightTable, blocks_of, enclose
 
@@ -39,15 +33,12 @@ class Urn:
         self._moved: dict[int, int] = {}
         self._taken = 0
 
-    def take(self, size: int, draws: Draws) -> int:
-        """Take out a uniform place among those below `size` that are left.
-
-        Every place taken so far must have been below `size`: pools may grow, never shrink.
-        """
-        return self.pick(draws.below(size - self._taken))
-
     def take_each(self, sizes: Sequence[int] | Integers, draws: Draws) -> list[int]:
-        """Take one place after another, a size each; the draws are read at once."""
+        """Take out a uniform place among those left below each size, one after another.
+
+        Pools grow and never shrink: places taken so far are below every size. The draws are read
+        at once.
+        """
         taken = np.arange(self._taken, self._taken + len(sizes))
         limits = np.asarray(sizes, dtype=np.int64) - taken
         return [self.pick(mark) for mark in draws.below_each(limits)]
@@ -214,16 +205,6 @@ class ValueClasses:
             self._lead += 1
 
 
-def peel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
-    """Run the exponential mechanism without replacement, k times."""
-    classes = ValueClasses(tally, rate)
-    groups = []
-    for _ in range(k):
-        groups.append(draws.choose(classes))
-        classes.remove(groups[-1])
-    return items_of_groups(groups, tally, draws)
-
-
 ONE_PASS = 4  # from this k on, one pass is quicker than k choices
 
 
@@ -265,6 +246,10 @@ def peeled_gumbel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[i
     One Gumbel noise an item, in descending order of score, has the same law (Durfee, Rogers 2019,
     Lemma 4.2), and takes one pass instead of k.
     """
-    if k < ONE_PASS:
-        return peel(tally, rate, k, draws)
-    return highest(tally, rate, "gumbel", k, draws)
+    if k >= ONE_PASS:
+        return highest(tally, rate, "gumbel", k, draws)
+    classes, groups = ValueClasses(tally, rate), []
+    for _ in range(k):
+        groups.append(draws.choose(classes))
+        classes.remove(groups[-1])
+    return items_of_groups(groups, tally, draws)

@@ -145,7 +145,7 @@ def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tup
 def blocks_of(
     keys: NDArray[np.int64], logs: NDArray[np.float64]
 ) -> list[Callable[[], WeightBlock]]:
-    """Cut arrays into blocks whose float sums are accurate."""
+    """Cut arrays (n,) into blocks of at most BLOCK classes; return a function that makes each."""
     starts = range(0, len(keys), BLOCK)
     return [partial(WeightBlock, keys[i : i + BLOCK], logs[i : i + BLOCK]) for i in starts]
 

@@ -30,8 +30,7 @@ inverted sums instead of their coins are ours.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count
 from math import isqrt
@@ -52,17 +51,10 @@ _GUARD_BITS = 64
 _BLOCK = 1 << 16  # tries at once: what they need stays in a processor's cache
 
 
-@dataclass(frozen=True)
-class ExpOdds:
-    """Odds exp(-exponent). It is part of a draw, so it is never printed."""
-
-    exponent: Fraction = field(repr=False)
-
-    def bounds(self, precision: int) -> tuple[int, int]:
-        """Return (low, high), integers around p * 2**precision, by directed rounding."""
-        numerator, denominator = self.exponent.as_integer_ratio()
-        scaled = (numerator << precision) // denominator
-        return exp_minus(scaled + 1, precision)[0], exp_minus(scaled, precision)[1]
+def exp_odds(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
+    """Enclose exp(-numerator / denominator) * 2**precision by integers that are rounded outward."""
+    scaled = (numerator << precision) // denominator
+    return exp_minus(scaled + 1, precision)[0], exp_minus(scaled, precision)[1]
 
 
 @dataclass(frozen=True)
@@ -143,7 +135,7 @@ class DiscreteGaussian(Parameters):
         weights: list[tuple[int, int]] = []
         while not weights or weights[-1][1] >> _GUARD_BITS:
             start = len(weights) << self.low_bits
-            weights.append(ExpOdds(Fraction(start**2, 2 * self.variance)).bounds(work))
+            weights.append(exp_odds(start**2, 2 * self.variance, work))
         # sum of exp(-a j**2) over j > h is below the integral from h on, at most exp(-a h**2) / 2ah
         last = len(weights) - 1
         tail = weights[-1][1] * (1 + self.variance // (last << 2 * self.low_bits))
@@ -163,7 +155,10 @@ class DiscreteGaussian(Parameters):
         gap = np.exp(area / (-2.0 * self.variance)) - words.astype(np.float64) * 2.0**-64
         stays: NDArray[np.bool_] = gap > 0
         for place in np.flatnonzero(np.abs(gap) < _MARGIN):
-            n, begin = int(magnitude[place]), int(start[place])
-            odds = ExpOdds(Fraction(n**2 - begin**2, 2 * self.variance))
+            exponent = int(magnitude[place]) ** 2 - int(start[place]) ** 2
+
+            def odds(precision: int, exponent: int = exponent) -> tuple[int, int]:
+                return exp_odds(exponent, 2 * self.variance, precision)
+
             stays[place] = bits.refine(odds, int(words[place]), 64)
         return stays

@@ -44,7 +44,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, log, log1p, log2
 from operator import mul
 
@@ -80,41 +80,28 @@ def check_lattice(step_exponent: int, inverse_rate: int) -> None:
 
 
 def lattice_for(reach: Fraction) -> tuple[int, int]:
-    """Return the coarsest step exponent and the rate q = ceil(2**exponent reach), at least 1024, of
-    noise that reaches so far, in units of distance. The exponent is never 0, which would take no
-    bytes on the wire.
+    """Return the least step exponent from 1 on with q = ceil(2**exponent reach) at least 1024, and
+    that q: q steps are no less than `reach`, in units of distance.
     """
     exponents = range(1, MAX_STEP_EXPONENT + 1)
     exponent = next(e for e in exponents if (1 << e) * reach >= _LEAST_INVERSE_RATE)
     return exponent, ceil((1 << exponent) * reach)
 
 
-@dataclass(frozen=True)
-class Digit:
-    """Odds that binary digit `level` of a geometric draw is one: x / (1 + x), x = r**(2**level)."""
-
-    inverse_rate: int | Fraction
-    level: int
-
-    def bounds(self, precision: int) -> tuple[int, int]:
-        """Enclose by integer arithmetic with directed rounding."""
-        scale = precision + _GUARD_BITS
-        low, high = _power_of_ratio(self.inverse_rate, self.level, scale)
-        one = 1 << scale
-        return (low << precision) // (one + low), -(-(high << precision) // (one + high))
+def digit(inverse_rate: int | Fraction, level: int, precision: int) -> tuple[int, int]:
+    """Enclose the odds that binary digit `level` of a geometric draw is one: x / (1 + x) with
+    x = r**(2**level), times 2**precision, by integers that are rounded outward.
+    """
+    scale = precision + _GUARD_BITS
+    low, high = _power_of_ratio(inverse_rate, level, scale)
+    one = 1 << scale
+    return (low << precision) // (one + low), -(-(high << precision) // (one + high))
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """Odds that a geometric draw is at least 2**levels: r**(2**levels)."""
-
-    inverse_rate: int | Fraction
-    levels: int
-
-    def bounds(self, precision: int) -> tuple[int, int]:
-        """Enclose by integer arithmetic with directed rounding."""
-        low, high = _power_of_ratio(self.inverse_rate, self.levels, precision + _GUARD_BITS)
-        return low >> _GUARD_BITS, -(-high >> _GUARD_BITS)
+def beyond(inverse_rate: int | Fraction, levels: int, precision: int) -> tuple[int, int]:
+    """Enclose the odds that a geometric draw is at least 2**levels, r**(2**levels), as `digit`."""
+    low, high = _power_of_ratio(inverse_rate, levels, precision + _GUARD_BITS)
+    return low >> _GUARD_BITS, -(-high >> _GUARD_BITS)
 
 
 @dataclass(frozen=True)
@@ -145,12 +132,12 @@ class TwoSidedGeometric(Parameters):
 
     @cached_property
     def _coins(self) -> Coins:
-        digits = [Digit(self.inverse_rate, level) for level in range(self.levels)]
-        return Coins([*digits, Beyond(self.inverse_rate, self.levels)])
+        digits = [partial(digit, self.inverse_rate, level) for level in range(self.levels)]
+        return Coins([*digits, partial(beyond, self.inverse_rate, self.levels)])
 
     @cached_property
     def _beyond(self) -> Coins:
-        return Coins([Beyond(self.inverse_rate, self.levels)])
+        return Coins([partial(beyond, self.inverse_rate, self.levels)])
 
     def draw(self, count: int, bits: RandomBits = KERNEL) -> list[int]:
         """Draw `count` independent integers of this law, of either sign."""

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from struct import Struct
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from askew.errors import NoRandomness, ParameterError
 
@@ -37,11 +37,10 @@ class Parameters:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
-class Odds(Protocol):
-    """A probability in [0, 1), known as closely as one asks."""
-
-    def bounds(self, precision: int) -> tuple[int, int]:
-        """Return integers (low, high) around p * 2**precision, as near at every precision."""
+Odds = Callable[[int], tuple[int, int]]
+"""A probability p in [0, 1), known as closely as one asks: from a precision, integers (low, high)
+around p * 2**precision, as near at every precision.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class RationalOdds:
 
     probability: Fraction = field(repr=False)
 
-    def bounds(self, precision: int) -> tuple[int, int]:
+    def __call__(self, precision: int) -> tuple[int, int]:
         """Return (floor, ceiling) of p * 2**precision."""
         numerator, denominator = self.probability.as_integer_ratio()
         scaled = numerator << precision
@@ -62,7 +61,7 @@ class Coins:
 
     def __init__(self, odds: Sequence[Odds]) -> None:
         self.odds = tuple(odds)
-        self.bounds = [coin.bounds(WORD_BITS) for coin in odds]
+        self.bounds = [coin(WORD_BITS) for coin in odds]
         self.halves = Struct(">" + f"Q{_WORD_BYTES // 2}x" * len(odds))  # the first of each word
         self.lows = [low >> _HALF for low, _ in self.bounds]
         self.highs = [high >> _HALF for _, high in self.bounds]
@@ -119,9 +118,11 @@ class RandomBits(ABC):
         return self.refine(odds, word) if below == beyond else below
 
     def refine(self, odds: Odds, word: int, precision: int = WORD_BITS) -> bool:
-        """Decide U < p where the first `precision` bits of U, as an integer, are `word`."""
+        """Return U < p where the first `precision` bits of U, as an integer, are `word`; read more
+        bits where these do not tell.
+        """
         while True:
-            low, high = odds.bounds(precision)
+            low, high = odds(precision)
             if word < low or word >= high:
                 return word < low
             word = (word << WORD_BITS) | int.from_bytes(self.read(_WORD_BYTES))
@@ -158,7 +159,7 @@ class ReplayBits(RandomBits):
         self._position = 0
 
     def read(self, count: int) -> bytes:
-        """Read the next `count` bytes of the recording."""
+        """Return the next `count` bytes of the recording. Raises EOFError where it has fewer."""
         piece = self._data[self._position : self._position + count]
         if len(piece) < count:
             raise EOFError(f"the recording has no {count} bytes left")

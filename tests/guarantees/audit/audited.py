@@ -14,7 +14,7 @@ from guarantees.audit.enumeration import Counts, HasLaw, Law, by_symmetry, law_o
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation
 from askew.mechanisms import Canonical, Joint, OneShot, Peeling, PermuteAndFlip, PNFJoint
 from askew.mechanisms.contest import NoiseFamily
-from askew.mechanisms.tally import tally
+from askew.mechanisms.tally import Tally
 
 Selects = Canonical | Joint | OneShot | Peeling | PermuteAndFlip | PNFJoint
 HALF = Fraction(1, 2)
@@ -80,8 +80,6 @@ MECHANISMS = {
     "canonical, exponential, clipped": of_canonical(HALF, "exponential", clipped=True),
     "canonical, exponential, gamma 1": of_canonical(Fraction(1), "exponential", clipped=False),
     "canonical, laplace": of_canonical(HALF, "laplace", clipped=False),
-    "canonical, logistic": of_canonical(HALF, "logistic", clipped=False),
-    "canonical, half-logistic": of_canonical(HALF, "half-logistic", clipped=False),
 }
 
 
@@ -90,6 +88,6 @@ def exact_law(mechanism: Selects) -> HasLaw:
 
     def law(counts: Counts) -> Law:
         with on_the_tape():
-            return law_of(partial(mechanism.draw, tally(counts, mechanism.k)))
+            return law_of(partial(mechanism.draw, Tally(counts, mechanism.k)))
 
     return by_symmetry(law, sets=isinstance(mechanism, Canonical | OneShot))

@@ -53,7 +53,7 @@ class Branch(RandomBits):
 def _probability(odds: Odds) -> Fraction:
     if isinstance(odds, RationalOdds):
         return odds.probability
-    low, high = odds.bounds(PRECISION)
+    low, high = odds(PRECISION)
     return Fraction(low + high, 2 << PRECISION)
 
 

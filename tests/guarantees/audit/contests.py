@@ -7,21 +7,23 @@ tests/mechanisms/test_contest.py, by 200-digit arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from math import log
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from guarantees.audit.definitions import of_one, ranking
-from guarantees.audit.enumeration import Tape
+from guarantees.audit.enumeration import Law, Tape, law_of
 from numpy.typing import NDArray
 
 from askew.mechanisms.contest import Exact, NoiseFamily
 
 USERS = ("lipschitz", "canonical", "joint", "limited_domain", "value_classes")
+DOORS = ("limited_domain", "tally")  # which make draws of bits
 
 
 class TapeContest:
@@ -68,12 +70,16 @@ class TapeContest:
 
 @contextmanager
 def on_the_tape() -> Iterator[None]:
-    """Every mechanism's contests are branches of the tape."""
-    patches = [patch(f"askew.mechanisms.{user}.Contest", TapeContest) for user in USERS]
-    for each in patches:
-        each.start()
-    try:
+    """Make every mechanism's contests branches of the tape, which `select` takes as its bits."""
+    with ExitStack() as stack:
+        for user in USERS:
+            stack.enter_context(patch(f"askew.mechanisms.{user}.Contest", TapeContest))
+        for door in DOORS:
+            stack.enter_context(patch(f"askew.mechanisms.{door}.Draws", lambda tape: tape))
         yield
-    finally:
-        for each in patches:
-            each.stop()
+
+
+def law_of_selecting(run: Callable[[Any], tuple[int, ...]]) -> Law:
+    """Return the exact law of what `run` makes of a `select` that is given the tape as its bits."""
+    with on_the_tape():
+        return law_of(run)

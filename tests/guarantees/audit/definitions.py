@@ -12,15 +12,10 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
 
-import numpy as np
 from guarantees.audit.enumeration import Counts, HasLaw, Law
 from guarantees.audit.exponential_sums import DIGITS, decimal, fraction, noisy, product
-from numpy.typing import NDArray
-from scipy.stats import halflogistic, logistic
 
 Scores = Mapping[tuple[int, ...], Fraction]
-# Enough for a piece of length 4: the laws add to one within 1e-12, and a test checks it.
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
 def winner(family: str, scores: Scores) -> Law:
@@ -34,8 +29,6 @@ def winner(family: str, scores: Scores) -> Law:
 def of_one(family: str, sizes: tuple[tuple[Fraction, int], ...]) -> dict[Fraction, Fraction]:
     """For `size` outcomes of every score: the probability that one of them wins."""
     lead = max(score for score, _ in sizes)
-    if family in ("logistic", "half-logistic"):
-        return _by_quadrature(family, sizes)
     with localcontext(DIGITS):
         if family == "gumbel":
             weights = {score: decimal(score - lead).exp() for score, _ in sizes}
@@ -51,30 +44,6 @@ def of_one(family: str, sizes: tuple[tuple[Fraction, int], ...]) -> dict[Fractio
             wins = product(others, breaks) * laws[mine].density
             found[mine] = fraction(wins.integral())
         return found
-
-
-def _by_quadrature(
-    family: str, sizes: tuple[tuple[Fraction, int], ...]
-) -> dict[Fraction, Fraction]:
-    """Residual 1e-12: both families are smooth between scores, and beyond 40 weigh below 1e-16."""
-    law = logistic if family == "logistic" else halflogistic
-    lead = max(score for score, _ in sizes)
-    places = {score: float(score - lead) for score, _ in sizes}
-    t, weights = grid(list(places.values()))
-    found = {}
-    for mine, _ in sizes:
-        powers = [law.cdf(t - places[s]) ** (size - (s == mine)) for s, size in sizes]
-        density = law.pdf(t - places[mine]) * np.prod(powers, axis=0)
-        found[mine] = Fraction(float(np.sum(weights * density)))
-    return found
-
-
-def grid(breaks: list[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights from 40 before to 40 beyond the breaks, in pieces of at most 4."""
-    edges = sorted({*breaks, *np.arange(min(breaks) - 40, max(breaks) + 41, 4.0).tolist()})
-    halves = np.diff(edges)[:, None] / 2
-    middles = np.array(edges)[:-1, None] + halves
-    return (middles + halves * NODES).ravel(), (halves * WEIGHTS).ravel()
 
 
 @cache

@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from askew.dp.composition import delta_of
+from askew.dp.privacy import ADD_OR_REMOVE_ONE, NeighboringRelation, PrivacyLoss
 from askew.mechanisms.weights import Classes, Draws
 from askew.noise.randomness import ReplayBits
 
@@ -94,6 +96,28 @@ def with_one_more(counts: Counts) -> Iterator[Counts]:
 def with_one_replaced(counts: Counts) -> Iterator[Counts]:
     for change in product((-1, 0, 1), repeat=len(counts)):
         yield tuple(c + x for c, x in zip(counts, change, strict=True))
+
+
+def neighbors_of(counts: Counts, relation: NeighboringRelation, most: int) -> Iterator[Counts]:
+    """List those with one unit more, or another in a unit's place; it has at most `most` items."""
+    steps = (0, 1) if relation is ADD_OR_REMOVE_ONE else (-1, 0, 1)
+    for change in product(steps, repeat=len(counts)):
+        other = tuple(c + x for c, x in zip(counts, change, strict=True))
+        if max(change.count(1), change.count(-1)) <= most and min(other) >= 0:
+            yield other
+
+
+def lost(law: HasLaw, loss: PrivacyLoss, most: int) -> tuple[float, float]:
+    """Return what is claimed, delta or else epsilon, and what is lost of it between any neighbors
+    of {0,1,2}^3, in both orders.
+    """
+    pairs = [(a, b) for a in vectors(3, 2) for b in neighbors_of(a, loss.neighbors, most)]
+    both = [(law(a), law(b)) for a, b in pairs] + [(law(b), law(a)) for a, b in pairs]
+    epsilon = float(loss.epsilon)
+    if delta_of(loss):
+        return float(delta_of(loss)), max(excess(p, q, epsilon) for p, q in both)
+    ratios = (mass / q.get(o, Fraction(1, 10**30)) for p, q in both for o, mass in p.items())
+    return epsilon, log(max(ratios))
 
 
 def by_symmetry(law: HasLaw, *, sets: bool) -> HasLaw:

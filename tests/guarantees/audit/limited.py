@@ -10,11 +10,11 @@ from guarantees.audit.contests import on_the_tape
 from guarantees.audit.definitions import rows
 from guarantees.audit.enumeration import Counts, HasLaw, Law, law_of
 
-from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain, OptimalThreshold, Selection
+from askew.mechanisms import LaplaceLimitedDomain, LimitedDomain
 from askew.mechanisms.limited_domain import top_of_rows
 from askew.mechanisms.weights import Draws
 
-Limited = LimitedDomain | LaplaceLimitedDomain | OptimalThreshold
+Limited = LimitedDomain | LaplaceLimitedDomain
 
 
 def exact_law(mechanism: Limited) -> HasLaw:
@@ -24,17 +24,13 @@ def exact_law(mechanism: Limited) -> HasLaw:
         items = range(len(counts))
 
         def run(draws: Draws) -> tuple[int, ...]:
-            made = _draw(mechanism, items, counts, draws)
+            made = mechanism.draw(*top_of_rows(items, counts, mechanism.kbar), draws)
             return (*made, -1) if made.stopped else tuple(made)
 
         with on_the_tape():
             return law_of(run)
 
     return by_rows(law)
-
-
-def _draw(mechanism: Limited, items: range, counts: Counts, draws: Draws) -> Selection:
-    return mechanism.draw(*top_of_rows(items, counts, mechanism.depth), draws)
 
 
 def by_rows(law: Callable[[Counts], Law]) -> HasLaw:

@@ -1,4 +1,4 @@
-"""What `make audit` writes of its run: build/audit-report.html, and the same as JSON.
+"""What `make audit` writes of its run, build/audit-report.json, and what it prints of it.
 
     python -m guarantees.audit.report tests                  the tests that an audit runs
     python -m guarantees.audit.report write build/audit.xml  the report of a run of them
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -26,15 +25,6 @@ ROOT: Final = Path(__file__).parents[3]
 BUILD: Final = ROOT / "build"
 OF_ALL: Final = "tests/guarantees/test_every_claim_has_its_tests.py"  # and of all false alarms
 PACKAGES: Final = ("numpy", "scipy", "grpcio", "hypothesis", "pytest")
-STYLE: Final = """body{font:15px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}
-table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ccc;padding:.2em .6em;
-text-align:left;vertical-align:top}.failed{color:#b00}svg{width:100%;max-width:44em}"""
-LOSSES: Final = (
-    "Exact: the loss of all small inputs that is nearest to its claim. Measured: what draws of the "
-    "production object prove, but for a false alarm. Losses are in the unit of the claim: epsilon, "
-    "delta, rho, or the distance of a point."
-)
-
 Found = dict[str, Any]
 
 
@@ -63,7 +53,12 @@ def results(path: Path) -> list[Found]:
 
 
 def report_of(run: list[Found], nightly: list[Found]) -> Found:
-    """All that the page shows."""
+    """Return what backs every claim, what every mechanism lost, and what failed.
+
+    Exact: the loss of all small inputs that is nearest to its claim. Measured: what draws of the
+    production object prove, but for a false alarm. Losses are in the unit of the claim: epsilon,
+    delta, rho, or the distance of a point.
+    """
     backed = []
     for each in claims():
         mine = [one for one in run if any(one["test"].startswith(test) for test in each.tests)]
@@ -135,112 +130,11 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8").strip() if path.exists() else "not run here"
 
 
-def page(report: Found) -> str:
-    """The report for people."""
-    nightly = report["nightly"]
-    chances = f"{report['false_alarm_of_a_look']} a look"
-    lifetime = f"{chances}; in 10,000 runs of all tests {report['false_alarms_of_a_lifetime']}"
-    night = f"{nightly['passed']} passed, {len(nightly['failed'])} failed"
-    facts: list[list[object]] = [
-        ["Commit", report["commit"]],
-        ["Versions", f"Python {report['python']}, {_pairs(report['versions'])}"],
-        ["False alarms", lifetime],
-        ["Seeds of simulations", "; ".join(report["seeds"]) + "; all else is the kernel's"],
-        ["Failed", ", ".join(report["failed"]) or "nothing"],
-        ["Last night", f"{nightly['commit']}: {night}"],
-        ["Mutants", report["mutants"]],
-    ]
-    rows = report["mechanisms"]
-    keys = ("id", "says", "unit", "neighbors", "trusted", "not_claimed")
-    kept = ("passed", "failed", "skipped")
-    backed = [[each[key] for key in (*keys, *kept)] for each in report["claims"]]
-    losses = ("claimed_exact", "exact", "claimed_measured", "measured", "power", "p_value")
-    of_all = ("mechanism", *losses, "looks", "failed")
-    measured = ("claimed", "exact", "measured", "p_value", "power", "seed", "outcome")
-    return "\n".join(
-        [
-            f"<!doctype html><meta charset=utf-8><title>Audit</title><style>{STYLE}</style>",
-            "<h1>Audit</h1>",
-            _table([], facts),
-            "<h2>Claims</h2>",
-            _table([*keys, *kept], backed),
-            "<h2>Mechanisms</h2>",
-            f"<p>{LOSSES}</p>",
-            _table([*of_all], [[_short(each.get(k, "")) for k in of_all] for each in rows]),
-            "<h2>Exact and measured loss, as a share of the claim</h2>",
-            _bars(rows),
-            "<h2>Auditors</h2>",
-            _table(
-                ["auditor", "false alarms", "guilty", "power at least"],
-                [[_short(each) for each in one.values()] for one in report["auditors"]],
-            ),
-            "<h2>Looks</h2>",
-            _table(
-                ["test", *measured],
-                [
-                    [each["test"].partition("::")[2], *(_short(each.get(k, "")) for k in measured)]
-                    for each in report["looks"]
-                ],
-            ),
-            "<h2>Deployments</h2>",
-            *(
-                f"<h3>{name}</h3>{_table([], [[*each] for each in record.items()])}"
-                for name, record in report["deployments"].items()
-            ),
-        ]
-    )
-
-
-def _pairs(values: Found) -> str:
-    return ", ".join(f"{name} {each}" for name, each in values.items())
-
-
-def _short(value: object) -> str:
-    """A number in four digits."""
-    number = _number(value)
-    if number is None:
-        return str(value)
-    # No power is 1: only what cannot be told from it in four digits, and is told to be less.
-    return "> 0.9999" if 0.9999 < number < 1 else f"{number:.4g}"
-
-
-def _table(head: list[str], rows: list[list[object]]) -> str:
-    cells = [f"<tr>{''.join(f'<td>{escape(str(each))}</td>' for each in row)}</tr>" for row in rows]
-    heads = "".join(f"<th>{escape(each)}</th>" for each in head)
-    return f"<table><tr>{heads}</tr>{''.join(cells)}</table>"
-
-
 def _number(value: object) -> float | None:
     try:
         return float(str(value))
     except ValueError:
         return None
-
-
-def _bars(mechanisms: list[Found]) -> str:
-    """Two bars a mechanism, from 0: the exact loss, and below it what draws prove. The claim is the
-    line at 1; what is beyond it is red.
-    """
-    drawn, height = [], 30 * len(mechanisms) + 24
-    for at, each in enumerate(mechanisms):
-        name = escape(each["mechanism"])
-        drawn.append(f"<text x=195 y={30 * at + 18} text-anchor=end font-size=12>{name}</text>")
-        for down, kind, color in ((4, "exact", "#468"), (15, "measured", "#9bd")):
-            share = each.get(f"share_{kind}")
-            if share is not None:
-                fill = "#b00" if share > 1.000001 else color
-                width = max(0.0, min(share, 1.3)) * 400
-                y = 30 * at + down
-                drawn.append(f'<rect x=200 y={y} width={width:.1f} height=10 fill="{fill}"/>')
-                drawn.append(f"<text x={205 + width:.0f} y={y + 9} font-size=9>{share:.3f}</text>")
-    line = f'<line x1=600 x2=600 y1=0 y2={height - 20} stroke="#000" stroke-dasharray=4 />'
-    words = (
-        f"<text x=200 y={height - 4} font-size=11>0</text>"
-        f"<text x=575 y={height - 4} font-size=11>the claim</text>"
-        f'<text x=280 y={height - 4} font-size=11 fill="#468">exact</text>'
-        f'<text x=330 y={height - 4} font-size=11 fill="#69a">measured</text>'
-    )
-    return f'<svg viewBox="0 0 800 {height}">{"".join(drawn)}{line}{words}</svg>'
 
 
 def main() -> None:
@@ -250,8 +144,11 @@ def main() -> None:
     night = BUILD / "nightly.xml"
     report = report_of(results(Path(sys.argv[2])), results(night) if night.exists() else [])
     (BUILD / "audit-report.json").write_text(json.dumps(report, indent=1, ensure_ascii=False))
-    (BUILD / "audit-report.html").write_text(page(report), encoding="utf-8")
-    sys.stdout.write(f"build/audit-report.html: {len(report['failed'])} of the tests failed\n")
+    for row in report["mechanisms"]:
+        shares = (f"{kind} {row.get(f'share_{kind}', '-')}" for kind in ("exact", "measured"))
+        sys.stdout.write(f"{row['mechanism']}: {', '.join(shares)} of the claim\n")
+    failed = len(report["failed"])
+    sys.stdout.write(f"{failed} of the tests failed; the rest is in build/audit-report.json\n")
 
 
 if __name__ == "__main__":
