@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -383,9 +382,3 @@ def test_a_values_place_costs_nothing_until_it_is_asked_from(device: DeviceWorld
     view = device.places.add("work", AxisValues({"hour": 8.5}))
     assert (view.sent, view.cost) == ((), None)
     assert device.signals.entries() == ()
-
-
-def test_a_damaged_profile_of_places_is_said_and_not_repeated(tmp_path: Path) -> None:
-    bad = b'{"ratings": {}, "edits": [], "answers": [], "places": {"home": {"position": [99, 1]}}}'
-    with pytest.raises(ProfileError, match="damaged"):
-        ProfileDocument.from_bytes(bad)

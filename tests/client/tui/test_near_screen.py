@@ -9,15 +9,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from client.tui.person import SETTINGS, DeviceWorld, Network, Person
+from client.tui.person import HOSTILE, SETTINGS, DeviceWorld, Network, Person
 from mechanisms.streams import ShakeBits
 from textual.widgets import Button, Input, Select
 
 from askew.catalog.catalog import Catalog
-from askew.errors import Overloaded, PlaceError, Unreachable
+from askew.errors import Overloaded, Unreachable
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -32,7 +32,7 @@ from askew_client.tui.pictures import PlaceMap, PlacePicker
 from askew_client.tui.screens.frame import chosen_name
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
-from askew_client.tui.screens.place import position_typed, words_of
+from askew_client.tui.screens.place import words_of
 from askew_client.views.answers import NearAnswer
 from askew_client.views.cost import Cost, Leaves
 
@@ -40,14 +40,6 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 HOME = Position(50.9375, 6.9603)
-HOSTILE = (
-    "[@click=app.quit]x[/]",
-    "[/]",
-    "[bold]b[/bold]",
-    "映画" * 30,
-    "Z\u0351a\u0334l",
-    "x" * 500,
-)
 
 
 class Town(Network):
@@ -122,6 +114,19 @@ def spent(near: Near) -> Fraction:
     return near.device.signals.account().spent_per_km
 
 
+def silenced(network: Network, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let a server wait, before it says which places it has, for the event that is returned."""
+    says, metric_card = asyncio.Event(), network.metric_card
+
+    async def late() -> MetricCard:
+        await says.wait()
+        return await metric_card()
+
+    monkeypatch.setattr(network, "metric_card", late)
+    network.silent = True
+    return says
+
+
 async def test_a_server_of_titles_alone_is_asked_from_the_profile(device: DeviceWorld) -> None:
     """And who comes to Near then is told why nothing is there."""
     async with device.opened(program=AskewApp) as person:
@@ -137,15 +142,8 @@ async def test_who_has_chosen_a_screen_is_taken_to_no_other(
     """The server says only then that it has no places. Planted bug: the app goes on all the same,
     from Near where the person has come back to it.
     """
-    network, says = device.network, asyncio.Event()
-    metric_card = network.metric_card
-
-    async def late() -> MetricCard:
-        await says.wait()
-        return await metric_card()
-
-    monkeypatch.setattr(network, "metric_card", late)
-    network.silent = True
+    network = device.network
+    says = silenced(network, monkeypatch)
     async with device.opened(program=AskewApp) as person:
         assert person.app.current_mode == "near"
         await person.press("f3", "f2")
@@ -160,15 +158,8 @@ async def test_until_places_and_collections_were_read_it_says_that_and_nothing_o
     at_home: Near, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: a map and a price before there is anything to ask."""
-    network, says = at_home.network, asyncio.Event()
-    metric_card = network.metric_card
-
-    async def late() -> MetricCard:
-        await says.wait()
-        return await metric_card()
-
-    monkeypatch.setattr(network, "metric_card", late)
-    network.silent = True
+    network = at_home.network
+    says = silenced(network, monkeypatch)
     async with at_home.opened() as person:
         person.reads("not loaded yet: the places of this device, and the server's collections")
         for part in ("none yet", "Add a place", "you", "∘", "level", "Nothing is charged"):
@@ -212,8 +203,7 @@ async def test_one_key_asks_and_the_results_stand_in_the_persons_own_order(at_ho
         assert at_home.network.asked == []
         await person.press("a")
         answer = answer_of(person)
-        pick = cast("object", answer.pick)
-        assert pick is not None
+        assert answer.pick is not None
         person.reads("Your pick, never sent", "SIMULATED places to eat", "★ your pick", "km")
         distances = [result.distance for result in answer.results]
         assert distances == sorted(distances)
@@ -525,18 +515,6 @@ def test_an_outlook_is_of_the_place_that_was_chosen(at_home: Near) -> None:
     scene, _ = outlook_of(device, "work", "town", 5, what_if=False)
     assert scene.heat_map is not None
     assert (scene.you, scene.heat_map.signal) == (work, Position(*place.sent))
-
-
-def test_a_typed_position_is_two_numbers_and_no_message_repeats_it() -> None:
-    for text in ("50.94, 6.96", "50.94 6.96", " 50.94,6.96 "):
-        assert position_typed(text) == Position(50.94, 6.96)
-    assert position_typed(words_of(HOME)) == HOME
-    assert position_typed("berlin") == Position(52.52, 13.41)
-    assert position_typed("London", "CA") == Position(42.98, -81.23)
-    for text in ("", "50.9412", "50.9412, x", "50.9412, 6.9, 3", "nan, 6.9412", "6.9412, 250.9412"):
-        with pytest.raises(PlaceError) as raised:
-            position_typed(text)
-        assert "9412" not in str(raised.value)
 
 
 async def test_a_place_is_added_at_the_price_that_stands_beside_it_and_at_no_other(

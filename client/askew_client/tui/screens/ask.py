@@ -46,7 +46,9 @@ class AskScreen(FrameScreen):
     """The signal leaving, the results arriving, the ranking and the pick."""
 
     MODE = "ask"
+    KEY = "F4"
     TITLE = "Ask"
+    SAYS = "Send a noisy signal, pick in private"
     PURPOSE = (
         "One key asks. The app fetches what this device holds when it starts, the same file as "
         "everybody. What is held is ranked here, and no signal leaves. In mode ask your profile is "

@@ -71,7 +71,9 @@ class NearScreen(FrameScreen):
     """The map on the left; choices, words and results on the right."""
 
     MODE = "near"
+    KEY = "F2"
     TITLE = "Near"
+    SAYS = "What is near a place of yours, on a map"
     PURPOSE = (
         "What is near a place of yours. To add one draws and charges one noisy position, and every "
         "server gets that one. The map shows you ●, the noisy position ◆ and what a server can "

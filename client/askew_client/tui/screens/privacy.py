@@ -42,7 +42,9 @@ class PrivacyScreen(FrameScreen):
     """Budget, ledger and past answers on the left; other settings and their noise on the right."""
 
     MODE = "privacy"
+    KEY = "F5"
     TITLE = "Privacy"
+    SAYS = "What was spent, past answers, and other settings"
     PURPOSE = (
         "On the left, what your signals have cost, and every signal and answer, newest first. "
         "Answers are kept on this device, never sent, and forgotten whenever you like. On the "
@@ -51,7 +53,6 @@ class PrivacyScreen(FrameScreen):
         "how many results come back. The map shows the noise, and where around the signal the "
         "server looks for results."
     )
-    MORE_KEYS = (("↑ ↓", "another signal or answer; another value of a choice"),)
     BINDINGS = [
         key("privacy.use", "w", "apply", "Use these settings", "use them from now on"),
         key("privacy.back", "b", "back", "Back to yours", "back to the settings in force"),

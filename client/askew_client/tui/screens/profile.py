@@ -59,14 +59,16 @@ class ProfileScreen(FrameScreen):
     """Search, rate, and watch the profile move."""
 
     MODE = "profile"
+    KEY = "F3"
     TITLE = "Profile"
+    SAYS = "Search the catalog, rate, see your profile"
     PURPOSE = (
         "Your ratings make a profile, the bars on the right; both stay in a file on this device. "
         "Each bar lies between the two titles of this catalog that are furthest apart along it, "
         "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
-        "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
+        "rate with the keys 1 to 5, ← and → (half a star) or by clicking the stars. A like counts "
+        "as well."
     )
-    MORE_KEYS = (("← →", "half a star less or more"),)
     BINDINGS = [
         key("profile.search", "slash", "search", "Search", "search the titles", key_display="/"),
         Binding("1", "rate(1)", "Rate", key_display="1-5", tooltip="rate with stars"),
