@@ -68,8 +68,8 @@ async def test_the_signal_stands_beside_the_truth_on_every_coordinate(rated: Dev
         connection = person.app.connection
         assert isinstance(connection, Connection)
         there = [departure.true_point[axis] - departure.point[axis] for axis in connection.map_axes]
-        marks = [mark.at for mark in person.app.screen.query_one(HeatMap).marks]
-        assert marks == [(0.0,) * len(there), tuple(there)]  # around the signal
+        heat_map = person.app.screen.query_one(HeatMap)
+        assert (heat_map.sent, heat_map.you) == ([(0.0,) * len(there)], tuple(there))
     signal = rated.network.asked[0].signal
     assert departure.point == tuple(signal.point().tolist())
     assert departure.values == signal.values

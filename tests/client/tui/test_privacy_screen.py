@@ -129,14 +129,14 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
         await person.press("f5")
         shown = "directions 1 and 3 of 4, where this catalog differs most"
         person.reads(f"noise, and ◆ where the server looks; {shown}")
-        assert {len(mark.at) for mark in person.app.screen.query_one(HeatMap).marks} == {2}
+        assert {len(at) for at in person.app.screen.query_one(HeatMap).sent} == {2}
         await person.press("f4", "a")
         person.reads(f"the brighter the map around ◆, the likelier you ● are there; {shown}")
         heat_map = person.app.screen.query_one(HeatMap)
         departure = person.app.screen.query_one(NumberLines).departure
         assert departure is not None
         away = [t - s for t, s in zip(departure.true_point, departure.point, strict=True)]
-        assert heat_map.marks[1].at == (away[0], away[2])
+        assert heat_map.you == (away[0], away[2])
 
 
 async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: DeviceWorld) -> None:

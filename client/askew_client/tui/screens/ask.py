@@ -14,17 +14,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
 from askew_client.tui.lists import ResultList
-from askew_client.tui.pictures import (
-    SENT,
-    TRUE,
-    HeatMap,
-    Mark,
-    NumberLines,
-    axes_words,
-    short_number,
-)
+from askew_client.tui.pictures import HeatMap, NumberLines, axes_words, short_number
 from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, Notice, ScrollPart, key
-from askew_client.views.answers import Answer, Connection, Departure, NoisePicture
+from askew_client.views.answers import Answer, Connection
 from askew_client.views.cost import Cost, at_most
 from askew_client.views.problems import Problem, Trouble
 
@@ -121,14 +113,9 @@ class AskScreen(FrameScreen):
             self.query_one(Notice).tell(outcome)
             self._end("no answer this time")
             return
-        noise: NoisePicture | None = None
-        if outcome.cost.sends:
-            epsilon, k = outcome.cost.epsilon, len(outcome.results)
-            preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
-            noise = None if isinstance(preview, Problem) else preview.noise
         self._sends = outcome.cost.sends
         self._show_answer(outcome)
-        self._show_heat_map(noise, outcome.departure)
+        self._show_heat_map(outcome)
         unused = f"; this device does not know the titles of {outcome.unused} of your ratings"
         self._end(f"{outcome.source}; ranked here{unused if outcome.unused else ''}")
 
@@ -207,20 +194,19 @@ class AskScreen(FrameScreen):
         pick.update(text.append(best.why))
         pick.display = True
 
-    def _show_heat_map(self, noise: NoisePicture | None, departure: Departure | None) -> None:
+    def _show_heat_map(self, answer: Answer) -> None:
         self.desk.learn_connection()  # a new space has axes of its own
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
-        connection = self.desk.connection
-        if noise and departure and isinstance(connection, Connection):
+        connection, departure = self.desk.connection, answer.departure
+        if departure and isinstance(connection, Connection):
             # Where the person is within what the server can tell from the signal.
             true, sent = departure.true_point, departure.point
             away = tuple(true[axis] - sent[axis] for axis in connection.map_axes)
-            signal = Mark((0.0,) * len(away), SENT, "public")
-            heat_map.show(noise, (signal, Mark(away, TRUE, "private")))
+            heat_map.show(float(answer.cost.epsilon), [(0.0,) * len(away)], away)
             words = "the brighter the map around ◆, the likelier you ● are there"
             caption.update(f"{words}{axes_words(connection)}")
         else:
-            heat_map.show(None, ())
+            heat_map.show(0.0, ())
             caption.update("")
 
     def _say(self, text: str) -> None:

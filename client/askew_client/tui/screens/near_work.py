@@ -23,7 +23,6 @@ from askew_client.views.place_map import (
     Town,
     likeliest,
     people_within,
-    points_around,
 )
 
 if TYPE_CHECKING:
@@ -139,7 +138,9 @@ def mapped(device: Device, answer: NearAnswer) -> Ranked:
 def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:
     from askew.placement.hexagonal import place_on_map
 
-    return points_around(heat_map, place_on_map(heat_map.epsilon, k).offsets.tolist())
+    return tuple(
+        heat_map.position(*at) for at in place_on_map(heat_map.epsilon, k).offsets.tolist()
+    )
 
 
 def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
