@@ -1,4 +1,4 @@
-"""Drawings: the profile as bars, the signal beside the truth, the noise, and a map of places."""
+"""Drawings: the profile as bars, the noise around a signal, and a map of places."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from textual.widget import Widget
 
 from askew.spaces.map import Position
 from askew_client.tui.ink import CHARACTERS, STEPS, Inked, colors, is_without_color
-from askew_client.views.answers import Bar, Connection, Departure
+from askew_client.views.answers import Bar, Connection
 from askew_client.views.place_map import (
     NARROWEST,
     WIDEST,
@@ -49,52 +49,7 @@ def short_number(value: Fraction | float) -> str:
     return f"{float(value):.4g}"
 
 
-TRUE, SENT, BOTH = "●", "◆", "◈"
-
-
-class NumberLines(Inked):
-    """Warm: where the person is. Cool: what was sent."""
-
-    COMPONENT_CLASSES = {"lines--true", "lines--sent", "lines--line", "lines--bent"}
-
-    departure: reactive[Departure | None] = reactive(None, layout=True)
-
-    def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        if self.departure is None:
-            return 1
-        return 2 * len(self.departure.true_point) + 1
-
-    def render(self) -> Text:
-        departure = self.departure
-        if departure is None:
-            return Text("")
-        pairs = list(zip(departure.true_point, departure.point, strict=True))
-        values = [value for pair in pairs for value in pair]
-        ends = min(0.0, *values), max(1.0, *values)
-        rows = [row for pair in pairs for row in self._rows(pair, ends)]
-        legend = Text(no_wrap=True, end="")
-        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
-        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
-        return Text("\n").join([legend, *rows])
-
-    def _rows(self, pair: tuple[float, float], ends: tuple[float, float]) -> tuple[Text, Text]:
-        width = max(9, self.size.width)
-        true, sent = pair
-        at_true, at_sent = (place_on(value, *ends, width) for value in pair)
-        low, high = sorted((at_true, at_sent))
-        line = Text("─" * width, style=self.ink("lines--line"), no_wrap=True, end="")
-        line.stylize(self.ink("lines--bent"), low, high + 1)
-        line = _put(line, at_true, TRUE, self.ink("lines--true"))
-        line = _put(line, at_sent, BOTH if low == high else SENT, self.ink("lines--sent"))
-        figures = Text(no_wrap=True, end="")
-        figures.append(f"{TRUE} {true:.2f}", self.ink("lines--true"))
-        figures.append("  →  ", self.ink("lines--bent"))
-        figures.append(f"{SENT} {sent:.2f}", self.ink("lines--sent"))
-        return line, figures
-
-
-def _put(line: Text, at: int, mark: str, style: Style) -> Text:
-    return Text.assemble(line[:at], (mark, style), line[at + 1 :], no_wrap=True, end="")
+TRUE, SENT = "●", "◆"
 
 
 class ProfileBars(Inked):

@@ -12,7 +12,7 @@ from client.tui.person import DeviceWorld, Person
 from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.widgets import Select
 
-from askew_client.tui.pictures import HeatMap, NumberLines
+from askew_client.tui.pictures import HeatMap
 from askew_client.tui.screens.privacy import PrivacyScreen
 
 
@@ -133,10 +133,10 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
         await person.press("f4", "a")
         person.reads(f"the brighter the map around ◆, the likelier you ● are there; {shown}")
         heat_map = person.app.screen.query_one(HeatMap)
-        departure = person.app.screen.query_one(NumberLines).departure
-        assert departure is not None
-        away = [t - s for t, s in zip(departure.true_point, departure.point, strict=True)]
-        assert heat_map.you == (away[0], away[2])
+        assert heat_map.you is not None
+        sent = device.network.asked[0].signal.point().tolist()
+        for away, at in zip(heat_map.you, (sent[0], sent[2]), strict=True):
+            person.reads(f"● {at + away:.2f} → ◆ {at:.2f}")
 
 
 async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: DeviceWorld) -> None:

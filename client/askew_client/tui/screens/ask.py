@@ -14,7 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
 from askew_client.tui.lists import ResultList
-from askew_client.tui.pictures import HeatMap, NumberLines, axes_words, short_number
+from askew_client.tui.pictures import SENT, TRUE, HeatMap, axes_words, short_number
 from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, Notice, ScrollPart, key
 from askew_client.views.answers import Answer, Connection
 from askew_client.views.cost import Cost, at_most
@@ -63,7 +63,6 @@ class AskScreen(FrameScreen):
                 yield Static("What leaves", classes="heading")
                 yield Static(WHAT_LEAVES, id="before", markup=False)
                 yield Static("", id="price", markup=False)
-                yield NumberLines()
                 yield Static("", id="facts", markup=False)
                 yield HeatMap()
                 yield Static("", id="caption", markup=False)
@@ -183,7 +182,6 @@ class AskScreen(FrameScreen):
     def _show_answer(self, answer: Answer) -> None:
         for words in ("#before", "#price", "#mode"):
             self.query_one(words).display = False
-        self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
         self.query_one(ResultList).results = answer.results
         pick, best, text = self.query_one("#pick", Static), answer.pick, Text()
@@ -244,9 +242,11 @@ def outcome_text(answer: Answer) -> Text:
     left, cost = answer.departure, answer.cost
     if left is None:
         return Text.assemble(("Nothing has left.\n", "bold"), mode_text(cost))
+    text = Text(f"{TRUE} you, here   {SENT} the signal, sent\n")
+    for true, sent in zip(left.true_point, left.point, strict=True):
+        text.append(f"{TRUE} {true:.2f}  →  {SENT} {sent:.2f}\n")
     numbers = f"{', '.join(map(str, left.values[:8]))}{', ...' if len(left.values) > 8 else ''}"
-    text = Text.assemble((f"\n({numbers})", "bold"))
-    text.append(" left, and k. No name, no rating, no clock.\n")
+    text.append(f"({numbers})", "bold").append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.month}.\n" if left.fresh else f" it is the signal of {left.month}.\n")
     _append_loss(text, cost)
