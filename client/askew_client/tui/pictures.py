@@ -14,9 +14,6 @@ from rich.color import Color as TerminalColor
 from rich.console import Group
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding
-from textual.events import Click
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -24,8 +21,6 @@ from askew.spaces.map import Position
 from askew_client.tui.ink import CHARACTERS, STEPS, Inked, colors, is_without_color
 from askew_client.views.answers import Bar, Connection
 from askew_client.views.place_map import (
-    NARROWEST,
-    WIDEST,
     Frame,
     Ink,
     Scene,
@@ -189,7 +184,6 @@ _KINDS: Final = {
     Ink.SIGNAL: "map--signal",
     Ink.YOU: "map--private",
     Ink.YOU_AND_SIGNAL: "map--private",
-    Ink.CURSOR: "map--cursor",
 }
 
 
@@ -206,6 +200,15 @@ class PlaceMap(Widget):
     def show(self, scene: Scene) -> None:
         """Show a scene in place of the one before, in a frame that has all of it."""
         self.scene, self.frame = scene, None
+        self.refresh()
+
+    def look_at(self, middle: Position, kilometers: float, *, marked: bool) -> None:
+        """Show a map that is so many kilometers high around a position, which is marked as you or
+        not.
+        """
+        height = max(3, self.size.height - 1)
+        self.scene = replace(self.scene, you=middle if marked else None)
+        self.frame = Frame(middle, kilometers / height, max(4, self.size.width), height)
         self.refresh()
 
     def framed(self) -> Frame:
@@ -254,62 +257,3 @@ class PlaceMap(Widget):
         if upper == lower == shades[0]:
             return " ", Style()
         return "▀", Style(color=upper, bgcolor=lower)
-
-
-class PlacePicker(PlaceMap, can_focus=True):
-    """A map with a cursor: arrows move it, + and - zoom. Says where it is; changes nothing."""
-
-    BINDINGS = [
-        Binding("up", "move(-1, 0)", "Move", key_display="↑↓←→"),
-        Binding("down", "move(1, 0)", show=False),
-        Binding("left", "move(0, -1)", show=False),
-        Binding("right", "move(0, 1)", show=False),
-        Binding("plus,equals_sign", "zoom(-1)", "Nearer", key_display="+"),
-        Binding("minus", "zoom(1)", "Farther", key_display="-"),
-    ]
-
-    class Moved(Message):
-        """The cursor stands somewhere else. Private: not shown when it is printed."""
-
-        def __init__(self, position: Position) -> None:
-            super().__init__()
-            self.position = position
-
-        def __rich_repr__(self) -> tuple[()]:
-            return ()
-
-    def look_at(self, position: Position, kilometers: float | None = None) -> None:
-        """Put the cursor at a position, in the middle of a map that is so many kilometers high;
-        None keeps the scale. Nothing is posted.
-        """
-        height = max(3, self.size.height - 1)
-        before = self.framed().km_a_row if kilometers is None else kilometers / height
-        self.scene = replace(self.scene, cursor=position)
-        self.frame = Frame(position, before, max(4, self.size.width), height)
-        self.refresh()
-
-    def action_move(self, down: int, right: int) -> None:
-        frame, cursor = self.framed(), self.scene.cursor
-        at = None if cursor is None else frame.cell(cursor)
-        if cursor is None or at is None:
-            return
-        self._place(frame.position(at[0] + down, at[1] + right))
-
-    def action_zoom(self, farther: int) -> None:
-        if self.scene.cursor is not None:
-            frame = self.framed()
-            km_a_row = max(NARROWEST, min(WIDEST, frame.km_a_row * 2.0**farther))
-            self.frame = replace(frame, middle=self.scene.cursor, km_a_row=km_a_row)
-            self.refresh()
-
-    def on_click(self, event: Click) -> None:
-        offset = event.get_content_offset(self)
-        if offset is not None:
-            self._place(self.framed().position(offset.y, offset.x))
-
-    def _place(self, position: Position) -> None:
-        self.scene = replace(self.scene, cursor=position)
-        if self.framed().cell(position) is None:
-            self.frame = replace(self.framed(), middle=position)
-        self.refresh()
-        self.post_message(self.Moved(position))

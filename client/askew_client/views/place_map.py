@@ -27,7 +27,7 @@ from unicodedata import combining, east_asian_width
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Position
 
 KM_A_DEGREE: Final = 6371.0088 * pi / 180  # on a sphere of the Earth's size
-NARROWEST, WIDEST = 0.01, 1000.0  # kilometers a row
+WIDEST = 1000.0  # kilometers a row
 _MARGIN = 1.12  # how much more than what is shown fits in
 _LEAST_COSINE = 0.05  # near a pole, where a degree of longitude has no length
 
@@ -227,7 +227,6 @@ class Ink(Enum):
     SIGNAL = "◆"
     YOU = "●"
     YOU_AND_SIGNAL = "◈"
-    CURSOR = "╋"
 
 
 @dataclass(frozen=True)
@@ -245,7 +244,6 @@ class Scene:
     results: tuple[Position, ...] = field(default=(), repr=False)
     picked: int | None = field(default=None, repr=False)
     towns: tuple[Town, ...] = field(default=(), repr=False)
-    cursor: Position | None = field(default=None, repr=False)
     area: tuple[Position, ...] = field(default=(), repr=False)
     drawn: bool = True
 
@@ -255,7 +253,7 @@ class Scene:
 
         Of a scene with no mark and no area it has all towns.
         """
-        marks = [*self.probes, *self.results, *(at for at in (self.you, self.cursor) if at)]
+        marks = [*self.probes, *self.results, *([self.you] if self.you else [])]
         if self.heat_map is not None:
             marks += [self.heat_map.signal, *self.heat_map.outline(HALF)]
         if (you := self.you) is not None and self.towns:
@@ -322,7 +320,6 @@ def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
         (len(scene.results) > len(_RANKS), "+ later results"),
         (scene.picked is not None, "★ your pick"),
         (scene.towns, "∘ town"),
-        (scene.cursor, "╋ cursor"),
         (scene.heat_map and shaded, f"{_HALF_SHADE} {who}, 5 times in 10"),
         (scene.heat_map and shaded, f"{_HALF_SHADE} and {_MOST_SHADE} {who}, 9 times in 10"),
         (scene.heat_map and not shaded, f"the brighter, the likelier {who}"),
@@ -354,8 +351,6 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
         yield scene.heat_map.signal, Ink.SIGNAL, ""
     if scene.you is not None:
         yield scene.you, Ink.YOU, ""
-    if scene.cursor is not None:
-        yield scene.cursor, Ink.CURSOR, ""
 
 
 def _names(towns: Sequence[Town], frame: Frame, marks: Signs) -> Signs:

@@ -68,7 +68,6 @@ def test_of_two_marks_in_one_cell_the_one_that_matters_more_is_seen() -> None:
     assert seen(Scene(results=(SIGNAL, SIGNAL), picked=1), 10, 30) == "★"
     assert seen(Scene(heat_map=HEAT_MAP, results=here, picked=0), 10, 30) == "◆"
     assert seen(Scene(heat_map=HEAT_MAP, you=SIGNAL), 10, 30) == "◈"
-    assert seen(Scene(heat_map=HEAT_MAP, you=SIGNAL, cursor=SIGNAL), 10, 30) == "╋"
 
 
 def test_a_signal_that_is_not_there_and_marks_outside_draw_nothing() -> None:
@@ -204,7 +203,7 @@ def test_the_legend_names_what_is_on_the_map_and_no_more() -> None:
 
 def test_every_mark_that_a_map_can_have_is_in_its_legend() -> None:
     """Planted bug: the sign of you and the signal in one cell, which nothing explains."""
-    scene = Scene(SIGNAL, HEAT_MAP, (SIGNAL,), (SIGNAL,) * 40, 0, TOWNS, cursor=SIGNAL)
+    scene = Scene(SIGNAL, HEAT_MAP, (SIGNAL,), (SIGNAL,) * 40, 0, TOWNS)
     words = " ".join(legend(scene)).split()
     known = {ink.value for ink in Ink}
     assert known | {rank_sign(rank) for rank in (1, 2, 3, 10, 11, 12, 36)} <= set(words)
