@@ -65,8 +65,8 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
     return tuple(sorted(towns, key=lambda town: (far(town), -town.population)))
 
 
-def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
-    """Return at most `most` towns of a region that have a name with the longest beginning of this
+def towns_like(name: str, region: str = "") -> tuple[Town, ...]:
+    """Return at most five towns of a region that have a name with the longest beginning of this
     one that any has, at least three letters; those of the country first, then of most people. ()
     where none is alike.
     """
@@ -74,7 +74,7 @@ def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
     while len(wanted) >= _SHORTEST:
         near = [(far(town), -town.population, town) for town in _with_names(wanted)]
         if best := sorted([town for town in near if town[0] < 2], key=lambda town: town[:2]):
-            return tuple([town for _, _, town in best[:most]])
+            return tuple([town for _, _, town in best[:5]])
         wanted = wanted[:-1]
     return ()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import asin, cos, exp, log, radians, sin, sqrt
+from math import asin, cos, log, radians, sin, sqrt
 from typing import TYPE_CHECKING, Final, Self
 
 from askew.dp.privacy import ANY_SPACE, SignalCharge
@@ -320,9 +320,3 @@ class PlaceForecast:
         most 4 times: log(4) / epsilon.
         """
         return log(4) / self.epsilon
-
-    def odds(self, kilometers: float) -> float:
-        """Return the factor by which the odds between two places so far apart change at most:
-        e**(epsilon * kilometers), 1.0 at 0 km, with the exponent cut at 700.
-        """
-        return exp(min(700.0, self.epsilon * kilometers))

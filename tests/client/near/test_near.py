@@ -520,4 +520,4 @@ def test_it_is_the_distance_of_real_draws_and_the_codebooks_own_cost() -> None:
     assert found.mean_km == pytest.approx(place_on_map(float(NOISE.epsilon), 1).cost, rel=1e-3)
     assert sum(each <= found.most_km for each in away) / DRAWS == pytest.approx(0.9, abs=0.01)
     assert found.query_point_km == place_on_map(float(NOISE.epsilon), 20).cost
-    assert found.odds(found.hidden_km) == pytest.approx(4)
+    assert math.exp(found.epsilon * found.hidden_km) == pytest.approx(4)

@@ -16,7 +16,7 @@ from askew_client.near.gazetteer import named_towns
 from askew_client.tui.desk import use_settings
 from askew_client.tui.lists import distance
 from askew_client.views.answers import NearAnswer, PlaceView
-from askew_client.views.cost import Cost
+from askew_client.views.cost import Cost, times
 from askew_client.views.place_map import (
     PlaceHeatMap,
     Scene,
@@ -91,13 +91,11 @@ def outlook_of(
         around = PlaceHeatMap(true, forecast.epsilon, forecast.cosine)
         scene = Scene(true, around, towns=towns, drawn=False)
     mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
-    odds = forecast.odds(10)
-    times = f"{odds:.3g} times" if odds < 1e6 else "more than a million times"
     return scene, (
         f"{words}\n\n"
         f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
         f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
-        f"{times}. With k = {forecast.k} the nearest query point is "
+        f"{times(10 * forecast.epsilon)}. With k = {forecast.k} the nearest query point is "
         f"{distance(forecast.query_point_km)} km from you on average. Nothing is sent for this."
     )
 
