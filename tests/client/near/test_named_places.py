@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from threading import Barrier
+from typing import Any
 
 import pytest
 from asked import near
@@ -67,28 +68,23 @@ async def sent_by(device: DeviceWorld, place: str = "home", collection: str = "p
     return device.server.requests[-1]
 
 
-CHANGES: dict[str, Callable[[DeviceWorld], None]] = {
+def with_settings(**changes: Any) -> Callable[[DeviceWorld], object]:
+    return lambda device: setattr(device, "settings", replace(device.settings, **changes))
+
+
+CHANGES: dict[str, Callable[[DeviceWorld], object]] = {
     "nothing": lambda device: None,
-    "the level": lambda d: setattr(d, "settings", replace(d.settings, level="district")),
-    "the level, more private": lambda d: setattr(
-        d, "settings", replace(d.settings, level="county")
-    ),
-    "epsilon": lambda d: setattr(
-        d, "settings", replace(d.settings, epsilon_per_axis_unit=Fraction(1, 2))
-    ),
-    "the region": lambda d: setattr(d, "settings", replace(d.settings, region="FR")),
-    "the region, to none": lambda d: setattr(d, "settings", replace(d.settings, region="")),
-    "k": lambda d: setattr(d, "settings", replace(d.settings, near_k=20)),
+    "the level": with_settings(level="district"),
+    "epsilon": with_settings(epsilon_per_axis_unit=Fraction(1, 2)),
+    "the region": with_settings(region="FR"),
+    "the region, to none": with_settings(region=""),
+    "k": with_settings(near_k=20),
     "the month": lambda d: setattr(d, "day", datetime.date(2027, 2, 1)),
-    "ratings": lambda d: void(d.profile.change(lambda p: p.edited({"Item 3": (5.0,)}))),
+    "ratings": lambda d: d.profile.change(lambda p: p.edited({"Item 3": (5.0,)})),
     "a spent budget": lambda d: setattr(
         d, "signals", d.signals.with_caps(replace(d.settings.caps, places_lifetime=Fraction(1, 9)))
     ),
 }
-
-
-def void(_: object) -> None:
-    """An act for its effect."""
 
 
 @pytest.mark.parametrize("change", CHANGES)

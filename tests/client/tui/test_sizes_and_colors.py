@@ -31,27 +31,6 @@ if TYPE_CHECKING:
     from client.conftest import Pair
 
 
-@pytest.mark.slow
-async def test_what_matters_can_be_read_on_a_small_terminal(rated: DeviceWorld) -> None:
-    async with rated.opened(size=(80, 24)) as person:
-        person.reads("search 12 titles", "12 found", "Your profile", "◂ Film", "▸")
-        person.reads("3 titles rated", "★★★★★", "F6 Settings", "F1 Help")
-        await person.press("f4")
-        person.reads("Ask", "or press a", "Nothing has left yet")
-        await person.press("a")
-        person.reads("● you, here", "◆ the signal, sent", "of 12.", "◀ your pick")
-        person.reads("Your pick, never sent", "SIMULATED", "between any two.")
-        await person.press("f5")
-        person.reads("spent 2", "fresh 2", "of 12", "2026-11 one signal", "2026-11-21")
-        person.reads("at most ε 2 a rating")
-        person.reads("◆ where the server")
-        await person.press("f6")
-        person.reads("How the device asks", "How it looks", "Use these")
-        person.reads("Dark", "Light", "Forget my profile")
-        await person.press("f1")
-        person.reads("Settings", "On this screen", "Everywhere")
-
-
 def contrast(one: str, other: str) -> float:
     """The contrast of WCAG 2, from 1 to 21."""
     high, low = sorted((luminance(Color.parse(each)) for each in (one, other)), reverse=True)
