@@ -30,7 +30,8 @@ from askew_client.tui.app import AskewApp
 from askew_client.tui.lists import NearList
 from askew_client.tui.pictures import PlaceMap
 from askew_client.tui.screens.frame import chosen_name
-from askew_client.tui.screens.near_work import PlaceDraft, Ranked, outlook_of
+from askew_client.tui.screens.near import Ranked, outlook_of
+from askew_client.tui.screens.place import PlaceDraft
 from askew_client.views.answers import NearAnswer
 from askew_client.views.cost import Cost, Leaves
 

@@ -6,7 +6,7 @@ Where it is stays private: no message repeats it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.text import Text
@@ -21,12 +21,33 @@ from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
 from askew_client.tui.pictures import PlaceMap
 from askew_client.tui.screens.frame import Notice
-from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, sentences
 from askew_client.views.cost import Cost
 from askew_client.views.place_map import Scene, Town
 from askew_client.views.problems import Problem, Trouble, problem_of
 
 EXAMPLE: Final = "50.94, 6.96"
+NO_REGION: Final = (
+    "Name the region first: a country such as DE, or south/west/north/east in degrees. It is a "
+    "public setting; a position outside it is refused."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class PlaceDraft:
+    """A place to add, or where one is to move: private, and never sent as it is. shown: the price
+    that stood beside it. take: whether a place at this very position is taken, once it was said.
+    """
+
+    name: str
+    position: Position
+    region: str
+    shown: Cost
+    take: bool | None = None
+
+
+def sentences(cost: Cost) -> str:
+    """Return the words of a cost as sentences in a row."""
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in cost.words)
 
 
 def position_typed(text: str, region: str = "") -> Position:
