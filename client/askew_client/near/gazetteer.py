@@ -157,8 +157,8 @@ _VALUE = re.compile(rf"([^=]+?)\s*=\s*({_NUMBER})")
 def spot_of(text: str, region: str = "") -> Spot:
     """Return the place that a text says: a Position of "48.86, 2.35" or of a town's middle,
     "Berlin", or the AxisValues of "hour = 8.5; ...". region: of the settings, in which a town lies;
-    "" is anywhere. Raises PlaceError, which repeats nothing of the text; UnclearTown for a name
-    that is not one town's.
+    "" is anywhere. Raises PlaceError, which repeats nothing of the text: UnclearTown for a name
+    that is not one town's; and ParameterError for a region that is none.
     """
     position = _POSITION.fullmatch(text.strip())
     if position is not None:

@@ -64,7 +64,7 @@ class PlaceService:
 
     def list(self) -> tuple[PlaceView, ...]:
         """Return a view of every named place, oldest first: its name, where it is, and the noisy
-        position that every server gets of it.
+        position that every server gets of it, () on axes and where the ledger has lost it.
         """
         places = self._profile.read().places
         return tuple(self._view(name, place) for name, place in places.items())

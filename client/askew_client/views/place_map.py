@@ -46,10 +46,8 @@ class Frame:
     height: int
 
     @classmethod
-    def around(
-        cls, positions: Sequence[Position], width: int, height: int, *, least_km: float = 1.0
-    ) -> Frame:
-        """Return the closest frame that has all these positions, with a margin, at least `least_km`
+    def around(cls, positions: Sequence[Position], width: int, height: int) -> Frame:
+        """Return the closest frame that has all these positions, with a margin, at least 1 km
         high and at most 1000 km a row, in at least 4 times 3 cells. Without positions it is 1000 km
         high around 0, 0.
 
@@ -64,7 +62,7 @@ class Frame:
         middle = _kept((min(north) + max(north)) / 2, first + (min(east) + max(east)) / 2)
         wide = (max(east) - min(east)) * KM_A_DEGREE * _cosine(middle) / (width - 1) * 2
         high = (max(north) - min(north)) * KM_A_DEGREE / (height - 1)
-        km_a_row = max(_MARGIN * max(wide, high), least_km / height)
+        km_a_row = max(_MARGIN * max(wide, high), 1 / height)
         return cls(middle, min(km_a_row, WIDEST), width, height)
 
     def cell(self, at: Position) -> tuple[int, int] | None:
@@ -271,8 +269,8 @@ def rank_sign(rank: int) -> str:
 
 
 def signs(scene: Scene, frame: Frame) -> Signs:
-    """Return the cells of a frame in which anything stands: a sign of its ink, or a letter of a
-    town's name. Names go over query points alone.
+    """Return what stands in the cells of a frame, by row and column: a sign, or a letter of a
+    town's name, and its ink. Names go over query points alone.
     """
     marks = _marks(scene, frame)
     fixed = {at: sign for at, sign in marks.items() if sign[1] is not Ink.PROBE}

@@ -22,7 +22,7 @@ from textual.widgets import Button, Footer, Label, Select, Static
 
 from askew_client.tui.desk import Desk
 from askew_client.views.answers import Connection
-from askew_client.views.problems import Problem, Trouble
+from askew_client.views.problems import Problem
 
 _Value = str | Fraction
 _NONE_YET = (("none yet", ""),)
@@ -145,15 +145,6 @@ class BentHeader(Widget):
             yield mode, key, f"{title} " if fits else ""
 
 
-_MARKS = {
-    Trouble.UNREACHABLE: "○",
-    Trouble.BUDGET: "▪",
-    Trouble.REFUSED: "‖",
-    Trouble.STALE_SPACE: "↻",
-    Trouble.HOSTILE: "✕",
-}
-
-
 class Notice(Static):
     """Says a problem in words; takes no room when there is none."""
 
@@ -178,7 +169,7 @@ def words(problem: Problem) -> Text:
     to do, if anything.
     """
     text = Text()
-    text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
+    text.append(f"• {_capital(problem.trouble.value)}. ", "bold")
     text.append(f"{_sentence(problem.text)} ")
     if problem.hint:
         text.append(_sentence(problem.hint), "italic")

@@ -52,7 +52,8 @@ def sentences(cost: Cost) -> str:
 
 def position_typed(text: str, region: str = "") -> Position:
     """Return the position of two numbers of degrees, latitude first, or of a town by its name.
-    region: in which the town lies. Raises PlaceError for anything else.
+    region: in which the town lies. Raises PlaceError for anything else, and ParameterError for a
+    region that is none.
     """
     from askew_client.near.gazetteer import spot_of  # heavy: the app's first screen comes before it
 
