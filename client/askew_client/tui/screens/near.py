@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from math import log
 from typing import TYPE_CHECKING, Final, cast
 
 from rich.text import Text
@@ -19,6 +20,7 @@ from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client.near.gazetteer import named_towns
 from askew_client.near.pick import EXAMPLE, preferences_of
+from askew_client.near.sources import landing
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.desk import use_settings
@@ -37,7 +39,7 @@ from askew_client.tui.screens.frame import (
 )
 from askew_client.tui.screens.place import PlaceDraft, PlaceScreen, sentences
 from askew_client.views.answers import Connection, NearAnswer, PlaceView
-from askew_client.views.cost import Cost, times
+from askew_client.views.cost import ODDS, Cost, times
 from askew_client.views.place_map import (
     PlaceHeatMap,
     Scene,
@@ -498,19 +500,24 @@ def outlook_of(
     scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)
     words = f"{sentences(cast('Cost', place.cost))}\n\n{guess_words(heat_map, towns)}"
     try:
-        forecast = device.nearby.forecast(cast("Level", level), k)
+        noise = replace(device.settings, level=cast("Level", level)).map_noise
     except AskewError as error:  # no region is set
         return scene, f"{words}\n\nNo forecast: {error}."
+    epsilon = float(noise.epsilon)
     if what_if:
-        around = PlaceHeatMap(true, forecast.epsilon, forecast.cosine)
+        around = PlaceHeatMap(true, epsilon, noise.cosine)
         scene = Scene(true, around, towns=towns, drawn=False)
-    mean, most, hidden = map(distance, (forecast.mean_km, forecast.most_km, forecast.hidden_km))
+    from askew.placement.hexagonal import place_on_map
+
+    # The nearest query point is as far from you as the nearest offset from a draw of the noise.
+    probe = place_on_map(epsilon, k).cost
+    mean, most, hidden, nearest = map(distance, (*landing(epsilon), log(ODDS) / epsilon, probe))
     return scene, (
         f"{words}\n\n"
         f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
         f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
-        f"{times(10 * forecast.epsilon)}. With k = {forecast.k} the nearest query point is "
-        f"{distance(forecast.query_point_km)} km from you on average. Nothing is sent for this."
+        f"{times(10 * epsilon)}. With k = {k} the nearest query point is {nearest} km from you on "
+        "average. Nothing is sent for this."
     )
 
 
