@@ -115,7 +115,7 @@ def beyond(ranked: Sequence[Judged], best: Sequence[Judged]) -> tuple[float, flo
     all, and how much worse their pick is than the best place, in kilometers, None where none
     passes. best: places as `judged` ranks them, with the nearest and the best of all.
     """
-    nearest = min(each.distance for each in ranked) - min(each.distance for each in best)
+    nearest = min(item.distance for item in ranked) - min(place.distance for place in best)
     return nearest, ranked[0].cost - best[0].cost if ranked[0].passes else None
 
 

@@ -91,14 +91,14 @@ class PlaceService:
         """Return in words how many whole positions of the level in force the caps allow, for life
         and a month, whatever is spent; and, unless it is county, what share of it county costs.
         """
-        settings, each = self._settings, LEVELS[self._settings.level]
-        life, month = settings.place_lifetime_cap // each, settings.place_monthly_cap // each
+        settings, price = self._settings, LEVELS[self._settings.level]
+        life, month = settings.place_lifetime_cap // price, settings.place_monthly_cap // price
         text = (
             f"At level {settings.level} the caps allow {life} positions for life and {month} a "
             "month, unnamed ones included; the settings place_lifetime_cap and place_monthly_cap "
             "change that."
         )
-        share = f" Level county costs {float(LEVELS['county'] / each):.2g} of it."
+        share = f" Level county costs {float(LEVELS['county'] / price):.2g} of it."
         return text if settings.level == "county" else text + share
 
     def check_name(self, name: str, *, known: bool) -> None:

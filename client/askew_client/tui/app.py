@@ -56,8 +56,8 @@ class AskewApp(Desk):
         # `?` is text in a search
         key("help", "f1", "explain", "Help", "this help; ? outside a search", key_display="F1"),
         *(
-            key(each.MODE, each.KEY.lower(), f"go('{each.MODE}')", each.TITLE, each.SAYS, **_HIDDEN)
-            for each in SCREENS
+            key(tab.MODE, tab.KEY.lower(), f"go('{tab.MODE}')", tab.TITLE, tab.SAYS, **_HIDDEN)
+            for tab in SCREENS
         ),
         key("previous", "[", "step(-1)", "Previous", "the screen before this one", **_HIDDEN),
         key("next", "]", "step(1)", "Next", "the screen after this one", **_HIDDEN),
@@ -148,7 +148,7 @@ class AskewApp(Desk):
             self.switch_mode(mode)
 
     def action_step(self, by: int) -> None:
-        modes = [each.MODE for each in SCREENS]
+        modes = [tab.MODE for tab in SCREENS]
         self.action_go(modes[(modes.index(self.current_mode) + by) % len(modes)])
 
     def action_explain(self) -> None:
@@ -162,9 +162,9 @@ class AskewApp(Desk):
         """Yield what the command palette offers: every screen, the help and the keys of this one,
         "Connect again", "Light or dark" and "Quit".
         """
-        for each in SCREENS:
-            go = partial(self.action_go, each.MODE)
-            yield SystemCommand(f"Go to {each.TITLE}", each.SAYS, go)
+        for tab in SCREENS:
+            go = partial(self.action_go, tab.MODE)
+            yield SystemCommand(f"Go to {tab.TITLE}", tab.SAYS, go)
         if isinstance(screen, FrameScreen):
             yield SystemCommand("Help", "What this screen is for, and its keys", screen.explain)
             yield from screen.commands()

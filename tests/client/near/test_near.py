@@ -488,4 +488,4 @@ def test_it_is_the_distance_of_real_draws_and_the_codebooks_own_cost() -> None:
     # The mean's standard error is 1.3 % of it, the share's .5 %; the bits are recorded.
     assert mean == pytest.approx(fmean(away), rel=0.025)
     assert mean == pytest.approx(place_on_map(float(NOISE.epsilon), 1).cost, rel=1e-3)
-    assert sum(each <= most for each in away) / DRAWS == pytest.approx(0.9, abs=0.01)
+    assert sum(km <= most for km in away) / DRAWS == pytest.approx(0.9, abs=0.01)

@@ -290,7 +290,7 @@ class FrameScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         screens = cast("Iterable[type[FrameScreen]]", self.desk.MODES.values())
         keys = self.desk.keys
-        tabs = [(each.MODE, keys.get(each.MODE, each.KEY), each.TITLE) for each in screens]
+        tabs = [(tab.MODE, keys.get(tab.MODE, tab.KEY), tab.TITLE) for tab in screens]
         yield BentHeader(tabs, self.MODE, self.desk.note)
         yield Notice(id="notice")
         yield from self.body()

@@ -480,7 +480,7 @@ def places_on_map(device: Device) -> tuple[PlaceView, ...]:
     """Return the named places on a map that have their noisy position, oldest first; no values on
     axes. Raises AskewError.
     """
-    return tuple(each for each in device.places.list() if each.sent)
+    return tuple(place for place in device.places.list() if place.sent)
 
 
 def outlook_of(
@@ -571,7 +571,7 @@ def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
     """Return a sentence on where a server would look first that knows the map's own list of towns
     and nothing else: at most three towns, with shares in percent; "" where none has half a percent.
     """
-    likely = [each for each in likeliest(towns, heat_map) if each[1] >= _LEAST_SHARE]
+    likely = [town for town in likeliest(towns, heat_map) if town[1] >= _LEAST_SHARE]
     if not likely:
         return ""
     people = people_within(towns, heat_map)

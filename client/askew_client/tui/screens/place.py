@@ -47,7 +47,7 @@ class PlaceDraft:
 
 def sentences(cost: Cost) -> str:
     """Return the words of a cost as sentences in a row."""
-    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in cost.words)
+    return " ".join(f"{words[:1].upper()}{words[1:]}." for words in cost.words)
 
 
 def position_typed(text: str, region: str = "") -> Position:
