@@ -7,6 +7,7 @@ second server answers: nothing is charged, and nothing is sent to the one of the
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from collections.abc import Sequence
 from fractions import Fraction
@@ -87,9 +88,11 @@ class Measured:
         "one" with k = 1, and "nearest", the k places nearest to it.
         """
         signal = perturbed(HOME, self._noise, self._region, self._bits)
-        await self._add("askew", signal, self._k)
-        await self._add("one", signal, 1)
-        await self._add("nearest", Signal(ANY_SPACE, self._meters, signal.values), self._k)
+        await asyncio.gather(
+            self._add("askew", signal, self._k),
+            self._add("one", signal, 1),
+            self._add("nearest", Signal(ANY_SPACE, self._meters, signal.values), self._k),
+        )
 
     async def _add(self, way: str, signal: Signal, k: int) -> None:
         ranked = await self._ranked(signal, k)
