@@ -250,7 +250,8 @@ async def test_a_removed_rating_is_kept_by_undo_and_forgotten_for_good_on_a_seco
     rated: DeviceWorld,
 ) -> None:
     async with rated.opened() as person:
-        await person.press("f4", "a", "f3", "escape", "o")
+        await person.press("f4", "a")
+        await person.press("f3", "escape", "o")
         await person.press("x")
         person.reads("undo keeps it. X forgets it for good.")
         gone = ({"Film 2 (1962)", "Film 6 (1966)", "Film 11 (1971)"} - labels(rated)).pop()

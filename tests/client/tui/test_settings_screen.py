@@ -110,12 +110,16 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
         assert device.file.path.read_text() == 'theme = "dark"\n'
         await person.press("ctrl+t")
         assert person.app.theme == "askew-light"
-    run: list[AskewApp] = []
-    monkeypatch.setattr(AskewApp, "run", run.append)
+    opened: list[AskewApp] = []
+
+    def run(app: AskewApp) -> None:
+        opened.append(app)
+
+    monkeypatch.setattr(AskewApp, "run", run)
     askew("--config", device.file.path, "tui")
     askew("--config", device.file.path, "tui", "--demo")
-    real, demo = run
-    assert [app.theme for app in run] == ["askew-light"] * 2
+    real, demo = opened
+    assert [app.theme for app in opened] == ["askew-light"] * 2
     assert (real.file and real.file.path, demo.file) == (device.file.path, None)
 
 
