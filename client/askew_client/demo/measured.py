@@ -1,43 +1,43 @@
-"""A made-up person, whose device asks again and again with fresh noise, to be measured.
+"""A made-up person, for whom a server is asked again and again with fresh noise, to be measured.
 
 Nobody lives at this home in Heilbronn, whose figures are near the average over people of the
 country, a little worse. Positions of towns: GeoNames, CC BY 4.0 (see settings/GEONAMES.md). A
-second process answers: nothing is charged, and nothing is sent to the server of the demo.
+second server answers: nothing is charged, and nothing is sent to the one of the demo.
 """
 
 from __future__ import annotations
 
+import asyncio
 import datetime
-from asyncio.subprocess import Process
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Sequence
+from fractions import Fraction
 from statistics import fmean
 from typing import Final
 
 from askew.dp.privacy import ANY_SPACE
-from askew.errors import ParameterError
 from askew.noise.randomness import RandomBits
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.signal import Query, Signal
-from askew.spaces.map import MICRODEGREES, Position
-from askew_client.demo.server import rehearsed
+from askew.spaces.map import MICRODEGREES, MapNoise, Position
+from askew.wire.places import places_from_bytes
+from askew.wire.queries import query_to_bytes
 from askew_client.near.pick import Judged, Preferences, judged
 from askew_client.near.sources import great_circle, perturbed, results_of
 from askew_client.settings.settings import ClientSettings
+from askew_client.transport.grpc import GrpcTransport
 from askew_client.views.place_map import Town
 
 COUNTRY: Final = "Germany"
 PLACE: Final = "home"
 TOWN: Final = "Heilbronn"
 HOME: Final = Position(49.1519, 9.2405)
-WITHOUT_LIVE: Final = Preferences(
+PREFERENCES: Final = Preferences(
     likes={
         "kind": {"Vietnamese": 4.0, "Indian": 3.0, "Greek": 2.0, "Burgers": -3.0, "Bakery": -3.0}
     },
     at_most={"price": 18.0},
+    only={"free table": frozenset({"yes"})},
 )
-PREFERENCES: Final = replace(WITHOUT_LIVE, only={"free table": frozenset({"yes"})})
 # By which the map is read, wherever the noise leads.
 TOWNS: Final = (
     Town("Stuttgart", Position(48.7823, 9.1770), 612_663),
@@ -55,134 +55,78 @@ TOWNS: Final = (
 )
 
 
-Judge = Callable[[PlaceSlate], tuple[Judged, ...]]
+COLLECTION: Final = "food"
+AROUND: Final = 64  # the places nearest to home: the best one of all is among them
+Draws = list[tuple[float, float | None]]
 
 
-@dataclass(frozen=True)
-class Row:
-    """Means over draws. nearest: kilometers beyond the nearest place of all; wished: how much worse
-    the pick is than the best place of all, in kilometers, where one passes the filters, else None;
-    none: the share of draws in which none does.
+class Measured:
+    """Asks a server by the code of every device, ranks by it, and keeps every draw by its way to
+    ask. Raises AskewError as a device does.
     """
 
-    nearest: float
-    wished: float | None
-    none: float
-
-
-@dataclass
-class Comparison:
-    """Running means. around: the places nearest to the person, many enough to hold the best one.
-
-    Raises ParameterError where they are not: a place beyond them could be better.
-    """
-
-    judge: Judge = field(repr=False)
-    around: PlaceSlate = field(repr=False)
-    most_worth: float
-
-    def __post_init__(self) -> None:
-        ranked = self.judge(self.around)
-        self._nearest = min(result.distance for result in ranked)
-        self._best = ranked[0].cost
-        farthest = max(result.distance for result in ranked)
-        if not ranked[0].passes or self._best > farthest - self.most_worth:
-            raise ParameterError("around", len(ranked), "more places: a better one may be beyond")
-        self._draws: dict[str, list[tuple[float, float | None]]] = {}
-
-    def add(self, way: str, slate: PlaceSlate) -> None:
-        """Add one more draw of a way of answering: how many kilometers its nearest place is beyond
-        the nearest of all, and, if one passes, how much worse its pick is than the best place.
-        """
-        ranked = self.judge(slate)
-        nearest = min(result.distance for result in ranked) - self._nearest
-        wished = ranked[0].cost - self._best if ranked[0].passes else None
-        self._draws.setdefault(way, []).append((nearest, wished))
-
-    def add_blind(self, way: str, slate: PlaceSlate, blind: Judge) -> None:
-        """Add a list whose live values are unknown, one draw for each place that passes `blind`:
-        whoever ranks it takes a place that may not pass all filters.
-
-        blind: judges without the filters of live values.
-        """
-        ranked = blind(slate)
-        nearest = min(result.distance for result in ranked) - self._nearest
-        passing = {result.index for result in self.judge(slate) if result.passes}
-        taken = [result.index for result in ranked if result.passes]
-        worse = ranked[0].cost - self._best
-        draws = [(nearest, worse if index in passing else None) for index in taken]
-        self._draws.setdefault(way, []).extend(draws)
-
-    def row(self, way: str) -> Row:
-        """Return the means over the draws of a way, which has one at least; KeyError for
-        any other.
-        """
-        draws = self._draws[way]
-        wished = [wish for _, wish in draws if wish is not None]
-        return Row(
-            nearest=fmean(nearest for nearest, _ in draws),
-            wished=fmean(wished) if wished else None,
-            none=1 - len(wished) / len(draws),
-        )
-
-
-COLLECTION = "food"
-_AROUND = 64  # the places nearest to home: the best one of all is among them
-
-
-class MeasuredDevice:
-    """Asks by the code of every device, and ranks by it."""
-
-    def __init__(self, settings: ClientSettings, card: MetricCard, bits: RandomBits) -> None:
-        self._card, self._k = card, results_of(card, COLLECTION, settings.near_k)
-        self._number = card.asked_number(COLLECTION)
-        self._attributes = card.collection(COLLECTION).attributes
+    def __init__(
+        self, server: GrpcTransport, card: MetricCard, settings: ClientSettings, bits: RandomBits
+    ) -> None:
+        self._server, self._card, self._bits = server, card, bits
+        self._k = results_of(card, COLLECTION, settings.near_k)
         self._noise, self._region = settings.map_noise, settings.plane
-        self._bits, self._now = bits, datetime.datetime.now()
+        # By a law of meters, the results are the items nearest to the signal.
+        self._meters = MapNoise.in_region(Fraction(1024), settings.plane)
+        self._best: Sequence[Judged] = ()
+        self.draws: dict[str, Draws] = {}
 
-    def distance(self, coordinates: Sequence[float]) -> float:
-        """Return the kilometers from the demo's home to a latitude and a longitude in degrees."""
-        return great_circle((HOME.latitude, HOME.longitude), coordinates)
-
-    async def comparison(self, others: Process) -> Comparison:
-        """Return a comparison with the draws of the two ways that noise has no part in: "known",
-        the places nearest to home, and "held", a list that all hold.
-        """
+    async def begin(self) -> None:
+        """Ask for the best place of all, and add the way "known": the k places nearest to home."""
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
-        true = Signal(ANY_SPACE, self._noise, here)
-        around, nearest, held = await rehearsed(
-            others,
-            [
-                ("nearest", Query(true, _AROUND, self._number)),
-                ("nearest", Query(true, self._k, self._number)),
-                ("held", Query(true, self._k, self._number)),
-            ],
-            self._card,
-        )
-        worth = sum(max(0.0, *kinds.values()) for kinds in PREFERENCES.likes.values())
-        comparison = Comparison(partial(self._judged, PREFERENCES), around, worth)
-        comparison.add("known", nearest)
-        comparison.add_blind("held", held, partial(self._judged, WITHOUT_LIVE))
-        return comparison
+        true = Signal(ANY_SPACE, self._meters, here)
+        self._best = await self._ranked(true, AROUND)
+        await self._add("known", true, self._k)
 
-    async def draw(self, others: Process, comparison: Comparison) -> None:
-        """Draw the noise once more, and add to the comparison what "served", "nearest" and "one" (k
-        = 1) answer to that position.
+    async def draw(self) -> None:
+        """Draw the noise once more, and add what comes to that position: "askew" as a device asks,
+        "one" with k = 1, and "nearest", the k places nearest to it.
         """
         signal = perturbed(HOME, self._noise, self._region, self._bits)
-        served, nearest, one = await rehearsed(
-            others,
-            [
-                ("served", Query(signal, self._k, self._number)),
-                ("nearest", Query(signal, self._k, self._number)),
-                ("served", Query(signal, 1, self._number)),
-            ],
-            self._card,
+        await asyncio.gather(
+            self._add("askew", signal, self._k),
+            self._add("one", signal, 1),
+            self._add("nearest", Signal(ANY_SPACE, self._meters, signal.values), self._k),
         )
-        comparison.add("served", served)
-        comparison.add("nearest", nearest)
-        comparison.add("one", one)
 
-    def _judged(self, preferences: Preferences, slate: PlaceSlate) -> tuple[Judged, ...]:
-        away = [self.distance(listing.coordinates) for listing in slate.listings]
-        return judged(slate.listings, self._attributes, away, preferences, {}, self._now)
+    async def _add(self, way: str, signal: Signal, k: int) -> None:
+        ranked = await self._ranked(signal, k)
+        self.draws.setdefault(way, []).append(beyond(ranked, self._best))
+
+    async def _ranked(self, signal: Signal, k: int) -> tuple[Judged, ...]:
+        query = Query(signal, k, self._card.asked_number(COLLECTION))
+        reply = await self._server.call("Retrieve", query_to_bytes(query))
+        [slate] = places_from_bytes(reply, self._card, query)
+        return ranked_at_home(slate, self._card)
+
+
+def ranked_at_home(slate: PlaceSlate, card: MetricCard) -> tuple[Judged, ...]:
+    """Return places of the demo as its person ranks them, best first."""
+    home = HOME.latitude, HOME.longitude
+    away = [great_circle(home, listing.coordinates) for listing in slate.listings]
+    columns, now = card.collection(COLLECTION).attributes, datetime.datetime.now()
+    return judged(slate.listings, columns, away, PREFERENCES, {}, now)
+
+
+def beyond(ranked: Sequence[Judged], best: Sequence[Judged]) -> tuple[float, float | None]:
+    """Return how many kilometers the nearest of these results is farther than the nearest place of
+    all, and how much worse their pick is than the best place, in kilometers, None where none
+    passes. best: places as `judged` ranks them, with the nearest and the best of all.
+    """
+    nearest = min(item.distance for item in ranked) - min(place.distance for place in best)
+    return nearest, ranked[0].cost - best[0].cost if ranked[0].passes else None
+
+
+def means(draws: Draws) -> tuple[float, float | None, float]:
+    """Return the means of at least one draw: of the kilometers beyond the nearest place, of those
+    beyond the best one where a result passes (None where none ever does), and the share of draws in
+    which none does.
+    """
+    picks = [worse for _, worse in draws if worse is not None]
+    nearest = fmean(nearest for nearest, _ in draws)
+    return nearest, fmean(picks) if picks else None, 1 - len(picks) / len(draws)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
+from collections.abc import Mapping
 from math import ceil, log
 from typing import Final
 
@@ -25,10 +26,12 @@ from askew_client.demo.measured import (
     PREFERENCES,
     TOWN,
     TOWNS,
-    Comparison,
-    MeasuredDevice,
+    Draws,
+    Measured,
+    means,
 )
-from askew_client.demo.server import demo_server, rehearsal
+from askew_client.demo.server import demo_server
+from askew_client.near.sources import great_circle
 from askew_client.opening import Device, files_of
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.config import places
@@ -76,8 +79,9 @@ async def play(settings: ClientSettings, draws: int, console: Console) -> None:
     demo.say("Starting askew-server as a separate process ...")
     with tempfile.TemporaryDirectory(prefix="askew-demo-") as directory:
         async with (
-            rehearsal() as others,  # starts meanwhile
             demo_server("places") as address,
+            demo_server("places") as measuring,
+            GrpcTransport(measuring, settings.timeout) as asked,
         ):
             network = TappedTransport(address, settings.timeout)
             async with network:
@@ -86,19 +90,19 @@ async def play(settings: ClientSettings, draws: int, console: Console) -> None:
             device = _device(directory, settings, network, address)
             card = await device.nearby.connect()
             demo.show_person(card)
-            measured = MeasuredDevice(settings, card, SystemBits())
+            measured = Measured(asked, card, settings, SystemBits())
             place = device.places.add(PLACE, HOME)
             question = device.nearby.question(COLLECTION, PLACE, PREFERENCES)
             (answer,) = await device.asker.ask(question)
-            demo.show_question(place, answer, network.sent[0], measured.distance(answer.sent))
+            demo.show_question(place, answer, network.sent[0])
             demo.show_answer(answer, settings.map_noise)
             demo.head("4  How good is the pick?")
-            comparison = await measured.comparison(others)
+            await measured.begin()
             columns = (TextColumn("  {task.description}"), BarColumn(30), MofNCompleteColumn())
             with Progress(*columns, console=console, transient=True) as bar:
                 for _ in bar.track(range(draws), description="drawing the noise again"):
-                    await measured.draw(others, comparison)
-            demo.show_quality(comparison, answer.k, draws)
+                    await measured.draw()
+            demo.show_quality(measured.draws, answer.k, draws)
             # The same question without preferences, and one about another collection.
             (again,) = await device.asker.ask(device.nearby.question(COLLECTION, PLACE))
             (other,) = await device.asker.ask(device.nearby.question(OTHER, PLACE))
@@ -153,7 +157,8 @@ class _Screen:
         for name in PREFERENCES.only:
             self.say(f"  {name}, as it is now, or it is no pick")
 
-    def show_question(self, place: PlaceView, answer: NearAnswer, sent: bytes, km: float) -> None:
+    def show_question(self, place: PlaceView, answer: NearAnswer, sent: bytes) -> None:
+        km = great_circle(place.true, answer.sent)
         self.head("2  What is true, and what left the device")
         self.say(
             f"  {PLACE:<14}  {_degrees(Position(*place.true))}   on this screen only",
@@ -178,28 +183,26 @@ class _Screen:
             self.say("  No result passes the filter. The device says so, and does not ask again.")
         self._map(answer, noise)
 
-    def show_quality(self, comparison: Comparison, k: int, draws: int) -> None:
+    def show_quality(self, ways: Mapping[str, Draws], k: int, draws: int) -> None:
         self.say(
-            f"  Mean of {draws} draws of the noise; a second process answered, none was charged.",
+            f"  Mean of {draws} draws of the noise; a second server answered, none was charged.",
             "  nearest: how many km farther the nearest result is than the nearest place",
             "  pick:    how much worse the pick is than the best place, in km, each like",
             "           counting as the km that it is worth",
-            "  no pick: how often no result passes the filters; of the list, which knows no",
-            "           live values, how often a place that it takes has no free table now",
+            "  no pick: how often no result passes the filters",
         )
         rows = _table(4)
         for name in ("", "nearest", "pick", "no pick"):
             rows.add_column(name, justify="right" if name else "left")
         for label, way, style in (
             (f"no privacy: the {k} nearest to {PLACE}", "known", ""),
-            (f"Askew: noisy position, k = {k}", "served", "bold"),
+            (f"Askew: noisy position, k = {k}", "askew", "bold"),
             (f"the {k} nearest to the noisy position", "nearest", ""),
             ("the noisy position, k = 1", "one", ""),
-            ("no signal: a list held by all, of the same bytes", "held", ""),
         ):
-            row = comparison.row(way)
-            wished = "" if row.wished is None else f"{row.wished:.1f}"
-            rows.add_row(label, f"{row.nearest:.1f}", wished, f"{row.none:.0%}", style=style)
+            nearest, worse, none = means(ways[way])
+            pick = "" if worse is None else f"{worse:.1f}"
+            rows.add_row(label, f"{nearest:.1f}", pick, f"{none:.0%}", style=style)
         self._console.print(rows)
 
     def show_ledger(self, cost: Cost, *, same: bool) -> None:

@@ -45,10 +45,10 @@ from askew_client.near.pick import (
     stars,
 )
 from askew_client.near.places import PlaceService
-from askew_client.near.sources import SIZES, NearSource, PlaceForecast, results_of, source_at
+from askew_client.near.sources import SIZES, NearSource, results_of, source_at
 from askew_client.profile.document import AxisValues, NamedPlace, ProfileDocument, Spot
 from askew_client.profile.store import ProfileStore
-from askew_client.settings.settings import ClientSettings, Level
+from askew_client.settings.settings import ClientSettings
 from askew_client.storage.guard import in_thread
 from askew_client.views.answers import NearAnswer, NearResult, Rated
 from askew_client.views.cost import Cost, Leaves
@@ -201,14 +201,6 @@ class Nearby:
         names = {each.name for each in self.card.asked(collection)}
         held = self._held is not None and names <= self._held.rows.keys()
         return results_of(self.card, collection, 0, held=held)
-
-    def forecast(self, level: Level, k: int) -> PlaceForecast:
-        """Return how far a fresh signal of this level would land, and how near k query points would
-        come, at any place of the region: nothing is drawn.
-
-        Raises ParameterError where no region is set, or for a k below 1.
-        """
-        return PlaceForecast.of(replace(self.settings, level=level).map_noise, k)
 
     def by_other_preferences(
         self, answer: NearAnswer, preferences: Preferences, ratings: Sequence[Rated]

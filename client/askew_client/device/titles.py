@@ -31,7 +31,6 @@ from askew_client.views.answers import (
     Connection,
     Departure,
     Match,
-    NoisePicture,
     Refreshed,
     Result,
     SignalPreview,
@@ -40,8 +39,6 @@ from askew_client.views.cost import Cost
 
 if TYPE_CHECKING:
     from askew_client.transport.protocol import Library, Network
-
-_PICTURE = 121  # points of a density, so that a wide terminal has one for each column
 
 
 class Titles:
@@ -172,8 +169,8 @@ class Titles:
             return tuple(Bar(*names, 0.0, unit, value) for names, value in pairs)
 
     def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
-        """Return what a fresh signal of this epsilon (of one rating) and k would tell, and a
-        picture of its noise. Public; nothing is drawn.
+        """Return what a fresh signal of this epsilon (of one rating) and k would tell, and the
+        offsets of the server. Public; nothing is drawn.
 
         Raises ParameterError for an epsilon or k out of range, and before `connect`.
         """
@@ -181,17 +178,12 @@ class Titles:
 
         card = self._connected().card
         exact = noise_for(card, replace(self.settings, epsilon_per_rating=epsilon, k=k)).epsilon
-        rate, dimension = float(exact), card.space.dimension
-        reach = np.linspace(-4 / rate, 4 / rate, _PICTURE)
-        density = rate / 2 * np.exp(-rate * np.abs(reach))
-        offsets = tuple(map(tuple, offsets_of(rate, dimension, k).tolist()))
+        offsets = offsets_of(float(exact), card.space.dimension, k).tolist()
         return SignalPreview(
-            epsilon=epsilon,
-            k=k,
             one_rating=exact,
             at_median=exact * Fraction(card.median_distance),
             between_any_two=exact * card.space.diameter,
-            noise=NoisePicture(tuple(reach.tolist()), tuple(density.tolist()), offsets),
+            offsets=tuple(map(tuple, offsets)),
         )
 
     def _connected(self) -> Model:

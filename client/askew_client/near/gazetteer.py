@@ -65,8 +65,8 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
     return tuple(sorted(towns, key=lambda town: (far(town), -town.population)))
 
 
-def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
-    """Return at most `most` towns of a region that have a name with the longest beginning of this
+def towns_like(name: str, region: str = "") -> tuple[Town, ...]:
+    """Return at most five towns of a region that have a name with the longest beginning of this
     one that any has, at least three letters; those of the country first, then of most people. ()
     where none is alike.
     """
@@ -74,7 +74,7 @@ def towns_like(name: str, region: str = "", most: int = 5) -> tuple[Town, ...]:
     while len(wanted) >= _SHORTEST:
         near = [(far(town), -town.population, town) for town in _with_names(wanted)]
         if best := sorted([town for town in near if town[0] < 2], key=lambda town: town[:2]):
-            return tuple([town for _, _, town in best[:most]])
+            return tuple([town for _, _, town in best[:5]])
         wanted = wanted[:-1]
     return ()
 
@@ -157,8 +157,8 @@ _VALUE = re.compile(rf"([^=]+?)\s*=\s*({_NUMBER})")
 def spot_of(text: str, region: str = "") -> Spot:
     """Return the place that a text says: a Position of "48.86, 2.35" or of a town's middle,
     "Berlin", or the AxisValues of "hour = 8.5; ...". region: of the settings, in which a town lies;
-    "" is anywhere. Raises PlaceError, which repeats nothing of the text; UnclearTown for a name
-    that is not one town's.
+    "" is anywhere. Raises PlaceError, which repeats nothing of the text: UnclearTown for a name
+    that is not one town's; and ParameterError for a region that is none.
     """
     position = _POSITION.fullmatch(text.strip())
     if position is not None:

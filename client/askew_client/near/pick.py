@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import copysign, inf
 from string import ascii_lowercase
@@ -61,11 +61,29 @@ class Preferences:
     trades: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        for name, (read, limit) in _READ.items():
-            try:
-                object.__setattr__(self, name, read(getattr(self, name)))
-            except (ValueError, TypeError, AttributeError, OverflowError):
-                raise PreferenceError(f"{name} must be {limit}") from None
+        fold = str.casefold
+        try:
+            if not isinstance(self.open_now, bool):
+                raise TypeError
+            read = {
+                "likes": {
+                    name: {fold(kind): _number(worth) for kind, worth in kinds.items()}
+                    for name, kinds in self.likes.items()
+                },
+                "only": {name: _kinds(kinds) for name, kinds in self.only.items()},
+                "at_most": {name: _number(most) for name, most in self.at_most.items()},
+                "ratings": _number(self.ratings),
+                "exponent": _number(self.exponent),
+                "trades": {fold(unit): _number(worth) for unit, worth in self.trades.items()},
+            }
+        except (TypeError, AttributeError, OverflowError):
+            raise PreferenceError(
+                'preferences must be tables of numbers, such as likes={"kind": {"bakery": 3}}, '
+                'at_most={"price": 10} and trades={"EUR": 2}, of lists of words, such as '
+                'only={"kind": ["bakery"]}, and numbers; open_now must be true or false'
+            ) from None
+        for name, value in read.items():
+            object.__setattr__(self, name, value)
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.trades.values(), *self.at_most.values(), self.ratings]
         if not all(abs(number) <= MOST for number in numbers):  # written so that NaN is refused
@@ -127,53 +145,16 @@ def _name(text: str) -> str:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError
+        raise TypeError
     return float(value)
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _numbers(value: Mapping[str, Any]) -> dict[str, float]:
-    return {name: _number(number) for name, number in value.items()}
-
-
-def _trades(value: Mapping[str, Any]) -> dict[str, float]:
-    return {unit.casefold(): worth for unit, worth in _numbers(value).items()}
-
-
-def _likes(value: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    return {
-        name: {kind.casefold(): worth for kind, worth in _numbers(kinds).items()}
-        for name, kinds in value.items()
-    }
-
-
-def _kinds(value: Iterable[Any]) -> frozenset[str]:
-    kinds = frozenset(value)
-    if not all(isinstance(kind, str) for kind in kinds):
-        raise ValueError
+def _kinds(kinds: Iterable[str]) -> frozenset[str]:
+    if isinstance(kinds, str):
+        raise TypeError  # its letters are no kinds
     return frozenset(map(str.casefold, kinds))
 
 
-def _only(value: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    if any(isinstance(kinds, str) for kinds in value.values()):
-        raise ValueError  # its letters are no kinds
-    return {name: _kinds(kinds) for name, kinds in value.items()}
-
-
-_READ: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
-    "likes": (_likes, 'tables of numbers, such as {"kind": {"bakery": 3}}'),
-    "only": (_only, 'a table of lists of words, such as {"kind": ["bakery"]}'),
-    "at_most": (_numbers, 'a table of numbers, such as {"price": 10}'),
-    "trades": (_trades, 'a table of numbers, such as {"EUR": 2}'),
-    "open_now": (_flag, "true or false"),
-    "ratings": (_number, "a number"),
-    "exponent": (_number, "a number"),
-}
 NO_PREFERENCES: Final = Preferences()
 
 

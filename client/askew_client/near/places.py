@@ -64,7 +64,7 @@ class PlaceService:
 
     def list(self) -> tuple[PlaceView, ...]:
         """Return a view of every named place, oldest first: its name, where it is, and the noisy
-        position that every server gets of it.
+        position that every server gets of it, () on axes and where the ledger has lost it.
         """
         places = self._profile.read().places
         return tuple(self._view(name, place) for name, place in places.items())
@@ -88,10 +88,18 @@ class PlaceService:
         return self.price() if isinstance(spot, Position) else None
 
     def allowance(self) -> str:
-        """Return in words how many positions of the level in force the caps allow, for life and a
-        month, whatever is spent.
+        """Return in words how many whole positions of the level in force the caps allow, for life
+        and a month, whatever is spent; and, unless it is county, what share of it county costs.
         """
-        return allowance(self._settings)
+        settings, price = self._settings, LEVELS[self._settings.level]
+        life, month = settings.place_lifetime_cap // price, settings.place_monthly_cap // price
+        text = (
+            f"At level {settings.level} the caps allow {life} positions for life and {month} a "
+            "month, unnamed ones included; the settings place_lifetime_cap and place_monthly_cap "
+            "change that."
+        )
+        share = f" Level county costs {float(LEVELS['county'] / price):.2g} of it."
+        return text if settings.level == "county" else text + share
 
     def check_name(self, name: str, *, known: bool) -> None:
         """Raise PlaceError for a name that has no place (known=True), or that no new place can be
@@ -243,19 +251,3 @@ class PlaceService:
         cost = Cost.of_place(stored.mechanism, spent, cap, fresh=False)
         noisy = stored.position()
         return PlaceView(name, MAP_AXES, true, (noisy.latitude, noisy.longitude), cost)
-
-
-def allowance(settings: ClientSettings) -> str:
-    """Return in words how many whole positions of this level the caps allow, for life and a month;
-    and, unless the level is county, what share of that level county costs.
-    """
-    each = LEVELS[settings.level]
-    life, month = settings.place_lifetime_cap // each, settings.place_monthly_cap // each
-    text = (
-        f"At level {settings.level} the caps allow {life} positions for life and {month} a month, "
-        "unnamed ones included; the settings place_lifetime_cap and place_monthly_cap change that."
-    )
-    if settings.level == "county":
-        return text
-    share = LEVELS["county"] / each
-    return f"{text} Level county costs {float(share):.2g} of it."

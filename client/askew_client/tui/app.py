@@ -21,7 +21,7 @@ from textual.screen import Screen
 from askew.errors import AskewError, ConfigError
 from askew_client.tui.desk import Desk
 from askew_client.tui.screens.ask import AskScreen
-from askew_client.tui.screens.frame import TABS, BentHeader, FrameScreen
+from askew_client.tui.screens.frame import BentHeader, FrameScreen, key
 from askew_client.tui.screens.near import NearScreen
 from askew_client.tui.screens.privacy import PrivacyScreen
 from askew_client.tui.screens.profile import ProfileScreen
@@ -31,6 +31,7 @@ from askew_client.views.problems import Problem
 REFRESH_EVERY = 15 * 60.0  # seconds between two looks at the calendar, which is no call
 
 
+_HIDDEN: Final = {"show": False}  # in the footer
 SCREENS: Final[tuple[type[FrameScreen], ...]] = (
     NearScreen,
     ProfileScreen,
@@ -52,15 +53,16 @@ class AskewApp(Desk):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
         Binding("question_mark", "explain", "Help", key_display="?"),
-        Binding("f1", "explain", "Help", key_display="F1", id="help"),  # `?` is text in a search
+        # `?` is text in a search
+        key("help", "f1", "explain", "Help", "this help; ? outside a search", key_display="F1"),
         *(
-            Binding(tab.key.lower(), f"go('{tab.mode}')", tab.title, show=False, id=tab.mode)
-            for tab in TABS
+            key(tab.MODE, tab.KEY.lower(), f"go('{tab.MODE}')", tab.TITLE, tab.SAYS, **_HIDDEN)
+            for tab in SCREENS
         ),
-        Binding("left_square_bracket", "step(-1)", "Previous", show=False, id="previous"),
-        Binding("right_square_bracket", "step(1)", "Next", show=False, id="next"),
-        Binding("ctrl+t", "flip_theme", "Light or dark", show=False, id="theme"),
-        Binding("r", "retry", "Connect again", show=False, id="again"),
+        key("previous", "[", "step(-1)", "Previous", "the screen before this one", **_HIDDEN),
+        key("next", "]", "step(1)", "Next", "the screen after this one", **_HIDDEN),
+        key("theme", "ctrl+t", "flip_theme", "Light or dark", "light or dark", **_HIDDEN),
+        key("again", "r", "retry", "Connect again", "connect again, where that failed", **_HIDDEN),
     ]
 
     @classmethod
@@ -146,7 +148,7 @@ class AskewApp(Desk):
             self.switch_mode(mode)
 
     def action_step(self, by: int) -> None:
-        modes = [tab.mode for tab in TABS]
+        modes = [tab.MODE for tab in SCREENS]
         self.action_go(modes[(modes.index(self.current_mode) + by) % len(modes)])
 
     def action_explain(self) -> None:
@@ -160,8 +162,9 @@ class AskewApp(Desk):
         """Yield what the command palette offers: every screen, the help and the keys of this one,
         "Connect again", "Light or dark" and "Quit".
         """
-        for tab in TABS:
-            yield SystemCommand(f"Go to {tab.title}", tab.says, partial(self.action_go, tab.mode))
+        for tab in SCREENS:
+            go = partial(self.action_go, tab.MODE)
+            yield SystemCommand(f"Go to {tab.TITLE}", tab.SAYS, go)
         if isinstance(screen, FrameScreen):
             yield SystemCommand("Help", "What this screen is for, and its keys", screen.explain)
             yield from screen.commands()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -72,6 +72,7 @@ def _typed(device: Device, typed: Mapping[str, str]) -> ClientSettings:
 
 
 _Value = TypeVar("_Value")
+Profile = tuple[tuple[Rated, ...], tuple[Bar, ...]]  # ratings, newest first, and bars
 Opening = Callable[[], AbstractAsyncContextManager["Device"]]
 OPENING: Final = AskewError("this device is still opening its files: wait a moment")
 
@@ -86,20 +87,12 @@ async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
         return problem_of(error)
 
 
-@dataclass(frozen=True, repr=False)
-class ProfileView:
-    """The profile as the screens show it: ratings newest first, and bars."""
-
-    ratings: tuple[Rated, ...] = ()
-    bars: tuple[Bar, ...] = ()
-
-
 class Desk(App[AskewError | OSError]):
     """What the app has without its screens."""
 
     device: reactive[Device | None] = reactive(None)
     connection: reactive[Connection | Problem | None] = reactive(None)
-    profile: reactive[ProfileView] = reactive(ProfileView())
+    profile: reactive[Profile] = reactive(((), ()))
     budget: reactive[Budget | Problem | None] = reactive(None)
 
     def __init__(
@@ -203,16 +196,16 @@ class Desk(App[AskewError | OSError]):
         await self._bring_profile()
 
     async def _bring_profile(self) -> None:
-        def view_of(device: Device) -> ProfileView:
+        def profile_of(device: Device) -> Profile:
             # No bars without a catalog.
             bars = () if device.titles.connection is None else device.titles.bars()
-            return ProfileView(device.profile.ratings(), bars)
+            return device.profile.ratings(), bars
 
-        view = await self.on_device(view_of)
-        if isinstance(view, Problem):
-            self.refuse(view)
+        profile = await self.on_device(profile_of)
+        if isinstance(profile, Problem):
+            self.refuse(profile)
         else:
-            self.profile = view
+            self.profile = profile
 
     @work(exclusive=True, group="budget")
     async def read_budget(self) -> None:

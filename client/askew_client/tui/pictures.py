@@ -1,13 +1,12 @@
-"""Drawings: the profile as bars, the signal beside the truth, the noise, and a map of places."""
+"""Drawings: the profile as bars, the noise around a signal, and a map of places."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
-from math import inf, sqrt
+from math import exp, inf
 from operator import itemgetter
 from typing import Final
 
@@ -15,25 +14,20 @@ from rich.color import Color as TerminalColor
 from rich.console import Group
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding
-from textual.events import Click
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from askew.spaces.map import Position
 from askew_client.tui.ink import CHARACTERS, STEPS, Inked, colors, is_without_color
-from askew_client.views.answers import Bar, Connection, Departure, NoisePicture
+from askew_client.views.answers import Bar, Connection
 from askew_client.views.place_map import (
-    NARROWEST,
-    WIDEST,
-    Cell,
     Frame,
     Ink,
     Scene,
-    draw,
+    depths,
     shade,
     share_above,
+    signs,
 )
 
 
@@ -50,52 +44,7 @@ def short_number(value: Fraction | float) -> str:
     return f"{float(value):.4g}"
 
 
-TRUE, SENT, BOTH = "●", "◆", "◈"
-
-
-class NumberLines(Inked):
-    """Warm: where the person is. Cool: what was sent."""
-
-    COMPONENT_CLASSES = {"lines--true", "lines--sent", "lines--line", "lines--bent"}
-
-    departure: reactive[Departure | None] = reactive(None, layout=True)
-
-    def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        if self.departure is None:
-            return 1
-        return 2 * len(self.departure.true_point) + 1
-
-    def render(self) -> Text:
-        departure = self.departure
-        if departure is None:
-            return Text("")
-        pairs = list(zip(departure.true_point, departure.point, strict=True))
-        values = [value for pair in pairs for value in pair]
-        ends = min(0.0, *values), max(1.0, *values)
-        rows = [row for pair in pairs for row in self._rows(pair, ends)]
-        legend = Text(no_wrap=True, end="")
-        legend.append(f"{TRUE} you, here   ", self.ink("lines--true"))
-        legend.append(f"{SENT} the signal, sent", self.ink("lines--sent"))
-        return Text("\n").join([legend, *rows])
-
-    def _rows(self, pair: tuple[float, float], ends: tuple[float, float]) -> tuple[Text, Text]:
-        width = max(9, self.size.width)
-        true, sent = pair
-        at_true, at_sent = (place_on(value, *ends, width) for value in pair)
-        low, high = sorted((at_true, at_sent))
-        line = Text("─" * width, style=self.ink("lines--line"), no_wrap=True, end="")
-        line.stylize(self.ink("lines--bent"), low, high + 1)
-        line = _put(line, at_true, TRUE, self.ink("lines--true"))
-        line = _put(line, at_sent, BOTH if low == high else SENT, self.ink("lines--sent"))
-        figures = Text(no_wrap=True, end="")
-        figures.append(f"{TRUE} {true:.2f}", self.ink("lines--true"))
-        figures.append("  →  ", self.ink("lines--bent"))
-        figures.append(f"{SENT} {sent:.2f}", self.ink("lines--sent"))
-        return line, figures
-
-
-def _put(line: Text, at: int, mark: str, style: Style) -> Text:
-    return Text.assemble(line[:at], (mark, style), line[at + 1 :], no_wrap=True, end="")
+TRUE, SENT = "●", "◆"
 
 
 class ProfileBars(Inked):
@@ -136,96 +85,68 @@ class ProfileBars(Inked):
         return (drawn[::-1].replace("╸", "╺").rjust(side), line[1]), ("│", line[0])
 
 
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A point, relative to the middle of the heat map. kind: "private", "public"."""
-
-    at: tuple[float, ...]
-    sign: str
-    kind: str
+_REACH = 4.0  # scales of the noise that a map shows to each side, if no mark is farther
 
 
 class HeatMap(Inked):
-    """The noise around the middle, on one coordinate or on two: those that its marks have."""
+    """The Laplace noise around the middle, on one coordinate or on two, and marks: SENT where the
+    signal or the server's offsets are, TRUE where the person is.
+    """
 
     COMPONENT_CLASSES = {
         "heat-map--field",
         "heat-map--peak",
         "heat-map--private",
         "heat-map--public",
-        "heat-map--axis",
     }
-
-    picture: reactive[NoisePicture | None] = reactive(None)
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.marks: tuple[Mark, ...] = ()
+        self.rate = 0.0
+        self.sent: Sequence[Sequence[float]] = ()
+        self.you: Sequence[float] | None = None
 
-    def show(self, picture: NoisePicture | None, marks: Sequence[Mark]) -> None:
-        self.marks = tuple(marks)
-        self.picture = picture
+    def show(
+        self, rate: float, sent: Sequence[Sequence[float]], you: Sequence[float] | None = None
+    ) -> None:
+        """Show the noise of density exp(-rate |x|) on each coordinate, or nothing for a rate of 0,
+        and marks at points relative to its middle.
+        """
+        self.rate, self.sent, self.you = rate, sent, you
         self.refresh()
 
     def render(self) -> Text:
-        picture, (width, height) = self.picture, self.size
-        if picture is None or width < 8 or height < 3:
-            return Text("")
-        on_a_line = all(len(mark.at) < 2 for mark in self.marks)
-        return self._curve(picture) if on_a_line else self._map(picture)
-
-    def _curve(self, picture: NoisePicture) -> Text:
-        (width, height), reach = self.size, self._reach(picture)
-        peak = max(picture.density)
-        heights = [
-            8 * (height - 1) * density_at(picture, _spread(reach, x, width)) / peak
-            for x in range(width)
-        ]
-        rows = []
-        for row in range(height - 2, -1, -1):
-            cells = "".join(_EIGHTHS[min(8, max(0, round(height - 8 * row)))] for height in heights)
-            rows.append(Text(cells, self.ink("heat-map--peak"), no_wrap=True, end=""))
-        signs = {place_on(mark.at[0], -reach, reach, width): mark for mark in self.marks}
-        axis = Text(no_wrap=True, end="")
-        for x in range(width):
-            mark = signs.get(x)
-            axis.append(
-                mark.sign if mark else "─", self.ink(f"heat-map--{mark.kind if mark else 'axis'}")
-            )
-        return Text("\n").join([*rows, axis])
-
-    def _map(self, picture: NoisePicture) -> Text:
         # Two pixels a cell, its upper and its lower half: so they are about square.
-        (width, height), reach = self.size, self._reach(picture)
+        width, height = self.size
+        if not self.rate or width < 8 or height < 3:
+            return Text("")
+        marks = [(at, SENT, "public") for at in self.sent]
+        marks += [] if self.you is None else [(self.you, TRUE, "private")]
+        reach = max(_REACH / self.rate, *(1.25 * abs(x) for at, *_ in marks for x in at))
         across = reach * max(1.0, width / (2 * height))
         down = across * 2 * height / width
-        peak, edge = max(picture.density), sqrt(picture.density[-1])
+        signs = {
+            (
+                place_on(at[0], -across, across, width),
+                place_on(-at[1] if len(at) > 1 else 0.0, -down, down, height),
+            ): (sign, self.ink(f"heat-map--{kind}"))
+            for at, sign, kind in marks
+        }
+        is_line = all(len(at) < 2 for at, *_ in marks)
+        xs = [abs(_spread(across, x, width)) for x in range(width)]
+        ys = [0.0 if is_line else abs(_spread(down, y, 2 * height)) for y in range(2 * height)]
         plain = is_without_color(self.app)
         field, top = (self.get_component_styles(f"heat-map--{part}") for part in ("field", "peak"))
         shades = colors(field.background, top.color, 0.7, self.app.console.color_system)
-        xs = [density_at(picture, _spread(across, x, width)) for x in range(width)]
-        ys = [density_at(picture, _spread(-down, y, 2 * height)) for y in range(2 * height)]
-        signs = {
-            (
-                place_on(mark.at[0], -across, across, width),
-                place_on(-mark.at[1], -down, down, height),
-            ): mark
-            for mark in self.marks
-        }
         rows = []
         for row in range(height):
             line = Text(no_wrap=True, end="")
-            for x, density in enumerate(xs):
-                upper, lower = (
-                    self._shade(density * ys[y], peak, edge) for y in (2 * row, 2 * row + 1)
-                )
-                mark = signs.get((x, row))
+            for column, x in enumerate(xs):
+                upper, lower = (self._shade(x + ys[y]) for y in (2 * row, 2 * row + 1))
                 paper = Style() if plain else Style(bgcolor=shades[lower])
-                if mark:
-                    line.append(mark.sign, self.ink(f"heat-map--{mark.kind}") + paper)
+                if (column, row) in signs:
+                    sign, ink = signs[column, row]
+                    line.append(sign, ink + paper)
                 elif plain:
                     step = (upper + lower) / 2 / STEPS
                     line.append(CHARACTERS[round(step * (len(CHARACTERS) - 1))])
@@ -234,24 +155,10 @@ class HeatMap(Inked):
             rows.append(line)
         return Text("\n").join(rows)
 
-    @staticmethod
-    def _shade(density: float, peak: float, edge: float) -> int:
+    def _shade(self, away: float) -> int:
         # The root lets the eye see the tails, where most of the noise is; it fades at the edge.
-        least = edge * sqrt(peak)
-        return round(STEPS * max(0.0, sqrt(density) - least) / (peak - least))
-
-    def _reach(self, picture: NoisePicture) -> float:
-        # Every mark is inside, and most of the noise.
-        far = (1.25 * abs(x) for mark in self.marks for x in mark.at)
-        return max((picture.reach[-1], *far))
-
-
-def density_at(picture: NoisePicture, x: float) -> float:
-    """Return the density of the noise at a distance x from the middle, as computed for the next
-    point of the picture at or above x; 0.0 up to the first point and beyond the last.
-    """
-    at = bisect_left(picture.reach, x)
-    return picture.density[at] if 0 < at < len(picture.density) else 0.0
+        least = exp(-_REACH / 2)
+        return round(STEPS * max(0.0, exp(-self.rate * away / 2) - least) / (1 - least))
 
 
 def _spread(reach: float, index: int, count: int) -> float:
@@ -277,7 +184,6 @@ _KINDS: Final = {
     Ink.SIGNAL: "map--signal",
     Ink.YOU: "map--private",
     Ink.YOU_AND_SIGNAL: "map--private",
-    Ink.CURSOR: "map--cursor",
 }
 
 
@@ -296,6 +202,15 @@ class PlaceMap(Widget):
         self.scene, self.frame = scene, None
         self.refresh()
 
+    def look_at(self, middle: Position, kilometers: float, *, marked: bool) -> None:
+        """Show a map that is so many kilometers high around a position, which is marked as you or
+        not.
+        """
+        height = max(3, self.size.height - 1)
+        self.scene = replace(self.scene, you=middle if marked else None)
+        self.frame = Frame(middle, kilometers / height, max(4, self.size.width), height)
+        self.refresh()
+
     def framed(self) -> Frame:
         """Return the frame of the scene, resized to what the widget is now, less a row for the
         scale.
@@ -303,7 +218,7 @@ class PlaceMap(Widget):
         width, height = self.size.width, max(3, self.size.height - 1)
         if self.frame is None:
             self.frame = self.scene.frame(width, height)
-        self.frame = self.frame.resized(width, height)
+        self.frame = replace(self.frame, width=max(4, width), height=height)
         return self.frame
 
     def render(self) -> Text:
@@ -312,9 +227,10 @@ class PlaceMap(Widget):
         field, peak = (self.get_component_styles(f"map--{part}") for part in ("field", "peak"))
         shades = colors(field.background, peak.color, 0.6, self.app.console.color_system)
         frame = self.framed()
-        rows = []
-        for cells in draw(self.scene, frame):
-            inked = [self._inked(cell, shades) for cell in cells]
+        rows, marks = [], signs(self.scene, frame)
+        for row in range(frame.height):
+            halves = enumerate(depths(self.scene, frame, row))
+            inked = [self._inked(marks.get((row, n)), half, shades) for n, half in halves]
             runs = groupby(inked, key=itemgetter(1))  # few styles a row: it is drawn faster
             parts = [("".join(sign for sign, _ in run), style) for style, run in runs]
             rows.append(Text.assemble(*parts, no_wrap=True, end=""))
@@ -322,77 +238,22 @@ class PlaceMap(Widget):
         rows.append(Text(frame.scale(), town, no_wrap=True, end=""))
         return Text("\n").join(rows)
 
-    def _inked(self, cell: Cell, shades: list[TerminalColor]) -> tuple[str, Style]:
-        marked = cell.ink is not Ink.NOTHING
-        ink = self.get_component_rich_style(_KINDS[cell.ink], partial=True) if marked else Style()
+    def _inked(
+        self,
+        mark: tuple[str, Ink] | None,
+        halves: tuple[float, float],
+        shades: list[TerminalColor],
+    ) -> tuple[str, Style]:
+        ink = self.get_component_rich_style(_KINDS[mark[1]], partial=True) if mark else Style()
         if is_without_color(self.app):
-            return (cell.sign if marked else shade(cell)), ink
+            return (mark[0] if mark else shade(*halves)), ink
         # Brighter the less of the law lies above: half as bright where half of it does.
         upper, lower = (
             shades[0 if depth == inf else round(STEPS * (1 - share_above(depth)))]
-            for depth in (cell.upper, cell.lower)
+            for depth in halves
         )
-        if marked:
-            return cell.sign, ink + Style(bgcolor=lower)
+        if mark:
+            return mark[0], ink + Style(bgcolor=lower)
         if upper == lower == shades[0]:
             return " ", Style()
         return "▀", Style(color=upper, bgcolor=lower)
-
-
-class PlacePicker(PlaceMap, can_focus=True):
-    """A map with a cursor: arrows move it, + and - zoom. Says where it is; changes nothing."""
-
-    BINDINGS = [
-        Binding("up", "move(-1, 0)", "Move", key_display="↑↓←→"),
-        Binding("down", "move(1, 0)", show=False),
-        Binding("left", "move(0, -1)", show=False),
-        Binding("right", "move(0, 1)", show=False),
-        Binding("plus,equals_sign", "zoom(-1)", "Nearer", key_display="+"),
-        Binding("minus", "zoom(1)", "Farther", key_display="-"),
-    ]
-
-    class Moved(Message):
-        """The cursor stands somewhere else. Private: not shown when it is printed."""
-
-        def __init__(self, position: Position) -> None:
-            super().__init__()
-            self.position = position
-
-        def __rich_repr__(self) -> tuple[()]:
-            return ()
-
-    def look_at(self, position: Position, kilometers: float | None = None) -> None:
-        """Put the cursor at a position, in the middle of a map that is so many kilometers high;
-        None keeps the scale. Nothing is posted.
-        """
-        height = max(3, self.size.height - 1)
-        before = self.framed().km_a_row if kilometers is None else kilometers / height
-        self.scene = replace(self.scene, cursor=position)
-        self.frame = Frame(position, before, max(4, self.size.width), height)
-        self.refresh()
-
-    def action_move(self, down: int, right: int) -> None:
-        frame, cursor = self.framed(), self.scene.cursor
-        at = None if cursor is None else frame.cell(cursor)
-        if cursor is None or at is None:
-            return
-        self._place(frame.position(at[0] + down, at[1] + right))
-
-    def action_zoom(self, farther: int) -> None:
-        if self.scene.cursor is not None:
-            frame = self.framed()
-            km_a_row = max(NARROWEST, min(WIDEST, frame.km_a_row * 2.0**farther))
-            self.frame = replace(frame, middle=self.scene.cursor, km_a_row=km_a_row)
-            self.refresh()
-
-    def on_click(self, event: Click) -> None:
-        offset = event.get_content_offset(self)
-        if offset is not None:
-            self._place(self.framed().position(offset.y, offset.x))
-
-    def _place(self, position: Position) -> None:
-        self.scene = replace(self.scene, cursor=position)
-        if self.framed().cell(position) is None:
-            self.frame = replace(self.framed(), middle=position)
-        self.refresh()
-        self.post_message(self.Moved(position))

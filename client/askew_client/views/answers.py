@@ -145,31 +145,18 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class NoisePicture:
-    """The law of the noise on one coordinate, and the k offsets of the server's rule. Public.
-
-    density[i] is the density at reach[i], in units of distance. offsets are points (k, d).
-    """
-
-    reach: tuple[float, ...]
-    density: tuple[float, ...]
-    offsets: tuple[tuple[float, ...], ...]
-
-
-@dataclass(frozen=True)
 class SignalPreview:
     """What a fresh signal of some settings would tell and give. Public: nothing is drawn for it.
 
     one_rating, at_median, between_any_two: what it tells at most of one rating, and between two
-    people: so far apart as half are, by the server's word, and any two.
+    people: so far apart as half are, by the server's word, and any two. offsets: of the server's
+    rule, k points around the signal.
     """
 
-    epsilon: Fraction
-    k: int
     one_rating: Fraction
     at_median: Fraction
     between_any_two: Fraction
-    noise: NoisePicture
+    offsets: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)

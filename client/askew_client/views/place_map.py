@@ -18,16 +18,16 @@ it. Source: `askew.noise.hexagonal`, whose law on the lattice this is in the lim
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
-from math import cos, exp, floor, hypot, log10, pi, radians, sin
+from math import cos, exp, floor, hypot, inf, log10, pi, radians, sin
 from typing import Final
 from unicodedata import combining, east_asian_width
 
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE, Position
 
 KM_A_DEGREE: Final = 6371.0088 * pi / 180  # on a sphere of the Earth's size
-NARROWEST, WIDEST = 0.01, 1000.0  # kilometers a row
+WIDEST = 1000.0  # kilometers a row
 _MARGIN = 1.12  # how much more than what is shown fits in
 _LEAST_COSINE = 0.05  # near a pole, where a degree of longitude has no length
 
@@ -46,10 +46,8 @@ class Frame:
     height: int
 
     @classmethod
-    def around(
-        cls, positions: Sequence[Position], width: int, height: int, *, least_km: float = 1.0
-    ) -> Frame:
-        """Return the closest frame that has all these positions, with a margin, at least `least_km`
+    def around(cls, positions: Sequence[Position], width: int, height: int) -> Frame:
+        """Return the closest frame that has all these positions, with a margin, at least 1 km
         high and at most 1000 km a row, in at least 4 times 3 cells. Without positions it is 1000 km
         high around 0, 0.
 
@@ -64,7 +62,7 @@ class Frame:
         middle = _kept((min(north) + max(north)) / 2, first + (min(east) + max(east)) / 2)
         wide = (max(east) - min(east)) * KM_A_DEGREE * _cosine(middle) / (width - 1) * 2
         high = (max(north) - min(north)) * KM_A_DEGREE / (height - 1)
-        km_a_row = max(_MARGIN * max(wide, high), least_km / height)
+        km_a_row = max(_MARGIN * max(wide, high), 1 / height)
         return cls(middle, min(km_a_row, WIDEST), width, height)
 
     def cell(self, at: Position) -> tuple[int, int] | None:
@@ -85,10 +83,6 @@ class Frame:
         y = ((self.height - 1) / 2 - row) * self.km_a_row
         east = x / (KM_A_DEGREE * _cosine(self.middle))
         return _kept(self.middle.latitude + y / KM_A_DEGREE, self.middle.longitude + east)
-
-    def resized(self, width: int, height: int) -> Frame:
-        """Return a frame of the same middle and scale on other cells, at least 4 times 3."""
-        return replace(self, width=max(4, width), height=max(3, height))
 
     def scale(self) -> str:
         """Return a bar and its length in words, 1, 2 or 5 times a power of ten: "├─────┤ 20 km", in
@@ -218,13 +212,12 @@ _TOWNS = 12  # names on one map
 _TOWN_WITHIN = 50.0  # kilometers: a town as far as this is shown, even if the map is smaller
 
 
-Cells = dict[tuple[int, int], "Cell"]
+Signs = dict[tuple[int, int], tuple[str, "Ink"]]  # by the row and the column of a cell
 
 
 class Ink(Enum):
     """What a cell shows: each with its sign. A result has that of its rank."""
 
-    NOTHING = " "
     TOWN = "∘"
     PROBE = "◇"
     RESULT = "1"
@@ -232,19 +225,6 @@ class Ink(Enum):
     SIGNAL = "◆"
     YOU = "●"
     YOU_AND_SIGNAL = "◈"
-    CURSOR = "╋"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell. upper and lower: the depth of the heat map in its two halves, infinite where there
-    is none. sign: a sign of its ink, or a letter of a town's name.
-    """
-
-    sign: str = " "
-    ink: Ink = Ink.NOTHING
-    upper: float = field(default=float("inf"), repr=False)
-    lower: float = field(default=float("inf"), repr=False)
 
 
 @dataclass(frozen=True)
@@ -262,7 +242,6 @@ class Scene:
     results: tuple[Position, ...] = field(default=(), repr=False)
     picked: int | None = field(default=None, repr=False)
     towns: tuple[Town, ...] = field(default=(), repr=False)
-    cursor: Position | None = field(default=None, repr=False)
     area: tuple[Position, ...] = field(default=(), repr=False)
     drawn: bool = True
 
@@ -272,7 +251,7 @@ class Scene:
 
         Of a scene with no mark and no area it has all towns.
         """
-        marks = [*self.probes, *self.results, *(at for at in (self.you, self.cursor) if at)]
+        marks = [*self.probes, *self.results, *([self.you] if self.you else [])]
         if self.heat_map is not None:
             marks += [self.heat_map.signal, *self.heat_map.outline(HALF)]
         if (you := self.you) is not None and self.towns:
@@ -282,15 +261,6 @@ class Scene:
         return Frame.around(marks or [town.at for town in self.towns], width, height)
 
 
-def points_around(
-    heat_map: PlaceHeatMap, offsets: Sequence[Sequence[float]]
-) -> tuple[Position, ...]:
-    """Return the positions where a rule looks: its offsets (k, 2), kilometers east and north of the
-    signal in the device's plane, in their order.
-    """
-    return tuple(heat_map.position(x, y) for x, y in offsets)
-
-
 def rank_sign(rank: int) -> str:
     """Return the one character that stands for a rank on the map: "1" to "9", "a" to "z" for 10 to
     35, beyond "+".
@@ -298,35 +268,38 @@ def rank_sign(rank: int) -> str:
     return _RANKS[rank - 1] if rank <= len(_RANKS) else "+"
 
 
-def draw(scene: Scene, frame: Frame) -> tuple[tuple[Cell, ...], ...]:
-    """Return the cells of a scene in a frame, row by row from the north, each row from the west.
-    Names of towns go over query points alone.
+def signs(scene: Scene, frame: Frame) -> Signs:
+    """Return what stands in the cells of a frame, by row and column: a sign, or a letter of a
+    town's name, and its ink. Names go over query points alone.
     """
     marks = _marks(scene, frame)
-    fixed = {at: cell for at, cell in marks.items() if cell.ink is not Ink.PROBE}
-    marks = {**marks, **_names(scene.towns, frame, fixed), **fixed}
-    rows = []
-    for row in range(frame.height):
-        cells = [marks.get((row, column), Cell()) for column in range(frame.width)]
-        if scene.heat_map is not None:
-            heat_map = scene.heat_map
-            upper, lower = (
-                [heat_map.depth(frame.position(row + part, n)) for n in range(frame.width)]
-                for part in (-0.25, 0.25)
-            )
-            cells = [replace(cell, upper=upper[n], lower=lower[n]) for n, cell in enumerate(cells)]
-        rows.append(tuple(cells))
-    return tuple(rows)
+    fixed = {at: sign for at, sign in marks.items() if sign[1] is not Ink.PROBE}
+    return {**marks, **_names(scene.towns, frame, fixed), **fixed}
+
+
+def depths(scene: Scene, frame: Frame, row: int) -> list[tuple[float, float]]:
+    """Return of each cell of a row, from the west, the depth of the heat map in its upper and its
+    lower half; infinite where there is none.
+    """
+    heat_map = scene.heat_map
+    if heat_map is None:
+        return [(inf, inf)] * frame.width
+    upper, lower = (
+        [heat_map.depth(frame.position(row + part, n)) for n in range(frame.width)]
+        for part in (-0.25, 0.25)
+    )
+    return list(zip(upper, lower, strict=True))
 
 
 def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
     """Return the map as text without color, a string a row, and one with the scale at the end:
     where nothing stands, the heat map is a shade, "░" for half of the law, "·" for nine tenths.
     """
-    rows = (
-        "".join(shade(cell) if cell.sign == " " else cell.sign for cell in row).rstrip()
-        for row in draw(scene, frame)
-    )
+    marks, rows = signs(scene, frame), []
+    for row in range(frame.height):
+        halves = depths(scene, frame, row)
+        cells = [(marks.get((row, n), (" ",))[0], shade(*halves[n])) for n in range(frame.width)]
+        rows.append("".join(grey if sign == " " else sign for sign, grey in cells).rstrip())
     return (*rows, frame.scale())
 
 
@@ -345,7 +318,6 @@ def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
         (len(scene.results) > len(_RANKS), "+ later results"),
         (scene.picked is not None, "★ your pick"),
         (scene.towns, "∘ town"),
-        (scene.cursor, "╋ cursor"),
         (scene.heat_map and shaded, f"{_HALF_SHADE} {who}, 5 times in 10"),
         (scene.heat_map and shaded, f"{_HALF_SHADE} and {_MOST_SHADE} {who}, 9 times in 10"),
         (scene.heat_map and not shaded, f"the brighter, the likelier {who}"),
@@ -353,15 +325,15 @@ def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
     return tuple(words for there, words in said if there)
 
 
-def _marks(scene: Scene, frame: Frame) -> Cells:
+def _marks(scene: Scene, frame: Frame) -> Signs:
     # Of two in one cell the one that matters more is seen.
-    cells: Cells = {}
+    cells: Signs = {}
     for at, ink, sign in _signs(scene):
         cell = frame.cell(at)
         if cell is not None:
-            both = ink is Ink.YOU and cell in cells and cells[cell].ink is Ink.SIGNAL
+            both = ink is Ink.YOU and cell in cells and cells[cell][1] is Ink.SIGNAL
             shown = Ink.YOU_AND_SIGNAL if both else ink
-            cells[cell] = Cell(sign or shown.value, shown)
+            cells[cell] = (sign or shown.value, shown)
     return cells
 
 
@@ -377,13 +349,11 @@ def _signs(scene: Scene) -> Iterator[tuple[Position, Ink, str]]:
         yield scene.heat_map.signal, Ink.SIGNAL, ""
     if scene.you is not None:
         yield scene.you, Ink.YOU, ""
-    if scene.cursor is not None:
-        yield scene.cursor, Ink.CURSOR, ""
 
 
-def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
+def _names(towns: Sequence[Town], frame: Frame, marks: Signs) -> Signs:
     # Names need room beside the marks and one another.
-    taken, cells, named = set(marks), Cells(), 0
+    taken, cells, named = set(marks), Signs(), 0
     middle, reach = frame.middle.latitude, frame.height * frame.km_a_row / KM_A_DEGREE
     near = (town for town in towns if abs(town.at.latitude - middle) <= reach)
     for town in sorted(near, key=lambda town: -town.population):
@@ -402,15 +372,15 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Cells) -> Cells:
             if start >= 0 and end <= frame.width and not (room - free) & taken:
                 taken |= room
                 for step, letter in enumerate(text):
-                    cells[at[0], start + step] = Cell(letter, Ink.TOWN)
+                    cells[at[0], start + step] = (letter, Ink.TOWN)
                 named += 1
                 break
     return cells
 
 
-def shade(cell: Cell) -> str:
-    """Return the heat of a cell as a character: "░" where half of the law lies, "·" up to nine
-    tenths of it, else " ".
+def shade(upper: float, lower: float) -> str:
+    """Return the heat of a cell as a character, by the mean depth of its halves: "░" where half of
+    the law lies, "·" up to nine tenths of it, else " ".
     """
-    depth = (cell.upper + cell.lower) / 2
+    depth = (upper + lower) / 2
     return _HALF_SHADE if depth <= HALF else _MOST_SHADE if depth <= MOST else " "

@@ -271,12 +271,9 @@ async def test_the_bars_are_the_profile_and_none_without_ratings(rated: DeviceWo
     assert rated.companion.titles.bars() == ()
 
 
-async def test_the_noise_picture_integrates_to_one_and_has_k_offsets(rated: DeviceWorld) -> None:
-    picture = rated.companion.titles.preview(Fraction(2), k=4).noise
-    assert picture is not None
-    step = picture.reach[1] - picture.reach[0]
-    assert 0.95 < sum(picture.density) * step < 1.02
-    assert [len(offset) for offset in picture.offsets] == [2] * 4
+async def test_a_preview_has_k_offsets(rated: DeviceWorld) -> None:
+    preview = rated.companion.titles.preview(Fraction(2), k=4)
+    assert [len(offset) for offset in preview.offsets] == [2] * 4
 
 
 async def test_past_answers_are_kept_once_and_can_be_forgotten(rated: DeviceWorld) -> None:

@@ -9,19 +9,16 @@ from pathlib import Path
 from secrets import token_hex
 
 import pytest
+from made_device import made_device
 from small_map import GERMANY, NearServer, made_card
 
-from askew.limits import DEVICE_BYTES
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.spaces.map import MapSpace, Position
-from askew_client.catalog.cache import CatalogCache
-from askew_client.device.asker import IN_PROCESS, Asker
-from askew_client.device.nearby import Nearby
 from askew_client.near.places import PlaceService
+from askew_client.opening import Device
 from askew_client.profile.store import ProfileStore
 from askew_client.settings.settings import ClientSettings
 from askew_client.signals.store import SignalStore
-from askew_client.transport.shaped import KeptLibrary, ShapedTransport
 
 SETTINGS = ClientSettings(region="DE", near_k=20)
 BERLIN, MUNICH = Position(52.52, 13.405), Position(48.137, 11.575)
@@ -54,43 +51,18 @@ class DeviceWorld:
         )
 
     @property
-    def program(self) -> Program:
-        """The questions, as they are after a start of the program."""
-        network = ShapedTransport(lambda: self.server, self.server)
-        nearby = Nearby(
-            network,
+    def program(self) -> Device:
+        """The questions, as they are after a start of the program, which holds nothing yet."""
+        return made_device(
+            self.server,
+            self.root,
             self.settings,
-            places=self.places,
+            held=self.root / token_hex(4),
             profile=self.profile,
-            library=KeptLibrary(
-                CatalogCache(self.root / token_hex(4)), self.server, DEVICE_BYTES, self.server.call
-            ),
-            today=lambda: self.day,
-            now=lambda: NOON,
-        )
-        asker = Asker(
-            network,
-            self.settings,
             signals=self.signals,
             bits=self.bits,
-            server=IN_PROCESS,
             today=lambda: self.day,
         )
-        return Program(asker, nearby)
-
-
-@dataclass
-class Program:
-    """A run of the program, with its questions near a place."""
-
-    asker: Asker
-    nearby: Nearby
-
-    def configure(self, settings: ClientSettings) -> None:
-        """Use other settings from now on."""
-        self.asker.configure(settings)
-        self.nearby.configure(settings)
-        self.nearby.places.configure(settings)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 from asked import near
@@ -68,28 +68,23 @@ async def sent_by(device: DeviceWorld, place: str = "home", collection: str = "p
     return device.server.requests[-1]
 
 
-CHANGES: dict[str, Callable[[DeviceWorld], None]] = {
+def with_settings(**changes: Any) -> Callable[[DeviceWorld], object]:
+    return lambda device: setattr(device, "settings", replace(device.settings, **changes))
+
+
+CHANGES: dict[str, Callable[[DeviceWorld], object]] = {
     "nothing": lambda device: None,
-    "the level": lambda d: setattr(d, "settings", replace(d.settings, level="district")),
-    "the level, more private": lambda d: setattr(
-        d, "settings", replace(d.settings, level="county")
-    ),
-    "epsilon": lambda d: setattr(
-        d, "settings", replace(d.settings, epsilon_per_axis_unit=Fraction(1, 2))
-    ),
-    "the region": lambda d: setattr(d, "settings", replace(d.settings, region="FR")),
-    "the region, to none": lambda d: setattr(d, "settings", replace(d.settings, region="")),
-    "k": lambda d: setattr(d, "settings", replace(d.settings, near_k=20)),
+    "the level": with_settings(level="district"),
+    "epsilon": with_settings(epsilon_per_axis_unit=Fraction(1, 2)),
+    "the region": with_settings(region="FR"),
+    "the region, to none": with_settings(region=""),
+    "k": with_settings(near_k=20),
     "the month": lambda d: setattr(d, "day", datetime.date(2027, 2, 1)),
-    "ratings": lambda d: void(d.profile.change(lambda p: p.edited({"Item 3": (5.0,)}))),
+    "ratings": lambda d: d.profile.change(lambda p: p.edited({"Item 3": (5.0,)})),
     "a spent budget": lambda d: setattr(
         d, "signals", d.signals.with_caps(replace(d.settings.caps, places_lifetime=Fraction(1, 9)))
     ),
 }
-
-
-def void(_: object) -> None:
-    """An act for its effect."""
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -383,9 +378,3 @@ def test_a_values_place_costs_nothing_until_it_is_asked_from(device: DeviceWorld
     view = device.places.add("work", AxisValues({"hour": 8.5}))
     assert (view.sent, view.cost) == ((), None)
     assert device.signals.entries() == ()
-
-
-def test_a_damaged_profile_of_places_is_said_and_not_repeated(tmp_path: Path) -> None:
-    bad = b'{"ratings": {}, "edits": [], "answers": [], "places": {"home": {"position": [99, 1]}}}'
-    with pytest.raises(ProfileError, match="damaged"):
-        ProfileDocument.from_bytes(bad)

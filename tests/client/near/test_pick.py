@@ -120,13 +120,6 @@ def test_a_trade_makes_kilometers_of_a_number_in_its_unit(
     assert order(DEALS, (1.0, 4.9, 1.2), Preferences(exponent=exponent), columns) == [0, 2, 1]
 
 
-def test_a_trade_below_zero_asks_for_more_of_a_unit() -> None:
-    columns = (Attribute("power", AttributeKind.NUMBER, unit="kW"),)
-    trades = preferences_of("1 kW = -0.1 km")
-    assert order([(50.0,), (150.0,)], (1.0, 10.9), trades, columns) == [1, 0]
-    assert order([(50.0,), (150.0,)], (1.0, 11.1), trades, columns) == [0, 1]
-
-
 def test_a_trade_is_of_the_units_that_it_names_alone() -> None:
     columns = (CUISINE, replace(PRICE, unit="kW"), HOURS)
     trades = Preferences(trades={"EUR": 2.0})

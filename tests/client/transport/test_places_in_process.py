@@ -17,7 +17,7 @@ from askew.protocol.signal import Query, Signal
 from askew.spaces.map import MapNoise, Position, Region
 from askew_client.transport.in_process import LocalPlaces, probes
 from askew_client.tui.simulation import simulated_places
-from askew_client.views.place_map import PlaceHeatMap, points_around
+from askew_client.views.place_map import PlaceHeatMap
 
 HOME = Position(50.94, 6.96)
 REGION = Region(47.2, 5.8, 55.1, 15.1)
@@ -62,7 +62,8 @@ def test_probes_are_the_signal_plus_the_offsets_in_the_plane_of_its_noise(
     noise = query.signal.map_noise
     heat_map = PlaceHeatMap(query.signal.position(), float(noise.epsilon), noise.cosine)
     offsets = place_on_map(float(noise.epsilon), 8).offsets.tolist()
-    expected = [(each.latitude, each.longitude) for each in points_around(heat_map, offsets)]
+    looked = [heat_map.position(east, north) for east, north in offsets]
+    expected = [(each.latitude, each.longitude) for each in looked]
     assert np.allclose(probes(query), expected, rtol=0, atol=1e-9)
 
 

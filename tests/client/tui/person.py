@@ -23,6 +23,7 @@ from textual.worker import Worker
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.errors import AskewError
+from askew.limits import MAX_MARKS, MAX_TEXT
 from askew.noise.randomness import RandomBits, SystemBits
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
@@ -47,6 +48,21 @@ SETTINGS = ClientSettings(
     rating_lifetime_cap=Fraction(12),
     rating_monthly_cap=Fraction(8),
     max_ratings_apart=32.0,
+)
+
+HOSTILE = (
+    "[@click=app.quit]click me[/]",
+    "[/]",
+    "[bold red]not bold[/bold red]",
+    "[link=https://evil.example]see[/link]",
+    "\\[escaped] \\\\[",
+    "[" * 60,
+    "$primary $(reboot) {x} %s",
+    "x" * MAX_TEXT,
+    "映画" * 40,
+    "🎬🎬🎬 movie 🎬",
+    "Z\u0351a\u0334l\u0360g\u0315o\u0337 " + "\u0301" * MAX_MARKS,
+    "שלום مرحبا mixed",
 )
 
 

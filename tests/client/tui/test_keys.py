@@ -11,17 +11,14 @@ from client.tui.test_near_screen import Town
 from textual.widgets import Button, DataTable, Footer, Input, OptionList, Select
 
 from askew.errors import Unreachable
+from askew_client.tui.app import SCREENS
 from askew_client.tui.lists import TitleList
-from askew_client.tui.screens.frame import TABS, BentHeader, FrameScreen
+from askew_client.tui.screens.frame import BentHeader, FrameScreen
 
 if TYPE_CHECKING:
     from client.conftest import Askew, Pair
 
     from askew_client.transport.in_process import LocalPlaces
-
-
-def stars(device: DeviceWorld) -> dict[str, float | None]:
-    return {rated.label: rated.rating for rated in device.companion().profile.ratings()}
 
 
 async def test_the_footer_names_only_keys_that_do_what_it_says(device: DeviceWorld) -> None:
@@ -51,7 +48,7 @@ async def test_r_connects_again_after_a_failure_and_only_then(device: DeviceWorl
     assert device.network.asked == []
 
 
-MODES = [tab.mode for tab in TABS]
+MODES = [each.MODE for each in SCREENS]
 
 
 @pytest.mark.slow
@@ -59,24 +56,24 @@ async def test_every_screen_has_a_key_a_help_and_a_place_in_the_header_under_whi
     device: DeviceWorld,
 ) -> None:
     async with device.opened() as person:
-        for tab in TABS:
-            await person.press(tab.key.lower())
+        for tab in SCREENS:
+            await person.press(tab.KEY.lower())
             screen = person.app.screen
             assert isinstance(screen, FrameScreen)
-            assert person.app.current_mode == tab.mode
+            assert person.app.current_mode == tab.MODE
             names, line = person.sees().splitlines()[:2]
             left, right = line.index("╱"), line.index("╲")
-            assert names[left : right + 1].split() == [tab.key, tab.title]
+            assert names[left : right + 1].split() == [tab.KEY, tab.TITLE]
             assert len(line) == 80
             await person.press("f1")
-            person.reads(tab.title, "On this screen", *(key.tooltip for key in screen.explained()))
+            person.reads(tab.TITLE, "On this screen", *(key.tooltip for key in screen.explained()))
             await person.press("end")
-            person.reads("warm", "stays on this device")
+            person.reads("Ctrl+Q leave", "warm stays on this device")
             await person.press("escape")
             assert person.app.screen is screen
-        for tab in TABS[::-1]:
-            await person.click(BentHeader, (names.index(tab.title), 0))
-            assert person.app.current_mode == tab.mode
+        for tab in SCREENS[::-1]:
+            await person.click(BentHeader, (names.index(tab.TITLE), 0))
+            assert person.app.current_mode == tab.MODE
 
 
 async def test_brackets_step_through_the_screens_and_around(device: DeviceWorld) -> None:
@@ -106,7 +103,7 @@ async def test_keys_of_ones_own_do_what_the_others_did_and_are_shown(device: Dev
         footer = person.app.screen.query_one(Footer)
         assert " g Ask" in person.sees().splitlines()[footer.region.y]
         await person.press("f1")
-        person.reads("Instead, by your settings", "g ask.ask")
+        person.reads("g ask", "t connect again")
 
 
 def test_a_key_of_a_name_that_does_not_exist_is_refused_before_the_screen(
@@ -137,17 +134,6 @@ async def test_tab_alone_reaches_every_part_of_every_screen(
                 if isinstance(each, parts) and each.display and not each.disabled
             }
             assert wanted <= set(person.app.screen.focus_chain), mode
-
-
-async def test_the_command_palette_goes_to_a_screen(device: DeviceWorld) -> None:
-    async with device.opened() as person:
-        await person.press("ctrl+p")
-        await person.write("go to privacy")
-        while not person.app.screen.query_one(OptionList).option_count:
-            await person.pilot.pause()
-        await person.press("enter")
-        while person.app.current_mode != "privacy":
-            await person.pilot.pause()
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import threading
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,10 +12,8 @@ from client.tui.person import DeviceWorld, Person
 from small_world import made_card, made_catalog, made_encoder, made_space
 from textual.widgets import Select
 
-from askew_client.device.titles import Titles
-from askew_client.tui.pictures import HeatMap, NumberLines
+from askew_client.tui.pictures import HeatMap
 from askew_client.tui.screens.privacy import PrivacyScreen
-from askew_client.views.answers import SignalPreview
 
 
 def looked_at(person: Person) -> tuple[Fraction, int, Fraction]:
@@ -87,32 +84,6 @@ async def test_settings_between_those_offered_are_shown_and_used_as_they_are(
         assert looked_at(person)[0] == Fraction(1, 7)
 
 
-async def test_a_slow_preview_freezes_nothing(
-    rated: DeviceWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Planted bug: the preview in the handler of the choice, not in a thread."""
-    begun, release = threading.Event(), threading.Event()
-    real = Titles.preview
-
-    def slow(self: Titles, epsilon: Fraction, k: int) -> SignalPreview:
-        begun.set()
-        assert release.wait(20)
-        return real(self, epsilon, k)
-
-    async with rated.opened() as person:
-        monkeypatch.setattr(Titles, "preview", slow)
-        await person.pilot.press("f5")
-        while not begun.is_set():
-            await person.pilot.pause()
-        person.app.screen.query_one("#epsilon", Select).value = Fraction(3, 2)
-        await person.pilot.press("ctrl+t")
-        assert person.app.theme == "askew-light"
-        assert not person.shows("between any two")
-        release.set()
-        await person.settled()
-        assert 1.49 < looked_at(person)[2] <= 1.5  # on the lattice
-
-
 async def test_settings_that_no_signal_may_have_say_why(rated: DeviceWorld) -> None:
     async with rated.opened() as person:
         await person.press("f5")
@@ -158,14 +129,14 @@ async def test_a_map_says_which_two_of_more_directions_it_shows(tmp_path: Path) 
         await person.press("f5")
         shown = "directions 1 and 3 of 4, where this catalog differs most"
         person.reads(f"noise, and ◆ where the server looks; {shown}")
-        assert {len(mark.at) for mark in person.app.screen.query_one(HeatMap).marks} == {2}
+        assert {len(at) for at in person.app.screen.query_one(HeatMap).sent} == {2}
         await person.press("f4", "a")
         person.reads(f"the brighter the map around ◆, the likelier you ● are there; {shown}")
         heat_map = person.app.screen.query_one(HeatMap)
-        departure = person.app.screen.query_one(NumberLines).departure
-        assert departure is not None
-        away = [t - s for t, s in zip(departure.true_point, departure.point, strict=True)]
-        assert heat_map.marks[1].at == (away[0], away[2])
+        assert heat_map.you is not None
+        sent = device.network.asked[0].signal.point().tolist()
+        for away, at in zip(heat_map.you, (sent[0], sent[2]), strict=True):
+            person.reads(f"● {at + away:.2f} → ◆ {at:.2f}")
 
 
 async def test_a_lost_ledger_does_not_say_that_no_signal_has_left(rated: DeviceWorld) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from client.tui.person import DeviceWorld, Person
 from textual.widgets import Select
 
-from askew_client.settings.config import ConfigFile
 from askew_client.settings.settings import ClientSettings
 from askew_client.tui.app import AskewApp
 from askew_client.tui.desk import raised_cap, use_settings
@@ -25,18 +23,15 @@ def settings_of(person: Person) -> ClientSettings:
     return person.app.device.settings
 
 
+KEPT = '# mine\nk = 3\nrating_lifetime_cap = "7"\n'
+
+
 @pytest.mark.parametrize(
     ("before", "typed", "after"),
     [
-        ("", {"epsilon_per_rating": "2", "k": "4"}, ""),
-        (
-            "# mine\n",
-            {"epsilon_per_rating": "1/2", "k": "3"},
-            '# mine\nepsilon_per_rating = "1/2"\nk = 3\n',
-        ),
-        ("", {"rating_lifetime_cap": "7", "k": "4"}, 'rating_lifetime_cap = "7"\n'),
+        ("", {"epsilon_per_rating": "2", "k": "4"}, ""),  # what is in force
+        ("# mine\n", {"rating_lifetime_cap": "7", "k": "3"}, KEPT),
     ],
-    ids=["what is in force", "what changed", "a lower cap"],
 )
 def test_what_changed_counts_and_is_kept_and_nothing_else_is(
     device: DeviceWorld, before: str, typed: dict[str, str], after: str
@@ -88,43 +83,24 @@ async def test_a_higher_cap_needs_a_second_yes(rated: DeviceWorld) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "says"), [("k = = 3\n", "was left alone"), (None, "cannot be written")]
-)
 async def test_where_nothing_can_be_kept_it_says_so_and_the_settings_count(
-    rated: DeviceWorld, text: str | None, says: str
+    rated: DeviceWorld,
 ) -> None:
     """Planted bugs: a file that is damaged is written anew; a crash of the worker."""
-    path = rated.file.path
     async with rated.opened(size=(120, 40)) as person:
-        if text is None:
-            path.mkdir()
-        else:
-            path.write_text(text)
+        rated.file.path.write_text("k = = 3\n")
         await person.press("f6")
         person.app.screen.query_one("#k", Select).value = Fraction(3)
         await person.click("#use")
-        person.reads("a file cannot be used", says, "it is not kept")
+        person.reads("a file cannot be used", "was left alone", "it is not kept")
         assert settings_of(person) == replace(rated.settings, k=3)
-    assert path.is_dir() if text is None else path.read_text() == text
-
-
-async def test_the_demo_keeps_no_setting(
-    askew: Askew, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files: list[object] = []
-    monkeypatch.setattr(AskewApp, "run", lambda app: files.append(app.file))
-    askew("tui", "--demo")
-    askew("tui")
-    demo, real = files
-    assert demo is None
-    assert isinstance(real, ConfigFile)
-    assert real.path == home / "config" / "askew" / "config.toml"
+    assert rated.file.path.read_text() == "k = = 3\n"
 
 
 async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
     device: DeviceWorld, askew: Askew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """But in the demo, which keeps no setting."""
     async with device.opened() as person:
         await person.press("f6")
         await person.click("#light")
@@ -134,10 +110,17 @@ async def test_the_theme_changes_by_button_and_by_key_and_is_kept(
         assert device.file.path.read_text() == 'theme = "dark"\n'
         await person.press("ctrl+t")
         assert person.app.theme == "askew-light"
-    themes: list[str] = []
-    monkeypatch.setattr(AskewApp, "run", lambda app: themes.append(app.theme))
+    opened: list[AskewApp] = []
+
+    def run(app: AskewApp) -> None:
+        opened.append(app)
+
+    monkeypatch.setattr(AskewApp, "run", run)
     askew("--config", device.file.path, "tui")
-    assert themes == ["askew-light"]
+    askew("--config", device.file.path, "tui", "--demo")
+    real, demo = opened
+    assert [app.theme for app in opened] == ["askew-light"] * 2
+    assert (real.file and real.file.path, demo.file) == (device.file.path, None)
 
 
 async def test_forgetting_the_profile_keeps_the_ledger(rated: DeviceWorld) -> None:

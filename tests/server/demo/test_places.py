@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
 from importlib import resources
 
 import numpy as np
 import pytest
 
 from askew.catalog.item import AttributeKind
-from askew.dp.privacy import ANY_SPACE
-from askew.errors import NotFound
-from askew.protocol.metric_card import PlaceSlate
-from askew.protocol.signal import Query, Signal
-from askew.spaces.map import MICRODEGREES, MapNoise
 from askew_client.settings.regions import region_of
-from askew_server.cli.rehearse import answer
 from askew_server.collections.model import MetricModel, Towns
 from askew_server.demo.places import GERMANY, german_towns, places_model, places_to_eat
-from askew_server.retrieval.answers import MetricAnswers
 
 
 @pytest.fixture(scope="module")
@@ -82,41 +74,3 @@ def test_towns_are_of_one_country_the_largest_first_and_the_server_knows_fewer(
     licence = resources.files("askew_server.demo").joinpath("GEONAMES.md").read_text("utf-8")
     for words in ("https://www.geonames.org/", "licenses/by/4.0/", "CC BY 4.0", "Changes made"):
         assert words in licence
-
-
-# -- the rows beside the server's own -------------------------------------------------------------
-
-NOISE = MapNoise.in_region(Fraction(277, 1000), GERMANY)
-HERE, THERE = (50.5, 9.7), (53.5, 10.1)
-
-
-def question(at: tuple[float, float], k: int, collection: int = 0) -> Query:
-    values = tuple(round(degrees * MICRODEGREES) for degrees in at)
-    return Query(Signal(ANY_SPACE, NOISE, values), k, collection)
-
-
-def kilometers(slate: PlaceSlate, at: tuple[float, float]) -> list[float]:
-    """On a plane that touches the Earth at this place."""
-    away = np.array([listing.coordinates for listing in slate.listings]) - at
-    away *= (111.2, 111.2 * np.cos(np.radians(at[0])))
-    return sorted(np.linalg.norm(away, axis=1).tolist())
-
-
-def test_each_row_of_the_demo_is_what_it_says(demo: MetricModel) -> None:
-    """The list that all hold does not look at who holds it: its nearest are a fifth of all places.
-    Planted bug: the nearest of all.
-    """
-    answers, food = MetricAnswers(demo), demo.collections["food"]
-    whole = PlaceSlate(food.card.version, food.listings(range(len(food))))
-    for at in (HERE, THERE):
-        asked, nearest = question(at, 20), kilometers(whole, at)
-        assert kilometers(answer(answers, "nearest", asked), at) == nearest[:20]
-        listed = kilometers(answer(answers, "held", asked), at)
-        assert nearest[0] <= listed[0] < 6
-        assert listed[-1] > 1.5 * nearest[19]
-        assert answer(answers, "served", asked).item_ids == answers.answer(asked).item_ids
-    for way in ("served", "nearest", "held"):
-        slate = answer(answers, way, question(HERE, 7, collection=1))
-        assert all("Pharmacy" in listing.title for listing in slate.listings)
-    with pytest.raises(NotFound):
-        answer(answers, "guess", question(HERE, 7))

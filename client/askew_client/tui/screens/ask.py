@@ -14,17 +14,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
 from askew_client.tui.lists import ResultList
-from askew_client.tui.pictures import (
-    SENT,
-    TRUE,
-    HeatMap,
-    Mark,
-    NumberLines,
-    axes_words,
-    short_number,
-)
+from askew_client.tui.pictures import SENT, TRUE, HeatMap, axes_words, short_number
 from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, Notice, ScrollPart, key
-from askew_client.views.answers import Answer, Connection, Departure, NoisePicture
+from askew_client.views.answers import Answer, Connection
 from askew_client.views.cost import Cost, at_most
 from askew_client.views.problems import Problem, Trouble
 
@@ -46,7 +38,9 @@ class AskScreen(FrameScreen):
     """The signal leaving, the results arriving, the ranking and the pick."""
 
     MODE = "ask"
+    KEY = "F4"
     TITLE = "Ask"
+    SAYS = "Send a noisy signal, pick in private"
     PURPOSE = (
         "One key asks. The app fetches what this device holds when it starts, the same file as "
         "everybody. What is held is ranked here, and no signal leaves. In mode ask your profile is "
@@ -69,7 +63,6 @@ class AskScreen(FrameScreen):
                 yield Static("What leaves", classes="heading")
                 yield Static(WHAT_LEAVES, id="before", markup=False)
                 yield Static("", id="price", markup=False)
-                yield NumberLines()
                 yield Static("", id="facts", markup=False)
                 yield HeatMap()
                 yield Static("", id="caption", markup=False)
@@ -119,14 +112,9 @@ class AskScreen(FrameScreen):
             self.query_one(Notice).tell(outcome)
             self._end("no answer this time")
             return
-        noise: NoisePicture | None = None
-        if outcome.cost.sends:
-            epsilon, k = outcome.cost.epsilon, len(outcome.results)
-            preview = await self.desk.on_device(lambda device: device.titles.preview(epsilon, k))
-            noise = None if isinstance(preview, Problem) else preview.noise
         self._sends = outcome.cost.sends
         self._show_answer(outcome)
-        self._show_heat_map(noise, outcome.departure)
+        self._show_heat_map(outcome)
         unused = f"; this device does not know the titles of {outcome.unused} of your ratings"
         self._end(f"{outcome.source}; ranked here{unused if outcome.unused else ''}")
 
@@ -194,7 +182,6 @@ class AskScreen(FrameScreen):
     def _show_answer(self, answer: Answer) -> None:
         for words in ("#before", "#price", "#mode"):
             self.query_one(words).display = False
-        self.query_one(NumberLines).departure = answer.departure
         self.query_one("#facts", Static).update(outcome_text(answer))
         self.query_one(ResultList).results = answer.results
         pick, best, text = self.query_one("#pick", Static), answer.pick, Text()
@@ -205,20 +192,19 @@ class AskScreen(FrameScreen):
         pick.update(text.append(best.why))
         pick.display = True
 
-    def _show_heat_map(self, noise: NoisePicture | None, departure: Departure | None) -> None:
+    def _show_heat_map(self, answer: Answer) -> None:
         self.desk.learn_connection()  # a new space has axes of its own
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
-        connection = self.desk.connection
-        if noise and departure and isinstance(connection, Connection):
+        connection, departure = self.desk.connection, answer.departure
+        if departure and isinstance(connection, Connection):
             # Where the person is within what the server can tell from the signal.
             true, sent = departure.true_point, departure.point
             away = tuple(true[axis] - sent[axis] for axis in connection.map_axes)
-            signal = Mark((0.0,) * len(away), SENT, "public")
-            heat_map.show(noise, (signal, Mark(away, TRUE, "private")))
+            heat_map.show(float(answer.cost.epsilon), [(0.0,) * len(away)], away)
             words = "the brighter the map around ◆, the likelier you ● are there"
             caption.update(f"{words}{axes_words(connection)}")
         else:
-            heat_map.show(None, ())
+            heat_map.show(0.0, ())
             caption.update("")
 
     def _say(self, text: str) -> None:
@@ -256,9 +242,11 @@ def outcome_text(answer: Answer) -> Text:
     left, cost = answer.departure, answer.cost
     if left is None:
         return Text.assemble(("Nothing has left.\n", "bold"), mode_text(cost))
+    text = Text(f"{TRUE} you, here   {SENT} the signal, sent\n")
+    for true, sent in zip(left.true_point, left.point, strict=True):
+        text.append(f"{TRUE} {true:.2f}  →  {SENT} {sent:.2f}\n")
     numbers = f"{', '.join(map(str, left.values[:8]))}{', ...' if len(left.values) > 8 else ''}"
-    text = Text.assemble((f"\n({numbers})", "bold"))
-    text.append(" left, and k. No name, no rating, no clock.\n")
+    text.append(f"({numbers})", "bold").append(" left, and k. No name, no rating, no clock.\n")
     text.append("Drawn just now" if left.fresh else "Sent again, free:", "bold")
     text.append(f" for {left.month}.\n" if left.fresh else f" it is the signal of {left.month}.\n")
     _append_loss(text, cost)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Final, cast
@@ -22,7 +22,7 @@ from textual.widgets import Button, Footer, Label, Select, Static
 
 from askew_client.tui.desk import Desk
 from askew_client.views.answers import Connection
-from askew_client.views.problems import Problem, Trouble
+from askew_client.views.problems import Problem
 
 _Value = str | Fraction
 _NONE_YET = (("none yet", ""),)
@@ -80,21 +80,6 @@ def short(value: _Value) -> str:
 _NAME = " ask╱ew "
 
 
-@dataclass(frozen=True)
-class Tab:
-    """One screen of the app: its mode, its key, its name and what it is for."""
-
-    mode: str
-    key: str
-    title: str
-    says: str
-
-    @property
-    def text(self) -> str:
-        """Return the tab's text in the header, its key and its title: " F2 Near "."""
-        return f" {self.key} {self.title} "
-
-
 class BentHeader(Widget):
     """Two rows: names on the first; on the second a line, bent upwards under the active one."""
 
@@ -115,9 +100,12 @@ class BentHeader(Widget):
             super().__init__()
             self.mode = mode
 
-    def __init__(self, tabs: Sequence[Tab], active: str, note: str = "") -> None:
+    def __init__(self, tabs: Sequence[tuple[str, str, str]], active: str, note: str) -> None:
+        """Make the header. tabs: the mode, the key and the title of every screen. active: the mode
+        of the one that is shown. note: words at the right end.
+        """
         super().__init__()
-        self._tabs, self._active, self._note = tuple(tabs), active, note
+        self._tabs, self._active, self._note = tabs, active, note
 
     def render(self) -> Text:
         width = self.size.width
@@ -126,12 +114,11 @@ class BentHeader(Widget):
         for part, name in ((" ask", "ask"), ("╱", "bend"), ("ew ", "ew")):
             names.append(part, style(f"header--{name}", partial=True))
         line.append("▁" * cell_len(_NAME))
-        for tab in self._tabs:
-            active = tab.mode == self._active
-            title = self._text(tab).removeprefix(f" {tab.key} ")
-            names.append(f" {tab.key} ", style("header--key", partial=True))
+        for mode, key, title in self._shown():
+            active = mode == self._active
+            names.append(f" {key} ", style("header--key", partial=True))
             names.append(title, style(f"header--{'active' if active else 'tab'}", partial=True))
-            room = cell_len(self._text(tab))
+            room = cell_len(f" {key} {title}")
             line.append("╱" + "▔" * (room - 2) + "╲" if active else "▁" * room)
         line.append("▁" * max(0, width - line.cell_len))
         line.stylize(style("header--line", partial=True))
@@ -144,26 +131,18 @@ class BentHeader(Widget):
 
     def on_click(self, event: Click) -> None:
         left = cell_len(_NAME)
-        for tab in self._tabs:
-            room = cell_len(self._text(tab))
+        for mode, key, title in self._shown():
+            room = cell_len(f" {key} {title}")
             if left <= event.x < left + room:
-                self.post_message(self.Chosen(tab.mode))
+                self.post_message(self.Chosen(mode))
             left += room
 
-    def _text(self, tab: Tab) -> str:
-        # Where names do not fit, all but one are keys alone.
-        whole = cell_len(_NAME) + sum(cell_len(tab.text) for tab in self._tabs)
-        fits = whole <= self.size.width
-        return tab.text if fits or tab.mode == self._active else f" {tab.key} "
-
-
-_MARKS = {
-    Trouble.UNREACHABLE: "○",
-    Trouble.BUDGET: "▪",
-    Trouble.REFUSED: "‖",
-    Trouble.STALE_SPACE: "↻",
-    Trouble.HOSTILE: "✕",
-}
+    def _shown(self) -> Iterator[tuple[str, str, str]]:
+        # Where titles do not fit, all but one are left out.
+        whole = cell_len(_NAME) + sum(cell_len(f" {key} {title} ") for _, key, title in self._tabs)
+        for mode, key, title in self._tabs:
+            fits = whole <= self.size.width or mode == self._active
+            yield mode, key, f"{title} " if fits else ""
 
 
 class Notice(Static):
@@ -190,7 +169,7 @@ def words(problem: Problem) -> Text:
     to do, if anything.
     """
     text = Text()
-    text.append(f"{_MARKS.get(problem.trouble, '•')} {_capital(problem.trouble.value)}. ", "bold")
+    text.append(f"• {_capital(problem.trouble.value)}. ", "bold")
     text.append(f"{_sentence(problem.text)} ")
     if problem.hint:
         text.append(_sentence(problem.hint), "italic")
@@ -213,13 +192,9 @@ class ScrollPart(VerticalScroll):
         return self.max_scroll_y > 0
 
 
-_EVERYWHERE = (
-    ("F2 … F6", "the five screens; [ and ] step through them"),
+_TEXTUAL = (
     ("Tab", "the next part of a screen"),
     ("Ctrl+P", "every command by its name"),
-    ("Ctrl+T", "light or dark"),
-    ("? or F1", "this help"),
-    ("r", "connect again, where that failed"),
     ("Ctrl+Q", "leave"),
 )
 _COLORS = (
@@ -229,36 +204,23 @@ _COLORS = (
 
 
 class HelpScreen(ModalScreen[None]):
-    """A page over the screen that it explains."""
+    """A page over the screen that it explains: its purpose, and tables of keys by their heading."""
 
     BINDINGS = [Binding("escape,f1,question_mark,q,enter", "dismiss", "Close", key_display="Esc")]
 
     def __init__(
-        self,
-        name: str,
-        purpose: str,
-        keys: Sequence[tuple[str, str]],
-        own: Sequence[tuple[str, str]],
+        self, name: str, purpose: str, tables: Mapping[str, Sequence[tuple[str, str]]]
     ) -> None:
-        """Make the help of a screen. own: keys that the file of settings gives in place of those
-        that are said.
-        """
         super().__init__()
-        self._about, self._purpose, self._keys, self._own = name, purpose, keys, own
+        self._about, self._purpose, self._tables = name, purpose, tables
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help"):
-            yield Static(Text(self._about.capitalize(), "bold"), classes="heading")
+            yield Static(Text(self._about, "bold"), classes="heading")
             yield Static(Text(self._purpose))
-            yield Static(Text("On this screen", "bold"), classes="heading")
-            yield Static(_table(self._keys))
-            yield Static(Text("Everywhere", "bold"), classes="heading")
-            yield Static(_table(_EVERYWHERE))
-            if self._own:
-                yield Static(Text("Instead, by your settings", "bold"), classes="heading")
-                yield Static(_table(self._own))
-            yield Static(Text("Colors", "bold"), classes="heading")
-            yield Static(_table(_COLORS))
+            for heading, rows in self._tables.items():
+                yield Static(Text(heading, "bold"), classes="heading")
+                yield Static(_table(rows))
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
@@ -300,15 +262,6 @@ class ConfirmScreen(ModalScreen[bool]):
         self.dismiss(sure)
 
 
-TABS: Final = (
-    Tab("near", "F2", "Near", "What is near a place of yours, on a map"),
-    Tab("profile", "F3", "Profile", "Search the catalog, rate, see your profile"),
-    Tab("ask", "F4", "Ask", "Send a noisy signal, pick in private"),
-    Tab("privacy", "F5", "Privacy", "What was spent, past answers, and other settings"),
-    Tab("settings", "F6", "Settings", "Theme, signals, forgetting"),
-)
-
-
 _AGAIN: Final = " r tries again."
 
 
@@ -320,11 +273,13 @@ def key(id: str, keys: str, action: str, name: str, says: str, **more: Any) -> B
 
 
 class FrameScreen(Screen[None]):
-    """One of the five screens. MORE_KEYS: those of its widgets, for the help."""
+    """One of the five screens. SAYS: what it is for, in a line; PURPOSE: in the help."""
 
     MODE: ClassVar[str]
+    KEY: ClassVar[str]
+    TITLE: ClassVar[str]
+    SAYS: ClassVar[str]
     PURPOSE: ClassVar[str]
-    MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     AUTO_FOCUS = ""  # nothing, so that the keys of the screen work
 
     @property
@@ -333,8 +288,9 @@ class FrameScreen(Screen[None]):
         return cast("Desk", self.app)
 
     def compose(self) -> ComposeResult:
+        screens = cast("Iterable[type[FrameScreen]]", self.desk.MODES.values())
         keys = self.desk.keys
-        tabs = [replace(tab, key=keys.get(tab.mode, tab.key)) for tab in TABS]
+        tabs = [(tab.MODE, keys.get(tab.MODE, tab.KEY), tab.TITLE) for tab in screens]
         yield BentHeader(tabs, self.MODE, self.desk.note)
         yield Notice(id="notice")
         yield from self.body()
@@ -364,11 +320,22 @@ class FrameScreen(Screen[None]):
                 yield SystemCommand(own.description, own.tooltip, act)
 
     def explain(self) -> None:
-        """Open the help of this screen over it."""
-        keys = [(own.key_display or own.key, own.tooltip) for own in self.explained()]
-        other = tuple((typed, name) for name, typed in self.desk.keys.items())
-        page = HelpScreen(self.title or self.MODE, self.PURPOSE, [*keys, *self.MORE_KEYS], other)
-        self.app.push_screen(page)
+        """Open the help of this screen over it, with the keys of the settings."""
+
+        def keys_of(bindings: Iterable[object]) -> list[tuple[str, str]]:
+            keys = self.desk.keys
+            return [
+                (keys.get(own.id or "", own.key_display or own.key), own.tooltip)
+                for own in bindings
+                if isinstance(own, Binding) and own.tooltip
+            ]
+
+        tables = {
+            "On this screen": keys_of(self.BINDINGS),
+            "Everywhere": [*keys_of(self.desk.BINDINGS), *_TEXTUAL],
+            "Colors": _COLORS,
+        }
+        self.app.push_screen(HelpScreen(self.TITLE, self.PURPOSE, tables))
 
     def on_mount(self) -> None:
         self.watch(self.app, "connection", self._show_connection)

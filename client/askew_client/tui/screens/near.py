@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from math import log
+from typing import TYPE_CHECKING, Final, cast
 
 from rich.text import Text
 from textual import work
@@ -13,11 +15,12 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Select, Static
 
-from askew.errors import AskewError, NotShown, OtherKind
+from askew.errors import AskewError, NotShown, OtherKind, PlaceError
 from askew.protocol.metric_card import ALL
 from askew.spaces.map import Position
 from askew_client.near.gazetteer import named_towns
 from askew_client.near.pick import EXAMPLE, preferences_of
+from askew_client.near.sources import landing
 from askew_client.settings.regions import corners_of
 from askew_client.settings.settings import LEVELS
 from askew_client.tui.desk import use_settings
@@ -34,22 +37,26 @@ from askew_client.tui.screens.frame import (
     key,
     offer,
 )
-from askew_client.tui.screens.near_work import (
-    Ranked,
-    keep_place,
-    mapped,
-    outlook_of,
-    places_on_map,
+from askew_client.tui.screens.place import PlaceDraft, PlaceScreen, sentences
+from askew_client.views.answers import Connection, NearAnswer, PlaceView
+from askew_client.views.cost import ODDS, Cost, times
+from askew_client.views.place_map import (
+    PlaceHeatMap,
+    Scene,
+    Town,
+    legend,
+    likeliest,
+    people_within,
 )
-from askew_client.tui.screens.place import PlaceScreen
-from askew_client.views.answers import Connection, PlaceView
-from askew_client.views.place_map import Scene, legend
 from askew_client.views.problems import Problem, problem_of
 
 if TYPE_CHECKING:
     from askew.protocol.metric_card import MetricCard
+    from askew.spaces.map import MapNoise
     from askew_client.near.pick import Preferences
     from askew_client.opening import Device
+    from askew_client.settings.config import ConfigFile
+    from askew_client.settings.settings import Level
 
 NOT_LOADED: Final = "not loaded yet: the places of this device, and the server's collections"
 NO_PLACE: Final = (
@@ -67,11 +74,25 @@ BY_BYTES: Final = Fraction(0)  # as many results as about 4 kB of the chosen col
 SIZES: Final = tuple(map(Fraction, (0, 1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 50, 64)))
 
 
+_LEAST_SHARE = 0.005  # of a guess that is named: less is 0 %
+
+
+@dataclass(frozen=True, repr=False)
+class Ranked:
+    """An answer in the person's own order, its picture, and what it told and cost."""
+
+    answer: NearAnswer
+    scene: Scene
+    words: str
+
+
 class NearScreen(FrameScreen):
     """The map on the left; choices, words and results on the right."""
 
     MODE = "near"
+    KEY = "F2"
     TITLE = "Near"
+    SAYS = "What is near a place of yours, on a map"
     PURPOSE = (
         "What is near a place of yours. To add one draws and charges one noisy position, and every "
         "server gets that one. The map shows you ●, the noisy position ◆ and what a server can "
@@ -453,3 +474,107 @@ class NearScreen(FrameScreen):
         except AskewError as error:
             self.desk.refuse(problem_of(error))
             return None
+
+
+def places_on_map(device: Device) -> tuple[PlaceView, ...]:
+    """Return the named places on a map that have their noisy position, oldest first; no values on
+    axes. Raises AskewError.
+    """
+    return tuple(place for place in device.places.list() if place.sent)
+
+
+def outlook_of(
+    device: Device, name: str, level: str, k: int, *, what_if: bool
+) -> tuple[Scene, str]:
+    """Return what is known before a question: a picture of a named place, and in words what asking
+    from it means and what a level and k would give there. Nothing is sent or charged.
+
+    what_if: show where a fresh one might land, and not the one that the place has. Raises
+    AskewError.
+    """
+    place = next((place for place in places_on_map(device) if place.name == name), None)
+    if place is None:  # forgotten by another program; StopIteration would never leave a thread
+        raise PlaceError("there is no place of this name any more")
+    true, towns = Position(*place.true), named_towns()
+    heat_map = _heat_map_of(place.sent, cast("Cost", place.cost))
+    scene = Scene(true, heat_map, _probes(heat_map, k), towns=towns)
+    words = f"{sentences(cast('Cost', place.cost))}\n\n{guess_words(heat_map, towns)}"
+    try:
+        noise = replace(device.settings, level=cast("Level", level)).map_noise
+    except AskewError as error:  # no region is set
+        return scene, f"{words}\n\nNo forecast: {error}."
+    epsilon = float(noise.epsilon)
+    if what_if:
+        around = PlaceHeatMap(true, epsilon, noise.cosine)
+        scene = Scene(true, around, towns=towns, drawn=False)
+    from askew.placement.hexagonal import place_on_map
+
+    # The nearest query point is as far from you as the nearest offset from a draw of the noise.
+    probe = place_on_map(epsilon, k).cost
+    mean, most, hidden, nearest = map(distance, (*landing(epsilon), log(ODDS) / epsilon, probe))
+    return scene, (
+        f"{words}\n\n"
+        f"What if: a position drawn at level {level} lands {mean} km from you on average, 9 times "
+        f"in 10 within {most} km; {hidden} km apart, odds change at most 4 times, and 10 km apart "
+        f"{times(10 * epsilon)}. With k = {k} the nearest query point is {nearest} km from you on "
+        "average. Nothing is sent for this."
+    )
+
+
+def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
+    """Draw, charge and keep a place, and return a sentence that says so. Raises AskewError, in
+    which case nothing was drawn.
+
+    Where the person named another region, that is a setting from now on, even if the place is
+    refused.
+    """
+    if draft.region != device.settings.region:
+        use_settings(file, device, typed={"region": draft.region})
+    act = device.places.move if moves else device.places.add
+    act(draft.name, draft.position, draft.shown, take=draft.take)
+    if draft.take:
+        return "Kept as one more name of that place; nothing was drawn or charged."
+    return "Drawn and charged; every server will get this one position."
+
+
+def mapped(device: Device, answer: NearAnswer) -> Ranked:
+    """Return an answer with its map and words."""
+    results = tuple(Position(*result.coordinates) for result in answer.results)
+    picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
+    towns, true = named_towns(), Position(*answer.true)
+    if not answer.cost.sends:
+        noise = device.settings.map_noise
+        around = PlaceHeatMap(true, float(noise.epsilon), noise.cosine)
+        scene = Scene(true, around, (), results, picked, towns, drawn=False)
+        return Ranked(answer, scene, answer.cost.reason)
+    heat_map = _heat_map_of(answer.sent, answer.cost)
+    probes = _probes(heat_map, answer.k)
+    words = f"{sentences(answer.cost)}\n\n{guess_words(heat_map, towns)}"
+    scene = Scene(true, heat_map, probes, results, picked, towns)
+    return Ranked(answer, scene, words)
+
+
+def _probes(heat_map: PlaceHeatMap, k: int) -> tuple[Position, ...]:
+    from askew.placement.hexagonal import place_on_map
+
+    return tuple(
+        heat_map.position(*at) for at in place_on_map(heat_map.epsilon, k).offsets.tolist()
+    )
+
+
+def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
+    noise = cast("MapNoise", cost.noise)
+    return PlaceHeatMap(Position(*sent), float(noise.epsilon), noise.cosine)
+
+
+def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
+    """Return a sentence on where a server would look first that knows the map's own list of towns
+    and nothing else: at most three towns, with shares in percent; "" where none has half a percent.
+    """
+    likely = [town for town in likeliest(towns, heat_map) if town[1] >= _LEAST_SHARE]
+    if not likely:
+        return ""
+    people = people_within(towns, heat_map)
+    among = f"{people:,} people of this map's towns live where you are 5 times in 10. "
+    names = ", ".join(f"{town.name} {100 * share:.0f} %" for town, share in likely)
+    return f"{among if people else ''}Of these towns alone, a server's guess: {names}."

@@ -1,4 +1,4 @@
-"""A place to add or to move: its name, and where it is, by typing or by the map.
+"""A place to add or to move: its name, and where it is, which a map shows.
 
 Where it is stays private: no message repeats it.
 """
@@ -6,7 +6,7 @@ Where it is stays private: no message repeats it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.text import Text
@@ -19,19 +19,41 @@ from textual.widgets import Button, Input, Label, Static
 from askew.errors import AskewError, PlaceError, UnclearTown
 from askew.spaces.map import Position
 from askew_client.settings.regions import region_of
-from askew_client.tui.pictures import PlacePicker
+from askew_client.tui.pictures import PlaceMap
 from askew_client.tui.screens.frame import Notice
-from askew_client.tui.screens.near_work import NO_REGION, PlaceDraft, sentences
 from askew_client.views.cost import Cost
 from askew_client.views.place_map import Scene, Town
 from askew_client.views.problems import Problem, Trouble, problem_of
 
 EXAMPLE: Final = "50.94, 6.96"
+NO_REGION: Final = (
+    "Name the region first: a country such as DE, or south/west/north/east in degrees. It is a "
+    "public setting; a position outside it is refused."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class PlaceDraft:
+    """A place to add, or where one is to move: private, and never sent as it is. shown: the price
+    that stood beside it. take: whether a place at this very position is taken, once it was said.
+    """
+
+    name: str
+    position: Position
+    region: str
+    shown: Cost
+    take: bool | None = None
+
+
+def sentences(cost: Cost) -> str:
+    """Return the words of a cost as sentences in a row."""
+    return " ".join(f"{words[:1].upper()}{words[1:]}." for words in cost.words)
 
 
 def position_typed(text: str, region: str = "") -> Position:
     """Return the position of two numbers of degrees, latitude first, or of a town by its name.
-    region: in which the town lies. Raises PlaceError for anything else.
+    region: in which the town lies. Raises PlaceError for anything else, and ParameterError for a
+    region that is none.
     """
     from askew_client.near.gazetteer import spot_of  # heavy: the app's first screen comes before it
 
@@ -46,7 +68,7 @@ def words_of(position: Position) -> str:
     return f"{position.latitude:.4f}, {position.longitude:.4f}"
 
 
-_HOW = "Type where it is, or Tab to the map: arrows move, + and - zoom."
+_HOW = "Type where it is: the map shows it."
 _NEAR_KM = 60.0  # what the map shows at first
 
 
@@ -66,8 +88,8 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         allowance: str,
         towns: Sequence[Town],
     ) -> None:
-        """Make the dialog. name: of a place that moves, None for a new one. start: where the cursor
-        begins; None is the middle of the region, if there is one. named: the places whose noisy
+        """Make the dialog. name: of a place that moves, None for a new one. start: where it
+        is; None shows the region, if there is one. named: the places whose noisy
         position is charged; at the very position of one the person chooses whether to take it.
         price: in whichever region; before one is typed there is nothing to press. allowance: how
         many positions the caps allow, in words.
@@ -95,7 +117,7 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             with Horizontal(classes="field"):
                 yield Label("town, or degrees")
                 yield Input(typed, id="position", placeholder=f"such as {EXAMPLE}")
-            yield PlacePicker()
+            yield PlaceMap()
             yield Static("", id="place-cost", markup=False)
             yield Notice()
             with Horizontal(classes="buttons"):
@@ -109,10 +131,10 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         self.call_after_refresh(self._open_map)
 
     def _open_map(self) -> None:
-        picker = self.query_one(PlacePicker)
-        picker.show(Scene(towns=self._towns))
+        shown = self.query_one(PlaceMap)
+        shown.show(Scene(towns=self._towns))
         if self._start is not None:
-            picker.look_at(self._start, _NEAR_KM)
+            shown.look_at(self._start, _NEAR_KM, marked=True)
         else:
             self._look_at_region(self._region)
 
@@ -135,18 +157,12 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         if event.input.id == "position":
             try:
                 region = self.query_one("#region", Input).value
-                self.query_one(PlacePicker).look_at(position_typed(event.value, region), _NEAR_KM)
+                there = position_typed(event.value, region)
+                self.query_one(PlaceMap).look_at(there, _NEAR_KM, marked=True)
             except AskewError:
                 return  # half a number, or half a region
         elif event.input.id == "region" and not self.query_one("#position", Input).value:
             self._look_at_region(event.value)
-
-    def on_place_picker_moved(self, message: PlacePicker.Moved) -> None:
-        typed = self.query_one("#position", Input)
-        if self._told is not None:
-            self._forget_named()
-        with typed.prevent(Input.Changed):
-            typed.value = words_of(message.position)
 
     def on_input_submitted(self) -> None:
         # Enter, a key that ends a word, charges nothing.
@@ -199,4 +215,4 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
         north = (region.south + region.north) / 2
         east = (region.west + float(region.width) / 2 + 180) % 360 - 180
         high = (region.north - region.south) * 111
-        self.query_one(PlacePicker).look_at(Position(north, east), high)
+        self.query_one(PlaceMap).look_at(Position(north, east), high, marked=False)

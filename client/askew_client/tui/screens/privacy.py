@@ -17,7 +17,7 @@ from askew_client.device.budget import Budget
 from askew_client.profile.document import PastAnswer
 from askew_client.signals.account import Entry
 from askew_client.tui.desk import use_settings
-from askew_client.tui.pictures import HeatMap, Mark, axes_words, short_number
+from askew_client.tui.pictures import HeatMap, axes_words, short_number
 from askew_client.tui.screens.frame import (
     ConfirmScreen,
     FrameScreen,
@@ -28,7 +28,7 @@ from askew_client.tui.screens.frame import (
     key,
     offer,
 )
-from askew_client.views.answers import Connection, NoisePicture, SignalPreview
+from askew_client.views.answers import Connection, SignalPreview
 from askew_client.views.cost import at_most
 from askew_client.views.problems import Problem
 
@@ -42,7 +42,9 @@ class PrivacyScreen(FrameScreen):
     """Budget, ledger and past answers on the left; other settings and their noise on the right."""
 
     MODE = "privacy"
+    KEY = "F5"
     TITLE = "Privacy"
+    SAYS = "What was spent, past answers, and other settings"
     PURPOSE = (
         "On the left, what your signals have cost, and every signal and answer, newest first. "
         "Answers are kept on this device, never sent, and forgotten whenever you like. On the "
@@ -51,7 +53,6 @@ class PrivacyScreen(FrameScreen):
         "how many results come back. The map shows the noise, and where around the signal the "
         "server looks for results."
     )
-    MORE_KEYS = (("↑ ↓", "another signal or answer; another value of a choice"),)
     BINDINGS = [
         key("privacy.use", "w", "apply", "Use these settings", "use them from now on"),
         key("privacy.back", "b", "back", "Back to yours", "back to the settings in force"),
@@ -115,7 +116,7 @@ class PrivacyScreen(FrameScreen):
                 f"{at_most(preview.at_median)} between two people at the median distance, "
                 f"{at_most(preview.between_any_two)} between any two"
             )
-            self._show_noise(preview.noise)
+            self._show_noise(preview)
         else:
             words.update(f"No signal: {preview.text}. {preview.hint}")
             self._show_noise(None)
@@ -128,15 +129,15 @@ class PrivacyScreen(FrameScreen):
         if event.cursor_row < len(self._pages):
             self.query_one("#ledger", Static).update(self._pages[event.cursor_row])
 
-    def _show_noise(self, noise: NoisePicture | None) -> None:
+    def _show_noise(self, preview: SignalPreview | None) -> None:
         heat_map, caption = self.query_one(HeatMap), self.query_one("#caption", Static)
         connection = self.desk.connection
-        if noise is None or not isinstance(connection, Connection):
-            heat_map.show(None, ())
+        if preview is None or not isinstance(connection, Connection):
+            heat_map.show(0.0, ())
             caption.update("")
             return
-        shown = [tuple(at[axis] for axis in connection.map_axes) for at in noise.offsets]
-        heat_map.show(noise, [Mark(at, "◆", "public") for at in shown])
+        shown = [tuple(at[axis] for axis in connection.map_axes) for at in preview.offsets]
+        heat_map.show(float(preview.one_rating), shown)
         caption.update(f"noise, and ◆ where the server looks{axes_words(connection)}")
 
     def _show_connection(self, connection: Connection | Problem | None) -> None:

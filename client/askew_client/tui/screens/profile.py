@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from askew_client.tui.desk import ProfileView
+from askew_client.tui.desk import Profile
 from askew_client.tui.lists import STARS, Stars, TitleList
 from askew_client.tui.pictures import ProfileBars
 from askew_client.tui.screens.frame import ConfirmScreen, FrameScreen, ScrollPart, key
@@ -31,21 +31,17 @@ LIMIT: Final = 500  # titles that a search lists
 
 
 def listed_text(
-    profile: ProfileView,
-    connection: Connection | Problem | None,
-    count: int,
-    *,
-    only_rated: bool,
+    connection: Connection | Problem | None, count: int, *, rated: bool, only_rated: bool
 ) -> str:
     """Return one line on the list of titles: "12 found", "500 or more found", "3 rated (o: all
-    titles)"; or why it is empty, or that there is no catalog.
+    titles)"; or why it is empty, or that there is no catalog. rated: whether anything is.
     """
-    if not profile.ratings and only_rated:
+    if not rated and only_rated:
         return "Nothing is rated yet."
     if not isinstance(connection, Connection):
         if count:
             return "No catalog: these are your ratings."
-        if profile.ratings:
+        if rated:
             return "No rating of yours has all these words."
         waiting = connection is None
         return "Waiting for the catalog ..." if waiting else "No catalog, and nothing is rated."
@@ -59,14 +55,16 @@ class ProfileScreen(FrameScreen):
     """Search, rate, and watch the profile move."""
 
     MODE = "profile"
+    KEY = "F3"
     TITLE = "Profile"
+    SAYS = "Search the catalog, rate, see your profile"
     PURPOSE = (
         "Your ratings make a profile, the bars on the right; both stay in a file on this device. "
         "Each bar lies between the two titles of this catalog that are furthest apart along it, "
         "the same two for everybody. Type to search, press Enter or ↓ to go to the titles, and "
-        "rate with the keys 1 to 5 or by clicking the stars. A like counts as well."
+        "rate with the keys 1 to 5, ← and → (half a star) or by clicking the stars. A like counts "
+        "as well."
     )
-    MORE_KEYS = (("← →", "half a star less or more"),)
     BINDINGS = [
         key("profile.search", "slash", "search", "Search", "search the titles", key_display="/"),
         Binding("1", "rate(1)", "Rate", key_display="1-5", tooltip="rate with stars"),
@@ -124,8 +122,8 @@ class ProfileScreen(FrameScreen):
         # At the first title it is the same, and to compare hundreds takes longer than to show some.
         keep = only_rated or (titles.cursor > 0 and titles.lists(matches))
         titles.show(matches, keep_cursor=keep)
-        profile, connection = self.desk.profile, self.desk.connection
-        listed = listed_text(profile, connection, len(matches), only_rated=only_rated)
+        rated, connection = bool(self.desk.profile[0]), self.desk.connection
+        listed = listed_text(connection, len(matches), rated=rated, only_rated=only_rated)
         self.query_one("#listed", Static).update(listed, layout=False)  # one line, always
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -161,9 +159,10 @@ class ProfileScreen(FrameScreen):
             self.query_one(Input).placeholder = "search your ratings"
         self._show_profile(self.desk.profile)
 
-    def _show_profile(self, profile: ProfileView) -> None:
+    def _show_profile(self, profile: Profile) -> None:
+        ratings, bars = profile
         connected = isinstance(self.desk.connection, Connection)
-        count, unknown = len(profile.ratings), sum(not rated.known for rated in profile.ratings)
+        count, unknown = len(ratings), sum(not rated.known for rated in ratings)
         why_none, summary = "", f"{RATE_A_FEW if connected else RATE_LATER}\n"
         if not count:
             why_none = "Nothing is rated yet."
@@ -177,7 +176,7 @@ class ProfileScreen(FrameScreen):
                 summary += "They are kept, and unused.\n"
             elif unknown:
                 summary += f"{unknown} of them are not in this catalog: kept, and unused.\n"
-        self.query_one(ProfileBars).show(profile.bars, why_none)
+        self.query_one(ProfileBars).show(bars, why_none)
         self.query_one("#summary", Static).update(summary)
         self._search_again()
 

@@ -45,14 +45,15 @@ class SettingsScreen(FrameScreen):
     """A form of three parts."""
 
     MODE = "settings"
+    KEY = "F6"
     TITLE = "Settings"
+    SAYS = "Theme, signals, forgetting"
     PURPOSE = (
         "Settings are the same for every question and never depend on your profile. The device "
         "chooses them; no server does. The file of settings takes other values than these, and "
         "keys of your own. What you use here is kept in the file of settings, but in "
         "the demo; a lifetime cap is raised only when you say so twice."
     )
-    MORE_KEYS = (("Enter, ↑ ↓", "another value of a choice"),)
 
     def body(self) -> ComposeResult:
         with ScrollPart(id="form"), Grid(id="parts"):
