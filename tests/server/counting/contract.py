@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ from askew_server.counting import CountingTask, Engine, count_top
 from askew_server.counting.bounding import catalog_remarks, require_countable
 from askew_server.counting.contract import LikesTask
 from askew_server.counting.likes import columns_of_ratings, count_likes, require_likes
-from askew_server.counting.statements import Names, carried
+from askew_server.counting.statements import DIALECTS, carried
 
 KEYS = tuple(sorted(["nobody's", *map(str, range(40))], key=str.encode))
 COLUMN_OPTIONS = ("unit_column", "item_column", "rating_column")
@@ -43,8 +43,10 @@ class Bench(ABC):
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        names = itertools.count(1)
-        self.new_name = lambda: f"source_{next(names)}"
+        self._numbers = itertools.count(1)
+
+    def new_name(self) -> str:
+        return f"source_{next(self._numbers)}"
 
     @abstractmethod
     def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
@@ -227,7 +229,7 @@ class CountingContract(LikesContract):
         events = [("p", "a"), ("q", "a"), ("p", "b")]
         units, items = zip(*holes, *events, strict=True)
         source = bench.load(bench.new_name(), {"unit": units, "item": items})
-        catalog = {"catalog": bench.catalog(["b", "a"])} if with_catalog else {}
+        catalog: dict[str, Any] = {"catalog": bench.catalog(["b", "a"])} if with_catalog else {}
         asked = task(source, **catalog)
         require_countable(bench.engine, asked)
         assert bench.count(asked) == [("a", 2), ("b", 1)]
@@ -331,8 +333,9 @@ class CountingContract(LikesContract):
         """A value of another type, a column, a table and a function that are not there: in one line
         of our own, and nowhere else. Planted bug: the engine's own words."""
         events = bench.events([("p", "hidden")])  # which may open the engine again
-        table = bench.engine.table(events)
-        names = Names({"events_table": table}, {"item_column": "item"}, frozenset())
+        words = DIALECTS[bench.engine.dialect]
+        table = words.quoted(*bench.engine.table(events))
+        names = {"events_table": table, "item_column": words.quoted("item")}
         # A cast fails where a text is no number.
         of_this_engine = re.sub(r"NUMBER\((.*?)\)", r"CAST(\1 AS INTEGER)", statement)
         sql = carried(of_this_engine, names, bench.engine.dialect)

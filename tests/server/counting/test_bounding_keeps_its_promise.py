@@ -20,7 +20,8 @@ from server.counting.contract import task
 from server.counting.reference import KEY, Pair, columns_of, reference_counts
 
 from askew.errors import ParameterError
-from askew_server.counting import CountingTask, EventCounter, TopCounts, count_top, statements
+from askew.noise.randomness import SystemBits
+from askew_server.counting import CountingTask, TopCounts, count_events, count_top, statements
 from askew_server.counting.engines.duckdb import DuckDBEngine
 
 Count = Callable[[list[Pair], int], dict[str, int]]
@@ -168,9 +169,8 @@ def test_every_count_is_bounded_under_a_key_of_its_own(tmp_path: Path) -> None:
     source.write_text("unit,item\nsomebody,a\n")
     engine = Listening()
     engine.asked = []
-    count = EventCounter(engine)
     for _ in range(2):
-        count(task(str(source)))
+        count_events(engine, SystemBits(), task(str(source)))
     count_top(engine, task(str(source)), KEY)
     statements, secrets = zip(*engine.asked, strict=True)
     assert len({secret["secret"] for secret in secrets}) == 3

@@ -20,7 +20,7 @@ from server.counting.reference import (
     write_parquet,
 )
 
-from askew_server.counting.bounding import _names, require_countable
+from askew_server.counting.bounding import require_countable, require_events
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.counting.statements import carried, counting
 
@@ -48,7 +48,7 @@ class TableBench(Bench):
 
 
 IDS = {**INTEGERS, "UBIGINT": ("0", "18446744073709551615"), "UUID": (UUID,)}
-HUGE = {"HUGEINT": ("170141183460469231731687303715884105727",)}
+HUGE: dict[str, tuple[str, ...]] = {"HUGEINT": ("170141183460469231731687303715884105727",)}
 
 
 class TestDuckDBCountsParquetFiles(CountingContract):
@@ -74,7 +74,7 @@ def test_one_item_of_one_person_above_the_bound_is_no_more_work(tmp_path: Path) 
         path = tmp_path / f"{more}.parquet"
         write_parquet(path, {"unit": units, "item": items})
         asked = task(str(path), max_items=5)
-        sql = carried(counting(asked, "duckdb"), _names(engine, asked), "duckdb")
+        sql = carried(counting(asked, "duckdb"), require_events(engine, asked), "duckdb")
         measured = f"EXPLAIN (ANALYZE, FORMAT json) {sql}"
         [[_, plan]] = engine.execute(measured, {"secret": "x" * 32})
         work.append(sum(map(int, re.findall(r'"intermediate_rows": (\d+)', str(plan)))))

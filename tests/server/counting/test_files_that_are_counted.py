@@ -459,8 +459,9 @@ def test_the_other_columns_of_such_a_file_keep_their_types(
         "rating": pa.array([4] * 9, pa.decimal128(4, 1)),
     }
     parquet.write_table(pa.table(columns), path)
-    names = {"unit_column": "user", "item_column": "item", "rating_column": "rating"}
-    likes = LikesTask(events=path, **names, keys=("a", "b"), least=4, most=5)
+    likes = LikesTask(
+        events=path, unit_column="user", rating_column="rating", keys=("a", "b"), least=4, most=5
+    )
     engine.look_through(path, ("user", "item", "rating"))
     assert count_likes(engine, likes, KEY).tolist() == [[8 * UNIT, 0], [0, 0]]
     view = engine.execute(

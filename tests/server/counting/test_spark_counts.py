@@ -140,7 +140,7 @@ def test_spark_keeps_no_more_of_a_person_than_counts_and_orders_nothing_in_one_p
     explaining: Any = SimpleNamespace(
         dialect="spark", table=spark.table, columns=spark.columns, execute=explain
     )
-    of_catalog = {"catalog": str(catalog)} if public else {}
+    of_catalog: dict[str, Any] = {"catalog": str(catalog)} if public else {}
     count_top(explaining, task(str(log), max_items=7, **of_catalog), KEY)
     [[shown]] = plans
     plan = str(shown)

@@ -37,8 +37,8 @@ os.setgroups([*map(int, sys.argv[3:])])
 os.setgid({NOBODY})
 os.setuid({NOBODY})
 reader = ReleaseReader(path)
-found = [each.charge for each in reader.page("", 0, 100).summaries]
-said = [reader.document(charge).decode() for charge in found]
+summaries, _ = reader.page("", 0, 100)
+said = [reader.document(each.charge).decode() for each in summaries]
 try:
     Ledger(path, mark).close()
     said.append("opened")

@@ -28,7 +28,7 @@ from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.noise.randomness import SystemBits
-from askew_server.counting import CountingTask, EventCounter
+from askew_server.counting import CountingTask, count_events
 from askew_server.counting.engines import open_engine
 from askew_server.ledger import Ledger
 from askew_server.release.job import AnalystDesk, ReleaseJob, until_public_moment
@@ -67,7 +67,8 @@ def neighbors(
             book.open_dataset("films", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
             book.grant("films", "ada", terms)
             beats = beat if beaten else nullcontext
-            job = ReleaseJob(book, EventCounter(engine), SystemBits(), beat=beats)
+            count = partial(count_events, engine, SystemBits())
+            job = ReleaseJob(book, count, SystemBits(), beat=beats)
             path = log(root / f"{n}.csv", n * events)
             offered = CountingTask(events=path, max_items_per_unit=10, limit=1001)
             desks.append(AnalystDesk(book, {"films": offered}, job))

@@ -20,7 +20,7 @@ from server.release import typed
 from server.release.typed import BUDGET, FAILED, Captured, Run, ledger_shown, release_in, spent
 
 from askew_server.cli import release_run
-from askew_server.counting import EventCounter, TopCounts
+from askew_server.counting import TopCounts
 
 KNOWN = (*typed.KNOWN, "--epsilon", 4)
 UNKNOWN = (*typed.UNKNOWN, "--epsilon", 4, "--json")
@@ -229,7 +229,7 @@ def test_a_charge_without_a_release_is_refused_until_again(
         raise RuntimeError("the machine went out")
 
     with monkeypatch.context() as crashing:
-        crashing.setattr(EventCounter, "__call__", broken)
+        crashing.setattr(release_run, "count_events", broken)
         with pytest.raises(RuntimeError):
             run(*KNOWN)
     for words in ((), ("--dry-run",)):
