@@ -152,9 +152,9 @@ class Ledger(Store):
             return Charge(number, request)
 
     def newest_request(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
-        """Return a public request under the key of its newest charge, or under a new key where the
-        operator asks `again`: nothing else makes another release of a request. Without a charge it
-        comes back as it is.
+        """Return a public request under the key of its newest charge, or under the next key where
+        the operator asks `again`: nothing else makes another release of a request. Its keys are
+        KEY, "KEY 2", "KEY 3"; without a charge it comes back as it is.
         """
         query = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
         with self._transaction() as database:

@@ -30,7 +30,9 @@ from askew.noise.randomness import SystemBits
 from askew_server.folders import replace_file
 from askew_server.ledger import reading
 from askew_server.ledger.records import SUMS, loss_of, sums_of, text_of
-from askew_server.published.reader import APPLICATION, VERSION
+
+VERSION = 1
+APPLICATION = 0x41736B4C  # marks the file as ours: "AskL"
 
 # Rationals are "numerator/denominator" in hexadecimal: exact, and free of the limit that Python
 # sets to the decimal digits of an int. Every row belongs to one act, by `sequence`. How a charge
@@ -205,8 +207,8 @@ class Store:
 
     @property
     def refused(self) -> str | None:
-        """Return why nothing can be spent, in words, or None where the ledger agrees with its mark,
-        which is renewed where a crash left it one act behind.
+        """Return why nothing can be spent, in words, or None where the ledger agrees with its mark.
+        Renew a mark that a crash left one act behind.
         """
         with self._transaction("BEGIN IMMEDIATE") as database:  # file and mark at one moment
             return self._catch_up(database)

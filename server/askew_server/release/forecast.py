@@ -135,8 +135,9 @@ class Forecast:
         return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """Return the forecast as JSON has it, by the names of its fields: epsilon, delta and chance
-        are exact rationals, as text; None stays None.
+        """Return the forecast as JSON has it: its fields and those of its request by their names,
+        but "returns" ("ranking" or "set") for ranked. Epsilon, delta and chance ("19/20") are exact
+        rationals, as text; None stays None.
         """
         asked = self.asked
         request = {
@@ -172,8 +173,9 @@ def forecast(
     needs: bool = True,
 ) -> Forecast:
     """Return the forecast of a mechanism on a request, whose hits are None without expected counts,
-    and whose users_needed are None without `needs`. n_items: of a public domain, or None. Raises
-    ParameterError where mechanism, domain and request do not fit together.
+    and whose users_needed are None without `needs`. n_items: of a public domain, or None. counts:
+    falling, of the first places; a single one is that of place k. Raises ParameterError where
+    mechanism, domain and request do not fit together.
     """
     known, with_counts = n_items is not None, bool(asked.share)
     kind = kind_of(mechanism, known_domain=known, delta=asked.delta, with_counts=with_counts)
@@ -238,9 +240,9 @@ def one_of_many(
     their data set with, and what all of them spend together.
 
     budget: epsilon and delta of all lists together. The epsilon of a list is the largest of three
-    digits that the cap pays for, by the arithmetic of the ledger: by zCDP, whose slack is the delta
-    that the lists do not need, or by adding up. Raises ParameterError where the budget pays for
-    fewer.
+    significant digits that the cap pays for, by the arithmetic of the ledger: by zCDP, whose slack
+    is the delta that the lists do not need, or by adding up. Raises ParameterError where the budget
+    pays for fewer.
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
@@ -289,7 +291,7 @@ def _digit(value: Fraction) -> Fraction:
 
 def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
     """Return the forecast to propose: of those whose expected hits are within 3 % of k of the most,
-    the one with the most hits if there are half as many users. None without an expectation, or
+    the one with the most hits if there are half as many users. None without expected counts, or
     where every mechanism has a bound that nobody asked for, which may lose any part of the counts.
     """
     likely = [

@@ -68,8 +68,8 @@ class MechanismRequest:
 
     @property
     def kbar(self) -> int:
-        """Return how many items a limited domain looks at, the largest of k, the bound and
-        MIN_KBAR: deeper is never worse above the bound.
+        """Return how many items a limited domain looks at: the largest of k, the bound and 1000,
+        since deeper is never worse above the bound.
         """
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 

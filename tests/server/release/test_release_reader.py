@@ -26,7 +26,8 @@ from askew.noise.randomness import RandomBits, SystemBits
 from askew.wire.catalog_file import catalog_to_bytes
 from askew.wire.tastes import card_to_bytes
 from askew_server.counting import CountingTask, TopCounts
-from askew_server.ledger import Ledger
+from askew_server.ledger import Ledger, store
+from askew_server.published import reader as release_reader
 from askew_server.published.popularity import with_popularity
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.job import ReleaseJob
@@ -49,6 +50,11 @@ def published(ledger: Ledger, count: Count, plan_of: MakePlan) -> list[bytes]:
     job = ReleaseJob(ledger, count, SystemBits())
     plans = [plan_of(k=k) for k in (1, 2, 3)]
     return [job.publish(plan, plan.charge_request()).payload for plan in plans]
+
+
+def test_the_reader_knows_the_file_by_the_marks_that_the_ledger_makes() -> None:
+    made = (store.APPLICATION, store.VERSION)
+    assert made == (release_reader.APPLICATION, release_reader.VERSION)
 
 
 def test_pages_hold_every_release_once(
