@@ -179,8 +179,13 @@ def grant(
       askew-server ledger grant bob --dataset films --outputs 100 \
         --questions 10 --epsilon 10 --delta 1e-8 --slack 1e-8
     """
-    shares = {"epsilon": epsilon / outputs, "delta": delta / questions, "slack": slack}
-    terms = PayWhatYouGet(k_star=outputs, l_star=questions, **shares)
+    terms = PayWhatYouGet(
+        k_star=outputs,
+        l_star=questions,
+        epsilon=epsilon / outputs,
+        delta=delta / questions,
+        slack=slack,
+    )
     with _opened(ledger, mark) as book:
         before = book.dataset(dataset).spent
         book.grant(dataset, principal, terms)
