@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from server.ledger.scenes import (
@@ -47,7 +48,7 @@ from askew.errors import (
     ParameterError,
 )
 from askew_server.ledger import ChargeRequest, Ledger, StoredRelease
-from askew_server.ledger.store import connect
+from askew_server.ledger.store import _write_ahead, connect
 
 
 @pytest.fixture
@@ -408,3 +409,20 @@ def test_eight_threads_of_one_ledger_never_pass_the_cap(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             answers = Counter(pool.map(spend, range(24)))
         assert answers == {"Charge": 10, "BudgetExceeded": 14}
+
+
+def test_who_finds_the_journal_being_changed_waits_and_tries_again() -> None:
+    """SQLite does not wait there, so of several who open a new ledger at once one might fail."""
+    wal, heard = "PRAGMA journal_mode = WAL", []
+
+    def execute(sql: str) -> Mock:
+        heard.append(sql)
+        if sql == wal and heard.count(wal) < 3:
+            busy = sqlite3.OperationalError("database is locked")
+            busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise busy
+        return Mock(fetchone=lambda: ("delete",))
+
+    _write_ahead(Mock(execute=execute))
+    changes = [sql for sql in heard if sql != "PRAGMA journal_mode"]
+    assert changes == [wal, *["BEGIN IMMEDIATE", "ROLLBACK", wal] * 2]
