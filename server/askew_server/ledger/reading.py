@@ -81,9 +81,7 @@ def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
 
 
 def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return number and id of the last act and of the one before it: START before the first act;
-    START and None where there is no act.
-    """
+    """Return the last act and the one before it (START before the first); START, None for none."""
     newest = "SELECT sequence, id FROM acts ORDER BY sequence DESC LIMIT 2"
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before
