@@ -27,7 +27,7 @@ from benchmarks.selection import Counts, films
 
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.mechanisms.kinds import KINDS
-from askew_server.release.forecast import Expectation, SimulatedBits, best_of, forecasts
+from askew_server.release.forecast import SimulatedBits, best_of, forecasts
 from askew_server.release.plan import MechanismRequest
 
 EPSILONS = [Fraction(n, 1000) for n in (10, 20, 30, 50, 70, 100, 140, 200, 300, 500, 700, 1000)]
@@ -44,7 +44,7 @@ def releases(falling: Counts, epsilon: Fraction) -> dict[str, Release]:
         neighbors=ADD_OR_REMOVE_ONE,
         max_items_per_unit=None,
     )
-    expected = Expectation((int(falling[K - 1]),), "")
+    expected = (int(falling[K - 1]),)
     best = best_of(forecasts(wish, len(falling), expected, needs=False), wish)
     assert best is not None
     proposed = wish.build(KINDS[best.mechanism])

@@ -268,12 +268,12 @@ def _sql() -> Iterator[str]:
 
 
 def _on_each_engine(task: CountingTask) -> Iterator[str]:
-    names = statements.Names(
-        {"events_table": ("events",), "catalog_table": ("catalog",)},
-        {"unit_column": "unit", "item_column": "item", "catalog_item_column": "item"},
-        frozenset({"unit_column", "item_column", "catalog_item_column"}),
-    )
+    columns = {"unit_column": "unit", "item_column": "item", "catalog_item_column": "item"}
     for engine, dialect in _ENGINES.items():
+        words = statements.DIALECTS[dialect]
+        names = {f"{name}_table": words.quoted(name) for name in ("events", "catalog")}
+        text_type = min(words.texts)
+        names |= {place: words.named(name, text_type) for place, name in columns.items()}
         text = statements.carried(statements.counting(task, dialect), names, dialect)
         yield f"\n### {engine}{', with a catalog' if task.catalog else ''}\n\n```sql\n{text}\n```"
 

@@ -69,7 +69,7 @@ from askew_server.collections.model import MetricModel
 from askew_server.published.reader import ReleaseReader
 from askew_server.ratings.reader import read_items, read_ratings
 from askew_server.ratings.vectors import read_vectors
-from askew_server.release.forecast import Expectation
+from askew_server.release.forecast import expected_counts
 from askew_server.serving import settings as server_settings
 from askew_server.serving.certificates import read_pair
 from askew_server.serving.tokens import Tokens
@@ -545,9 +545,9 @@ INPUTS: Mapping[str, Input] = {
         lambda path: read_towns(path, metric.MAP_CARD.space, "a list"),
     ),
     "attribute": of_text("price=number:EUR", AttributeOption.parsed),
-    "expectation": of_text("1200", lambda text: Expectation.of(text, 3)),
+    "expectation": of_text("1200", lambda text: expected_counts(text, 3)),
     "expected counts": of_file(
-        "counts.csv", b"item,count\na,9\nb,7\nc,5\n", lambda path: Expectation.of(str(path), 3)
+        "counts.csv", b"item,count\na,9\nb,7\nc,5\n", lambda path: expected_counts(str(path), 3)
     ),
     "packed log": of_file(
         "log.csv.gz",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
+from typing import Any
 
 import click
 
@@ -47,16 +47,13 @@ _LAST = ("error_bound", "max_items_per_unit")
 @as_json
 def explain(
     k: int,
-    epsilon: Fraction,
-    delta: Fraction,
     catalog_size: int | None,
     mechanism: str | None,
-    share: Fraction,
-    max_items_per_unit: int | None,
     neighbors: str,
     expect: str | None,
     lists: int,
     as_json: bool,
+    **numbers: Any,
 ) -> None:
     """Say how good a released list will be, the best mechanism first.
 
@@ -79,41 +76,36 @@ def explain(
       askew-server explain --catalog-size 5000 --json
     """
     from askew_server.release.forecast import (
-        Expectation,
         best_of,
+        expected_counts,
         explained_in_words,
         forecast,
         forecasts,
         lists_in_words,
         one_of_many,
+    )
+    from askew_server.release.plan import (
+        MechanismRequest,
+        default_mechanism,
         with_default_bound,
     )
-    from askew_server.release.plan import MechanismRequest, default_mechanism
 
-    asked = MechanismRequest(
-        k=k,
-        epsilon=epsilon,
-        delta=delta,
-        neighbors=NEIGHBORS[neighbors],
-        max_items_per_unit=max_items_per_unit,
-        share=share,
-    )
-    expectation = None if expect is None else Expectation.of(expect, k)
+    asked = MechanismRequest(k=k, neighbors=NEIGHBORS[neighbors], **numbers)
+    counts = None if expect is None else expected_counts(expect, k)[0]
     budget = asked
-    found = [] if mechanism else forecasts(asked, catalog_size, expectation, lists=lists)
-    if not found:  # then its error says what is missing
+    rows = [] if mechanism else forecasts(asked, catalog_size, counts, lists=lists)
+    if not rows:  # then its error says what is missing
         name = mechanism or default_mechanism(known_domain=catalog_size is not None)
         asked = with_default_bound(name, asked)
         if lists != 1:
             asked, _, _ = one_of_many(lists, budget, name, catalog_size)
-        found = [forecast(name, asked, catalog_size, expectation)]
+        rows = [forecast(name, asked, catalog_size, counts)]
     if as_json:
-        click.echo(json.dumps([each.named() for each in found]))
+        click.echo(json.dumps([row.named() for row in rows]))
         return
-    rows = [each.row() for each in found]
-    of_each = () if lists == 1 else ("epsilon",)
-    shown = (*_SHOWN, *of_each, *(_EXPECTED if expect else ()), *_LAST)
-    words = explained_in_words(asked, catalog_size, found)
+    of_list = () if lists == 1 else ("epsilon",)
+    shown = (*_SHOWN, *of_list, *(_EXPECTED if expect else ()), *_LAST)
+    words = explained_in_words(asked, catalog_size, rows)
     if lists != 1:
-        words += lists_in_words(lists, budget, best_of(found, asked) or found[0])
-    click.echo(headed(words) + "\n\n" + aligned(shown, rows))
+        words += lists_in_words(lists, budget, best_of(rows, asked) or rows[0])
+    click.echo(headed(words) + "\n\n" + aligned(shown, [row.row() for row in rows]))

@@ -100,9 +100,44 @@ def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) ->
       askew-server ledger show
       askew-server ledger show --dataset films --json
     """
-
     with _opened(ledger, mark) as book:
-        click.echo(_shown(book, dataset, as_json=as_json))
+        refused = book.refused
+        datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
+        charges = [_charge_row(charge) for charge in book.charges(dataset)]
+        budgets: list[Row] = [
+            {
+                "dataset": budget.dataset,
+                "principal": budget.principal,
+                "outputs": budget.answered.outputs,
+                "of": budget.terms.k_star,
+                "questions": budget.answered.calls,
+                "at most": budget.terms.l_star,
+                "epsilon": str(budget.terms.epsilon),
+                "state": "closed" if budget.closed else "open",
+            }
+            for budget in book.budgets(dataset)
+        ]
+    if as_json:
+        rows = [
+            {
+                "dataset": data.name,
+                "version": data.version,
+                "unit": data.unit,
+                "neighbors": data.neighbors.value,
+                "spent_epsilon": str(data.spent.epsilon),
+                "spent_delta": str(data.spent.delta),
+                "cap_epsilon": str(data.cap.epsilon),
+                "cap_delta": str(data.cap.delta),
+            }
+            for data in datasets
+        ]
+        parts = {"datasets": rows, "budgets": budgets, "charges": charges, "refused": refused}
+        click.echo(json.dumps(parts, ensure_ascii=False))
+        return
+    blocks = [headed([("refused", refused)])] if refused else []
+    blocks += [headed(_standing(data)) for data in datasets]
+    blocks += [aligned(tuple(rows[0]), rows) for rows in (budgets, charges) if rows]
+    click.echo("\n\n".join(blocks))
 
 
 @ledger.command()
@@ -226,50 +261,13 @@ def _opened(path: Path, mark: Path | None) -> Ledger:
     return Ledger(existing(path, mark), mark_file(path, mark))
 
 
-def _shown(book: Ledger, dataset: str | None, *, as_json: bool) -> str:
-    datasets = book.datasets() if dataset is None else (book.dataset(dataset),)
-    budgets: list[Row] = [
-        {
-            "dataset": budget.dataset,
-            "principal": budget.principal,
-            "outputs": budget.answered.outputs,
-            "of": budget.terms.k_star,
-            "questions": budget.answered.calls,
-            "at most": budget.terms.l_star,
-            "epsilon": str(budget.terms.epsilon),
-            "state": "closed" if budget.closed else "open",
-        }
-        for budget in book.budgets(dataset)
-    ]
-    charges = [_charge_row(charge) for charge in book.charges(dataset)]
-    if as_json:
-        rows = [
-            {
-                "dataset": data.name,
-                "version": data.version,
-                "unit": data.unit,
-                "neighbors": data.neighbors.value,
-                "spent_epsilon": str(data.spent.epsilon),
-                "spent_delta": str(data.spent.delta),
-                "cap_epsilon": str(data.cap.epsilon),
-                "cap_delta": str(data.cap.delta),
-            }
-            for data in datasets
-        ]
-        parts = {"datasets": rows, "budgets": budgets, "charges": charges, "refused": book.refused}
-        return json.dumps(parts, ensure_ascii=False)
-    blocks = [headed([("refused", book.refused)])] if book.refused else []
-    blocks += [headed(_standing(data)) for data in datasets]
-    blocks += [aligned(tuple(rows[0]), rows) for rows in (budgets, charges) if rows]
-    return "\n\n".join(blocks)
-
-
 def _standing(dataset: Dataset) -> list[tuple[str, str]]:
     cap, spent = dataset.cap, dataset.spent
     composes = "by adding up, for good: it has no slack, by which it would pay for more releases"
     if cap.slack:
-        slack = number(cap.slack)
-        composes = f"by zCDP where that is less, for a slack of {slack} of delta, for good"
+        composes = (
+            f"by zCDP where that is less, for a slack of {number(cap.slack)} of delta, for good"
+        )
     return [
         ("data set", f"{dataset.name}, version {dataset.version}"),
         ("protects", f"{dataset.unit}; neighbors: {dataset.neighbors.value}"),
@@ -282,12 +280,9 @@ def _standing(dataset: Dataset) -> list[tuple[str, str]]:
 
 def _charge_row(charge: Charge | StoredRelease) -> Row:
     request = charge.request
-    if isinstance(charge, Charge):
-        released = "nothing"
-    elif request.principal is not None:
-        released = "answer"
-    else:
-        released = part_of_model(charge.payload) or "list"
+    released = "nothing"
+    if isinstance(charge, StoredRelease):
+        released = "answer" if request.principal else part_of_model(charge.payload) or "list"
     return {
         "charge": charge.id,
         "dataset": request.dataset,

@@ -89,12 +89,11 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
     columns = ("events", "catalog", "unit_column", "item_column")
     named = {name: asked.pop(name) for name in columns}
     source = EventSource(**named | {"events": named["events"] or ""})  # the demo brings its own
-    output = release_run.Output(as_json=as_json)
     with when_stopped(_STOPPED):
         if demo:
             del asked["dataset"]
             asked["epsilon"] = asked["epsilon"] or release_run.DEMO_EPSILON
-            release_run.demo(output, source=source, **asked)
+            release_run.demo(source=source, as_json=as_json, **asked)
         else:
             existing(work["ledger"], work["mark"])
-            release_run.run(Workplace(**work), output, source=source, **asked)
+            release_run.run(Workplace(**work), source=source, as_json=as_json, **asked)

@@ -7,9 +7,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from askew.noise.randomness import SystemBits
 from askew_server.cli.options import Workplace
 from askew_server.cli.progress import Steps
 from askew_server.cli.releases import release_in_words
-from askew_server.counting import Engine, EventCounter, EventSource
+from askew_server.counting import Engine, EventSource, count_events
 from askew_server.counting.bounding import catalog_remarks, catalog_size, require_events
 from askew_server.counting.contract import place_of
 from askew_server.counting.engines import open_engine, public_address
@@ -31,69 +32,45 @@ from askew_server.interruptible import Progress
 from askew_server.ledger import Dataset, Ledger, StoredRelease
 from askew_server.ledger.records import check_name
 from askew_server.release.forecast import (
-    Expectation,
     best_of,
+    expected_counts,
     expected_in_words,
     forecast,
     forecasts,
     plan_in_words,
     too_few_in_words,
-    with_default_bound,
 )
 from askew_server.release.job import ReleaseJob
-from askew_server.release.plan import MechanismRequest, ReleasePlan, default_mechanism
+from askew_server.release.plan import (
+    MechanismRequest,
+    ReleasePlan,
+    default_mechanism,
+    with_default_bound,
+)
 from askew_server.release.tables import headed, losses
 
 DEMO_EPSILON = Fraction(1)
 
 
-@dataclass(frozen=True)
-class Output:
-    """Standard output for a person, or JSON alone, and then what is said goes to standard error."""
-
-    as_json: bool
-
-    def say(self, text: str) -> None:
-        """Print a text for a person: on standard output, or with JSON on standard error."""
-        click.echo(text, err=self.as_json)
-
-    def show(self, stored: StoredRelease) -> None:
-        """Print the release on standard output, as JSON or for a person, and say whether it was
-        stored before.
-        """
-        if self.as_json:
-            parts = {
-                "release": json.loads(stored.payload),
-                "is_repeat": stored.is_repeat,
-                "stored_on": stored.request.day,
-            }
-            click.echo(json.dumps(parts, ensure_ascii=False))
-        else:
-            click.echo(release_in_words(stored.payload))
-        if stored.is_repeat:
-            self.say(f"\n{repeat_in_words(stored)}")
-
-
 def run(
     place: Workplace,
-    output: Output,
     *,
     source: EventSource,
+    as_json: bool,
     dataset: str | None = None,
-    k: int,
-    epsilon: Fraction,
-    delta: Fraction,
     mechanism: str | None,
-    max_items_per_unit: int | None,
-    share: Fraction = Fraction(0),
     as_of: str | None = None,
     again: bool = False,
     yes: bool = False,
     dry_run: bool = False,
     expect: str | None = None,
+    **numbers: Any,
 ) -> Release | None:
     """Plan, say what a release costs, ask, charge, count, select and store; return the release. A
     dry run looks through the events for faults, asks and charges nothing, and returns None.
+
+    as_json: print the release as JSON, and all that is said on standard error. numbers: of a
+    `MechanismRequest`, but for its neighbors.
 
     What is stored already is shown, without a look at the events, a plan or a charge. Nothing that
     is said, stored or returned depends on the events, but for what is selected.
@@ -105,17 +82,12 @@ def run(
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
         data = dataset_of(ledger, dataset)
-        expectation = None if expect is None else Expectation.of(expect, k)
+        counts = origin = None
+        if expect is not None:
+            counts, origin = expected_counts(expect, numbers["k"])
         if as_of is not None:
             check_name("as_of", as_of)
-        asked = MechanismRequest(  # of any mechanism
-            k=k,
-            epsilon=epsilon,
-            delta=delta,
-            neighbors=data.neighbors,
-            max_items_per_unit=max_items_per_unit,
-            share=share,
-        )
+        asked = MechanismRequest(neighbors=data.neighbors, **numbers)  # of any mechanism
         mechanism = mechanism or default_mechanism(known_domain=bool(source.catalog))
         plan = ReleasePlan(
             dataset=data.name,
@@ -125,57 +97,77 @@ def run(
             ),
             mechanism=mechanism,
             asked=with_default_bound(mechanism, asked),
-            expected=None if expectation is None else expectation.origin,
+            expected=origin,
         )
-        ranged = data.cap.slack > 0
-        request = ledger.newest_request(
-            plan.charge_request(ranged=ranged, as_of=as_of, day=today()), again=again
-        )
+        wanted = plan.charge_request(ranged=data.cap.slack > 0, as_of=as_of, day=today())
+        request = ledger.newest_request(wanted, again=again)
         with ledger.lock(request):  # whoever makes it now is waited for
             stored = ledger.stored(request)
         if stored is not None:
-            return _repeat(stored, output, dry_run=dry_run)
+            return _repeat(stored, as_json=as_json, dry_run=dry_run)
         steps = Steps()
         engine = stack.enter_context(opened_engine(place, steps.share))
         ledger.preview(request)  # what is refused is refused before the log is looked at
         n_items = catalog_size(engine, plan.task, plan.least_items)
-        foreseen = forecast(plan.mechanism, plan.asked, n_items, expectation)
+        foreseen = forecast(plan.mechanism, plan.asked, n_items, counts)
         lines = plan_in_words(plan, data, foreseen)
-        if expectation is not None:
-            others = forecasts(asked, n_items, expectation, needs=False)
+        if origin is not None:
+            others = forecasts(asked, n_items, counts, needs=False)
             best = best_of(others, asked)
             lines += expected_in_words(others, best)
             if not foreseen.finds_half:
-                output.say(headed(lines) + "\n")
-                raise AskewError(too_few_in_words(foreseen, best, expectation.origin))
+                _say(headed(lines) + "\n", as_json)
+                raise AskewError(too_few_in_words(foreseen, best, origin))
         require_events(engine, plan.task)
-        output.say(headed(lines) + "\n")
-        if dry_run and output.as_json:
+        _say(headed(lines) + "\n", as_json)
+        if dry_run and as_json:
             click.echo(json.dumps(foreseen.named()))
         warn_of_sharers(ledger, data.name, place_of(plan.source))
         warn(*catalog_remarks(engine, plan.task))
         engine.look_through(source.events, {source.unit_column, source.item_column})
         if dry_run:
-            output.say("A dry run: the budget allows it; nothing was charged, counted or written.")
+            allowed = "the budget allows it; nothing was charged, counted or written."
+            _say(f"A dry run: {allowed}", as_json)
             return None
         if not yes:
             ask()
         bits = SystemBits()
-        job = ReleaseJob(ledger, EventCounter(engine, bits), bits, steps.step)
+        job = ReleaseJob(ledger, partial(count_events, engine, bits), bits, steps.step)
         stored = job.publish(plan, request)
         spent = ledger.dataset(data.name).spent
-    output.show(stored)
-    output.say(f"\nspent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}")
+    show(stored, as_json)
+    _say(f"\nspent of data set {data.name} now: {losses(spent.epsilon, spent.delta)}", as_json)
     return release_from_bytes(stored.payload)
 
 
-def _repeat(stored: StoredRelease, output: Output, *, dry_run: bool) -> Release | None:
+def _say(text: str, as_json: bool) -> None:
+    click.echo(text, err=as_json)
+
+
+def show(stored: StoredRelease, as_json: bool) -> None:
+    """Print a release on standard output, as JSON or for a person, and say whether it was stored
+    before.
+    """
+    if as_json:
+        parts = {
+            "release": json.loads(stored.payload),
+            "is_repeat": stored.is_repeat,
+            "stored_on": stored.request.day,
+        }
+        click.echo(json.dumps(parts, ensure_ascii=False))
+    else:
+        click.echo(release_in_words(stored.payload))
+    if stored.is_repeat:
+        _say(f"\n{repeat_in_words(stored)}", as_json)
+
+
+def _repeat(stored: StoredRelease, *, as_json: bool, dry_run: bool) -> Release | None:
     if not dry_run:
-        output.show(stored)
+        show(stored, as_json)
         return release_from_bytes(stored.payload)
-    if output.as_json:
+    if as_json:
         click.echo(json.dumps({"is_repeat": True, "stored_on": stored.request.day}))
-    output.say(f"A dry run: {repeat_in_words(stored)}.")
+    _say(f"A dry run: {repeat_in_words(stored)}.", as_json)
     return None
 
 
@@ -196,11 +188,7 @@ def repeat_in_words(stored: StoredRelease) -> str:
 @contextmanager
 def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
     """Yield the engine of a workplace, opened, and close it when the body of the `with` ends."""
-    engine = open_engine(
-        place.engine,
-        progress=progress,
-        encoding=place.log_encoding,
-    )
+    engine = open_engine(place.engine, progress=progress, encoding=place.log_encoding)
     try:
         yield engine
     finally:
@@ -234,7 +222,7 @@ def ask() -> None:
 
 
 def demo(
-    output: Output, *, source: EventSource, epsilon: Fraction, delta: Fraction, **asked: Any
+    *, source: EventSource, as_json: bool, epsilon: Fraction, delta: Fraction, **asked: Any
 ) -> None:
     """Make a release from simulated events, in a folder that is gone afterwards, and print it, with
     how many of the true top are in it. Arguments: `run`.
@@ -250,18 +238,15 @@ def demo(
         cap = PrivacyFilter(epsilon=2 * epsilon, delta=2 * delta)
         with Ledger(place.ledger, place.mark_path) as ledger:
             ledger.open_dataset("demo", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
-        output.say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n")
+        _say(f"SIMULATED events: which of {N_PEOPLE:,} made-up people saw which film.\n", as_json)
         events, catalog = (str(folder / f"{name}.csv") for name in ("events", "catalog"))
-        own = asked | {
-            "source": replace(source, events=events, catalog=catalog),
-            "dataset": "demo",
-            "yes": True,  # nobody's budget
-        }
-        release = run(place, output, epsilon=epsilon, delta=delta, **own)
+        own = replace(source, events=events, catalog=catalog)
+        asked |= {"epsilon": epsilon, "delta": delta, "dataset": "demo", "yes": True}
+        release = run(place, source=own, as_json=as_json, **asked)  # nobody's budget
     if release:
         top = {item for item, _ in counts[: release.k]}
         hits = len(top & set(release.items))
-        output.say(f"Of the true top {release.k}, known here because nobody is in it: {hits}.")
+        _say(f"Of the true top {release.k}, known here because nobody is in it: {hits}.", as_json)
 
 
 def dataset_of(ledger: Ledger, name: str | None) -> Dataset:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from askew.dp.release import Release, ReleaseSummary, release_from_bytes
+from askew.dp.release import release_from_bytes
 from askew_server.cli.options import as_json, ledger_option
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.tables import Row, aligned, headed, within_in_words
@@ -36,10 +36,18 @@ def list_releases(dataset: str, as_json: bool, ledger: Path) -> None:
     rows: list[Row] = []
     more, after = True, 0
     while more:
-        page = reader.page(dataset, after, _PAGE)
-        rows += [_row(each) for each in page.summaries]
-        more = page.more
-        after = page.summaries[-1].charge if more else after
+        summaries, more = reader.page(dataset, after, _PAGE)
+        for summary in summaries:
+            after = summary.charge
+            row: Row = {
+                "charge": after,
+                "dataset": summary.dataset,
+                "mechanism": summary.mechanism,
+                "items": summary.n_items,
+                "epsilon": str(summary.epsilon),
+                "delta": str(summary.delta),
+            }
+            rows.append(row)
     click.echo(json.dumps(rows, ensure_ascii=False) if as_json else aligned(_COLUMNS, rows))
 
 
@@ -70,33 +78,18 @@ def release_in_words(document: bytes) -> str:
     if release.counts is not None:
         shown = (*shown, "count")
         rows = [{**row, "count": n} for row, n in zip(rows, release.counts, strict=True)]
-    return headed(_description(release)) + "\n\n" + aligned(shown, rows)
-
-
-def _description(release: Release) -> list[tuple[str, str]]:
     parameters = ", ".join(f"{name} {value}" for name, value in release.parameters.items())
     bound = release.max_items_per_unit
-    within = ""
-    if release.counts is not None:
-        within = within_in_words(release.each_within, release.all_within)
     order = "best first" if release.ranked else "a set, listed in the order of names"
-    return [
+    lines = [
         ("charge", f"{release.charge}, of data set {release.dataset}"),
         ("mechanism", f"{release.mechanism} ({parameters})"),
         ("loss", f"epsilon {release.loss.epsilon}, delta {release.loss.delta}"),
         ("protects", f"one person's whole history; neighbors: {release.loss.neighbors.value}"),
         ("counted", f"at most {bound} items of one person" if bound else "all items of a person"),
         ("order", order + ("; a threshold ended it" if release.stopped else "")),
-        *([] if release.counts is None else [("counts", f"noisy: {within}")]),
     ]
-
-
-def _row(summary: ReleaseSummary) -> Row:
-    return {
-        "charge": summary.charge,
-        "dataset": summary.dataset,
-        "mechanism": summary.mechanism,
-        "items": summary.n_items,
-        "epsilon": str(summary.epsilon),
-        "delta": str(summary.delta),
-    }
+    if release.counts is not None:
+        within = within_in_words(release.each_within, release.all_within)
+        lines.append(("counts", f"noisy: {within}"))
+    return headed(lines) + "\n\n" + aligned(shown, rows)

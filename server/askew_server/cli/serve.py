@@ -369,7 +369,7 @@ def _place(chosen: ServerConfig) -> Workplace:
 def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTask) -> AnalystDesk:
     from askew.noise.randomness import SystemBits
     from askew_server.cli.release_run import opened_engine, warn, warn_of_sharers
-    from askew_server.counting import EventCounter
+    from askew_server.counting import count_events
     from askew_server.counting.bounding import catalog_remarks, require_countable
     from askew_server.counting.contract import is_pattern, is_text_file, place_of
     from askew_server.ledger import Ledger
@@ -395,9 +395,8 @@ def _desk(stack: ExitStack, place: Workplace, dataset: str, offered: CountingTas
         look = partial(_look, engine)
         look(offered)
     beat = partial(until_public_moment, time.monotonic, stopping.wait)
-    job = ReleaseJob(
-        ledger, EventCounter(engine), SystemBits(), beat=beat, wait=stopping.wait, look=look
-    )
+    count, bits = partial(count_events, engine, SystemBits()), SystemBits()
+    job = ReleaseJob(ledger, count, bits, beat=beat, wait=stopping.wait, look=look)
     return AnalystDesk(ledger, {dataset: offered}, job, answering)
 
 

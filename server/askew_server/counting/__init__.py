@@ -3,7 +3,7 @@
 >>> from askew_server.counting import CountingTask, count_top
 """
 
-from askew_server.counting.bounding import EventCounter, count_top
+from askew_server.counting.bounding import count_events, count_top
 from askew_server.counting.contract import (
     KEY_BYTES,
     CountingTask,
@@ -16,8 +16,8 @@ __all__ = [
     "KEY_BYTES",
     "CountingTask",
     "Engine",
-    "EventCounter",
     "EventSource",
     "TopCounts",
+    "count_events",
     "count_top",
 ]

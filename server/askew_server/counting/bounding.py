@@ -17,11 +17,10 @@ import glob
 import hmac
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from askew.errors import DataError, ParameterError
-from askew.noise.randomness import RandomBits, SystemBits
+from askew.noise.randomness import RandomBits
 from askew_server.counting import statements
 from askew_server.counting.contract import (
     KEY_BYTES,
@@ -34,7 +33,7 @@ from askew_server.counting.contract import (
     is_text_file,
     table_parts,
 )
-from askew_server.counting.statements import DIALECTS, Names, carried
+from askew_server.counting.statements import DIALECTS, carried
 
 # Two columns that are called so, beside "id", make a header of a first line beyond doubt.
 _USUAL = {
@@ -58,7 +57,9 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     """
     if len(key) != KEY_BYTES:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
-    names = _names(engine, task)
+    names = require_events(engine, task)
+    if task.catalog is not None:
+        names |= _catalog_names(engine, task, task.catalog)
     statement = statements.counting(task, engine.dialect)
     chosen_by = {} if task.max_items_per_unit is None else {"secret": bounding_secret(key)}
     rows = engine.execute(carried(statement, names, engine.dialect), chosen_by)
@@ -66,16 +67,11 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     return TopCounts(tuple(map(str, items)), tuple(map(int, counts)))
 
 
-@dataclass(frozen=True)
-class EventCounter:
-    """Counts on an engine, each time under a new secret key of these bits, which nothing keeps."""
-
-    engine: Engine
-    bits: RandomBits = field(default_factory=SystemBits, repr=False)
-
-    def __call__(self, task: CountingTask) -> TopCounts:
-        """Return the counts of a task, as `count_top`, under a new key."""
-        return count_top(self.engine, task, self.bits.read(KEY_BYTES))
+def count_events(engine: Engine, bits: RandomBits, task: CountingTask) -> TopCounts:
+    """Return the counts of a task, as `count_top`, under a new secret key of these bits, which
+    nothing keeps.
+    """
+    return count_top(engine, task, bits.read(KEY_BYTES))
 
 
 def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
@@ -86,11 +82,13 @@ def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) 
     return catalog_size(engine, task, least_items)
 
 
-def require_events(engine: Engine, task: CountingTask) -> None:
-    """Raise DataError for a table, column or id type of the log that cannot be counted, without
-    reading an event.
+def require_events(engine: Engine, task: EventSource) -> dict[str, str]:
+    """Return the SQL that stands for the table of events and its columns of units and items in
+    statements, by stand-in. Reads no event. Raises DataError for a table or column that is not
+    there, and for a column of a type that cannot be counted.
     """
-    event_names(engine, task)
+    columns = {"unit_column": task.unit_column, "item_column": task.item_column}
+    return _checked(engine, task.events, "events_table", engine.table(task.events), columns)
 
 
 def catalog_size(engine: Engine, task: CountingTask, least_items: int = 1) -> int | None:
@@ -181,28 +179,7 @@ def bounding_secret(key: bytes) -> str:
     return hmac.digest(key, b"askew contribution bounding", "sha256").hex()[:32]
 
 
-def _names(engine: Engine, task: CountingTask) -> Names:
-    events = event_names(engine, task)
-    if task.catalog is None:
-        return events
-    catalog = _catalog_names(engine, task, task.catalog)
-    return Names(
-        {**events.tables, **catalog.tables},
-        {**events.columns, **catalog.columns},
-        events.texts | catalog.texts,
-    )
-
-
-def event_names(engine: Engine, task: EventSource) -> Names:
-    """Return the names that stand for the table of events and its columns of units and items in
-    statements, and which of the two columns hold text. Raises DataError for a column that is not
-    there or holds no ids.
-    """
-    columns = {"unit_column": task.unit_column, "item_column": task.item_column}
-    return _checked(engine, task.events, "events_table", engine.table(task.events), columns)
-
-
-def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
+def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> dict[str, str]:
     table = engine.table(catalog, public=True)
     columns = {"catalog_item_column": task.item_column}
     return _checked(engine, catalog, "catalog_table", table, columns)
@@ -210,9 +187,10 @@ def _catalog_names(engine: Engine, task: CountingTask, catalog: str) -> Names:
 
 def _checked(
     engine: Engine, source: str, stand_in: str, table: tuple[str, ...], columns: dict[str, str]
-) -> Names:
+) -> dict[str, str]:
     types, dialect = engine.columns(table), DIALECTS[engine.dialect]
-    for column in columns.values():
+    names = {stand_in: dialect.quoted(*table)}
+    for place, column in columns.items():
         if column not in types:
             raise DataError(_no_column(source, column, tuple(types), tuple(columns.values())))
         if not dialect.has_ids(types[column]):
@@ -220,8 +198,8 @@ def _checked(
                 f"{source}: column {column!r} has the type {types[column]};"
                 " ids must be text, integers or UUIDs, which every engine writes alike"
             )
-    texts = frozenset(name for name, column in columns.items() if dialect.has_text(types[column]))
-    return Names({stand_in: table}, columns, texts)
+        names[place] = dialect.named(column, types[column])
+    return names
 
 
 def _no_column(source: str, column: str, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:

@@ -20,9 +20,9 @@ from scipy.sparse import csr_array
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.covariance import UNIT, Matrix
 from askew_server.counting import statements
-from askew_server.counting.bounding import bounding_secret, event_names, remarks
+from askew_server.counting.bounding import bounding_secret, remarks, require_events
 from askew_server.counting.contract import KEY_BYTES, Engine, LikesTask
-from askew_server.counting.statements import DIALECTS, Names, carried
+from askew_server.counting.statements import DIALECTS, carried
 
 COLUMNS = (("user", "item", "rating"), ("userId", "movieId", "rating"))
 _ROWS = 512  # of G that are made at once, each as long as the catalog
@@ -51,8 +51,8 @@ def require_likes(engine: Engine, task: LikesTask) -> list[str]:
     types = engine.columns(engine.table(task.events))
     keys = dict.fromkeys(task.keys, 1)
     warnings = remarks(task, keys, types[task.item_column], engine.dialect)
-    counting = carried(statements.COUNT_PLACES, Names({}, {}, frozenset()), engine.dialect)
-    [[listed]] = engine.execute(counting, {"keys": _listed(task)})
+    counting = carried(statements.COUNT_PLACES, {}, engine.dialect)
+    [[listed]] = engine.execute(counting, {"keys": "\n".join(task.keys)})
     if int(str(listed)) != len(task.keys):
         raise DataError(f"{engine.dialect} has another catalog than it was given")
     return warnings
@@ -67,11 +67,10 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
     """
     if len(key) != KEY_BYTES:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
-    names = _names(engine, task)
-    rated_in_text = "rating_column" in names.texts
+    names, rated_in_text = _names(engine, task)
     statement = statements.likes(task, engine.dialect, rated_in_text=rated_in_text)
     asked = carried(statement, names, engine.dialect)
-    parameters = {"keys": _listed(task)}
+    parameters = {"keys": "\n".join(task.keys)}
     if task.max_items_per_unit is not None:
         parameters["secret"] = bounding_secret(key)
     rows = engine.execute(asked, parameters)
@@ -112,14 +111,10 @@ def _numbers(text: str) -> NDArray[np.int64]:
     return np.fromstring(text, np.int64, sep=" ")
 
 
-def _listed(task: LikesTask) -> str:
-    return "\n".join(task.keys)
-
-
-def _names(engine: Engine, task: LikesTask) -> Names:
-    names = event_names(engine, task)
-    types = engine.columns(names.tables["events_table"])
-    column = task.rating_column
+def _names(engine: Engine, task: LikesTask) -> tuple[dict[str, str], bool]:
+    # The names of the statement, and whether ratings are text.
+    names = require_events(engine, task)
+    types, column = engine.columns(engine.table(task.events)), task.rating_column
     if column not in types:
         raise DataError(f"{task.events}: there is no column {column!r}")
     # Of a text file, where every column is text, ratings are read as numbers where they are.
@@ -127,5 +122,5 @@ def _names(engine: Engine, task: LikesTask) -> Names:
     if not dialect.has_ratings(types[column]):
         typed = f"column {column!r} has the type {types[column]}"
         raise DataError(f"{task.events}: {typed}; ratings must be numbers")
-    texts = names.texts | ({"rating_column"} if dialect.has_text(types[column]) else set())
-    return Names(names.tables, {**names.columns, "rating_column": column}, texts)
+    names["rating_column"] = dialect.named(column, types[column])
+    return names, dialect.has_text(types[column])

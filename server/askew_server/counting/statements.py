@@ -32,7 +32,7 @@ from askew_server.counting.contract import CountingTask, LikesTask
 class Dialect:
     """What one engine writes where others write something else. "{}" is what a word is given.
 
-    bytewise   compare a text by its bytes.
+    bytewise   compare a text by its bytes: words behind it.
     parameter  {name}, and {number} in the order of the names.
     number     seven hexadecimal digits as a BIGINT.
     rating     the number that a text is, or NULL; empty where only numbers are ratings. A cast
@@ -63,6 +63,13 @@ class Dialect:
         return ".".join(
             self.quote + name.replace(self.quote, 2 * self.quote) + self.quote for name in names
         )
+
+    def named(self, column: str, type_name: str) -> str:
+        """Return a column of this type as statements write it behind its table: quoted, and of text
+        compared by its bytes.
+        """
+        quoted = self.quoted(column)
+        return self.bytewise.replace("{}", quoted) if self.has_text(type_name) else quoted
 
     def has_text(self, type_name: str) -> bool:
         """Return True if a column of this type holds text; a length in parentheses does not
@@ -277,15 +284,6 @@ GROUP BY pairs.one
 """
 
 
-@dataclass(frozen=True)
-class Names:
-    """What takes the places of the stand-ins; texts are those columns that hold text."""
-
-    tables: Mapping[str, tuple[str, ...]]
-    columns: Mapping[str, str]
-    texts: frozenset[str]
-
-
 def counting(task: CountingTask, dialect: str) -> str:
     """Return the SELECT that counts a task, for `carried`: rows of item and n, the largest n first.
     With a contribution bound, it has the parameter $secret.
@@ -351,9 +349,9 @@ _STAND_IN = re.compile(
 )
 
 
-def carried(statement: str, names: Names, dialect: str) -> str:
-    """Return a statement in an engine's dialect, with quoted names in place of the stand-ins, and
-    parameters as the engine writes them.
+def carried(statement: str, names: Mapping[str, str], dialect: str) -> str:
+    """Return a statement in an engine's dialect, with parameters as the engine writes them. names:
+    the SQL that takes the place of each stand-in, quoted.
     """
     words = DIALECTS[dialect]
     while _WORD.search(statement):
@@ -363,13 +361,10 @@ def carried(statement: str, names: Names, dialect: str) -> str:
     parameters = sorted(set(re.findall(r"\$(\w+)", statement)))
 
     def name(stand_in: re.Match[str]) -> str:
-        if table := stand_in["table"]:
-            return words.quoted(*names.tables[table])
         if parameter := stand_in["parameter"]:
             number = parameters.index(parameter) + 1
             return words.parameter.format(name=parameter, number=number)
-        column = stand_in["of"] + words.quoted(names.columns[stand_in["column"]])
-        return words.bytewise.replace("{}", column) if stand_in["column"] in names.texts else column
+        return (stand_in["of"] or "") + names[stand_in["table"] or stand_in["column"]]
 
     # Names come last and at once: none of them is looked at again, whatever it holds.
     return _STAND_IN.sub(name, statement)
@@ -377,4 +372,4 @@ def carried(statement: str, names: Names, dialect: str) -> str:
 
 def no_rows(table: tuple[str, ...], dialect: str) -> str:
     """Return an SQL statement that gives all columns of a table and none of its rows."""
-    return carried(_NO_ROWS, Names({"events_table": table}, {}, frozenset()), dialect)
+    return carried(_NO_ROWS, {"events_table": DIALECTS[dialect].quoted(*table)}, dialect)

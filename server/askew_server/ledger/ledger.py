@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from time import sleep
-from typing import Self
 
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
 from askew.dp.composition import PrivacyFilter, RunningLoss
@@ -34,11 +32,9 @@ from askew_server.ledger.records import (
 from askew_server.ledger.store import Store, storage_errors
 
 _LOOK_AGAIN = 0.05  # seconds between two looks at whether a key's lock is free
-_PATIENCE = 10.0  # seconds to wait for another process
-_BEYOND = 1 << 63  # of what SQLite can count
 
 
-class Ledger:
+class Ledger(Store):
     """One SQLite file for one operator and many data sets, and its mark, best on another disk.
 
     Safe for several processes and threads; not to be carried over a fork. Every method raises
@@ -46,30 +42,6 @@ class Ledger:
     or the spend stays. A call of `open_dataset`, `grant` or `revoke` that is repeated changes
     nothing.
     """
-
-    def __init__(self, path: Path, mark_path: Path, *, patience: float = _PATIENCE) -> None:
-        """Open the ledger's file, or make it; the same for its mark. A ledger that differs from its
-        mark opens, for reading. patience: seconds to wait for another process.
-        """
-        self._path = path
-        self._store = Store(path, mark_path, patience)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file; nothing can be asked afterwards."""
-        self._store.close()
-
-    @property
-    def refused(self) -> str | None:
-        """Return why nothing can be spent, in words, or None where the ledger agrees with its
-        mark.
-        """
-        return self._store.refused()
 
     def open_dataset(
         self,
@@ -86,11 +58,10 @@ class Ledger:
         for kind, text in (("name", name), ("version", version), ("unit", unit)):
             check_name(kind, text)
         wanted = Dataset(name, version, replace(cap, neighbors=neighbors), unit)
-        with self._store.appending() as act:
+        with self._appending() as act:
             versions = reading.versions_of(act.database, name)
             if version in [opened.version for opened in versions]:
-                newest = versions[0]
-                if replace(newest, cap=replace(newest.cap, order=cap.order)) != wanted:
+                if replace(versions[0], cap=replace(versions[0].cap, order=cap.order)) != wanted:
                     raise LedgerError(
                         f"version {version!r} of {name!r} was opened with other terms, or is"
                         " no longer the newest: open a new version"
@@ -106,9 +77,9 @@ class Ledger:
                         " name those of the first, or none"
                     )
                 order = first.cap.order  # a filter fixes the order of its conversion
-            rationals = map(text_of, (cap.epsilon, cap.delta, cap.slack))
-            written_order = None if order is None else text_of(order)
-            act.insert("datasets", name, version, unit, neighbors.name, *rationals, written_order)
+            rationals = [text_of(value) for value in (cap.epsilon, cap.delta, cap.slack)]
+            terms = (unit, neighbors.name, *rationals, None if order is None else text_of(order))
+            act.insert("datasets", name, version, *terms)
             return reading.newest_version(act.database, name)
 
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
@@ -117,7 +88,7 @@ class Ledger:
         LedgerError, ParameterError.
         """
         check_name("principal", principal)
-        with self._store.appending() as act:
+        with self._appending() as act:
             budget = reading.newest_budget(act.database, dataset, principal)
             if budget is not None and not budget.closed:
                 if budget.terms != terms:
@@ -144,7 +115,7 @@ class Ledger:
         """Close an analyst's budget and return it: no question more is answered, and its loss stays
         charged. Raises LedgerError where nothing was granted.
         """
-        with self._store.appending() as act:
+        with self._appending() as act:
             budget = reading.newest_budget(act.database, dataset, principal)
             if budget is None:
                 raise LedgerError(f"{principal!r} has no budget for {dataset!r}")
@@ -162,7 +133,7 @@ class Ledger:
         relation, storage), ParameterError (a loss that is not the analyst's terms).
         """
         loss = request.loss
-        with self._store.appending() as act:
+        with self._appending() as act:
             stored = _stored(act.database, request)
             if stored is not None:
                 return stored
@@ -181,12 +152,12 @@ class Ledger:
             return Charge(number, request)
 
     def newest_request(self, request: ChargeRequest, *, again: bool = False) -> ChargeRequest:
-        """Return a public request under the key of its newest charge, or under a new key where the
-        operator asks `again`: nothing else makes another release of a request. Without a charge it
-        comes back as it is.
+        """Return a public request under the key of its newest charge, or under the next key where
+        the operator asks `again`: nothing else makes another release of a request. Its keys are
+        KEY, "KEY 2", "KEY 3"; without a charge it comes back as it is.
         """
         query = "SELECT count(*) FROM charges WHERE (dataset, principal, digest) = (?, '', ?)"
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             [charged] = database.execute(query, (request.dataset, request.digest)).fetchone()
         number = charged + again
         return request if number < 2 else replace(request, key=f"{request.key} {number}")
@@ -195,7 +166,7 @@ class Ledger:
         """Return what was released for a request, or None where it was never charged. Raises
         KeyReused (its key stands for another request) and ChargePending (charged, and no release).
         """
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             return _stored(database, request)
 
     @contextmanager
@@ -234,7 +205,7 @@ class Ledger:
         refused = self.refused
         if refused is not None:
             raise LedgerRefused(refused)
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             _total_after(database, request)
         return None
 
@@ -243,21 +214,17 @@ class Ledger:
         place, as far as charges say where theirs are. Their budgets do not know of each other.
         """
         query = "SELECT DISTINCT dataset FROM charges WHERE dataset != ? AND place = ? ORDER BY 1"
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             return tuple(name for (name,) in database.execute(query, (dataset, place)))
 
     def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
         """Store the release of a charge, once, and return it; with a principal, settle to `outputs`
         symbols. Only then may the payload be shown to anybody. Raises LedgerError (no such charge,
-        fulfilled already, storage), ParameterError.
+        fulfilled already, storage), ParameterError (more outputs than reserved, or below 1).
         """
-        if not isinstance(payload, bytes):
-            raise ParameterError("payload", type(payload).__name__, "bytes")
-        with self._store.appending() as act:
+        with self._appending() as act:
             act.begin()
-            charges: list[Charge | StoredRelease] = []
-            if type(charge_id) is int and 0 < charge_id < _BEYOND:  # 2.0 would be stored as 2
-                charges = reading.charges_where(act.database, "c.sequence = ?", charge_id)
+            charges = reading.charges_where(act.database, "c.sequence = ?", charge_id)
             if not charges:
                 raise LedgerError(f"there is no charge {charge_id}")
             [paid] = charges
@@ -268,9 +235,6 @@ class Ledger:
                 budget = reading.newest_budget(act.database, request.dataset, request.principal)
                 if budget is not None:  # it was charged on one
                     budget.terms.settle(budget.answered, request.loss.rounds, outputs)
-            elif outputs is not None:
-                limit = "None: only an analyst's answer is settled"
-                raise ParameterError("outputs", outputs, limit)
             act.insert("fulfilments", charge_id, payload, outputs)
             return StoredRelease(charge_id, request, payload, outputs)
 
@@ -278,7 +242,7 @@ class Ledger:
         """Return the newest version of every data set, sorted by name, with what is spent of its
         cap.
         """
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             names = database.execute("SELECT DISTINCT name FROM datasets ORDER BY 1").fetchall()
             return tuple(reading.newest_version(database, name) for (name,) in names)
 
@@ -286,31 +250,23 @@ class Ledger:
         """Return the newest version of one data set, with what is spent of its cap. Raises
         LedgerError if there is none of this name.
         """
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             return reading.newest_version(database, name)
 
     def budgets(self, dataset: str | None = None) -> tuple[AnalystBudget, ...]:
         """Return every grant for one data set, or for all, the oldest first, closed ones among
         them.
         """
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             return tuple(reading.analyst_budgets(database, dataset))
 
     def charges(self, dataset: str | None = None) -> tuple[Charge | StoredRelease, ...]:
         """Return every charge of one data set, or of all, the oldest first: a StoredRelease where
         there is a release, else a Charge. Grants are in `budgets`.
         """
-        with self._store.transaction() as database:
+        with self._transaction() as database:
             condition = "?1 IS NULL OR c.dataset = ?1"
             return tuple(reading.charges_where(database, condition, dataset))
-
-    def accept(self) -> None:
-        """Let a ledger that differs from its mark spend again: the operator's act, recorded.
-
-        Each data set has then spent the larger of what the ledger and the mark say, and the budgets
-        of analysts are closed. Raises LedgerError where ledger and mark agree.
-        """
-        self._store.accept()
 
 
 def _stored(database: sqlite3.Connection, request: ChargeRequest) -> StoredRelease | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from askew.dp.analyst import AnalystUsage, PayWhatYouGet
 from askew.dp.composition import Loss, PrivacyFilter, RunningLoss
@@ -24,11 +23,12 @@ from askew_server.ledger.records import (
 )
 
 _CHARGES = """
-SELECT c.sequence, c.dataset, c.version, c.principal, c.key, c.digest, c.epsilon, c.delta, c.rounds,
-    d.neighbors, c.day, f.payload, f.outputs
+SELECT c.sequence, c.dataset, c.version, nullif(c.principal, ''), c.key, c.digest, c.day,
+    c.epsilon, c.delta, c.rounds, d.neighbors, f.payload, f.outputs
 FROM charges c JOIN datasets d ON (d.name, d.version) = (c.dataset, c.version)
 LEFT JOIN fulfilments f ON f.charge = c.sequence
 """
+_NAMED = ("dataset", "version", "principal", "key", "digest", "day")
 # Reservations count in full until they are settled. What was granted is closed by the operator's
 # word, and by an acceptance: answers may have been lost.
 _GRANTS = """
@@ -54,8 +54,23 @@ def charges_where(
     """Return the charges, c in an SQL condition, for which the condition holds, the oldest first:
     a StoredRelease where there is a release, else a Charge.
     """
-    rows = database.execute(f"{_CHARGES} WHERE {condition} ORDER BY c.sequence", parameters)
-    return [_paid(row) for row in rows]
+    query = f"{_CHARGES} WHERE {condition} ORDER BY c.sequence"
+    charges: list[Charge | StoredRelease] = []
+    for row in database.execute(query, parameters):
+        identity, *named, epsilon, delta, rounds, relation, payload, outputs = row
+        try:
+            exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
+            loss: Loss = PureDP(exact, neighbors)
+            if delta is not None and rounds is None:
+                loss = ApproximateDP(exact, rational_of(delta), neighbors)
+            elif delta is not None:
+                loss = BoundedRange(exact, rounds, rational_of(delta), neighbors)
+            request = ChargeRequest(**dict(zip(_NAMED, named, strict=True)), loss=loss)
+        except (ValueError, KeyError):
+            raise LedgerError(f"charge {identity} is damaged") from None
+        stored = None if payload is None else StoredRelease(identity, request, payload, outputs)
+        charges.append(stored or Charge(identity, request))
+    return charges
 
 
 def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
@@ -66,7 +81,7 @@ def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
 
 
 def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return number and id of the last act and of the one before it: START and None for none."""
+    """Return the last act and the one before it (START before the first); START, None for none."""
     newest = "SELECT sequence, id FROM acts ORDER BY sequence DESC LIMIT 2"
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before
@@ -140,31 +155,3 @@ def _opened(name: str, version: str, unit: str, neighbors: str, *numbers: str | 
 def _granted(k_star: int, l_star: int, *numbers: str) -> PayWhatYouGet:
     epsilon, delta, slack = map(rational_of, numbers)
     return PayWhatYouGet(k_star=k_star, l_star=l_star, epsilon=epsilon, delta=delta, slack=slack)
-
-
-def _paid(row: tuple[Any, ...]) -> Charge | StoredRelease:
-    identity, dataset, version, principal, key, digest, *numbers, day, payload, outputs = row
-    epsilon, delta, rounds, relation = numbers
-    try:
-        exact, neighbors = rational_of(epsilon), NeighboringRelation[relation]
-        loss: Loss
-        if delta is None:
-            loss = PureDP(exact, neighbors)
-        elif rounds is None:
-            loss = ApproximateDP(exact, rational_of(delta), neighbors)
-        else:
-            loss = BoundedRange(exact, rounds, rational_of(delta), neighbors)
-        request = ChargeRequest(
-            dataset=dataset,
-            version=version,
-            key=key,
-            digest=digest,
-            loss=loss,
-            principal=principal or None,
-            day=day,
-        )
-    except (ValueError, KeyError):
-        raise LedgerError(f"charge {identity} is damaged") from None
-    if payload is None:
-        return Charge(identity, request)
-    return StoredRelease(identity, request, payload, outputs)

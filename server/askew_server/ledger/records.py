@@ -43,16 +43,9 @@ class ChargeRequest:
     day: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("dataset", "version", "key"):
-            check_name(name, getattr(self, name))
-        if self.principal is not None:
-            check_name("principal", self.principal)
-        if not isinstance(self.loss, Loss):
-            raise ParameterError("loss", self.loss, "PureDP, ApproximateDP or BoundedRange")
-        place = bytes(32) if self.place is None else self.place
-        for name, value in (("digest", self.digest), ("place", place)):
-            if not isinstance(value, bytes) or len(value) != 32:
-                raise ParameterError(name, value, "32 bytes")
+        for name in ("dataset", "version", "key", "principal"):
+            if (value := getattr(self, name)) is not None:
+                check_name(name, value)
 
 
 @dataclass(frozen=True)

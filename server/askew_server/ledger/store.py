@@ -21,6 +21,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import Self
 
 from askew.dp.composition import RunningLoss
 from askew.dp.mark import ID_BYTES, MESSAGES, Mark, Standing, compare, encode, larger
@@ -144,31 +145,38 @@ class Act:
 
 
 class Store:
-    """The database and its mark. SQLite's write lock is the lock of both."""
+    """A ledger's database and its mark. SQLite's write lock is the lock of both."""
 
-    def __init__(self, path: Path, mark_path: Path, patience: float) -> None:
+    def __init__(self, path: Path, mark_path: Path, *, patience: float = 10) -> None:
+        """Open the ledger's file, or make it; the same for its mark. A ledger that differs from its
+        mark opens, for reading. patience: seconds to wait for another process.
+        """
         # A link leads to another disk: what it names is replaced, not the link.
         self._path, self._mark = path, Path(os.path.realpath(mark_path))
         self._lock = Lock()
         with storage_errors(path):
             self._database = connect(path, patience)
         try:
-            with self.transaction("BEGIN IMMEDIATE") as database:
+            with self._transaction("BEGIN IMMEDIATE") as database:
                 self._catch_up(database)  # a new one gets its mark before its first act
         except BaseException:
             self.close()
             raise
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Let go of the file, when no transaction is under way: SQLite crashes where one is."""
-        with self._lock:
+        """Let go of the file, when no transaction is under way; nothing can be asked afterwards."""
+        with self._lock:  # SQLite crashes where a transaction is
             self._database.close()
 
     @contextmanager
-    def transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        """Run the body of a `with` in a transaction, which is undone where the body raises; with
-        "BEGIN IMMEDIATE", in the only one of all processes that writes.
-        """
+    def _transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
+        # Undone where the body raises; "BEGIN IMMEDIATE" is the only one of all processes.
         with self._lock, storage_errors(self._path):
             self._database.execute(begin)
             try:
@@ -179,18 +187,17 @@ class Store:
                     self._database.execute("ROLLBACK")
 
     @contextmanager
-    def appending(self) -> Iterator[Act]:
-        """Yield an act, and commit and mark it at the end of the body if the caller began it.
-        Raises LedgerRefused where ledger and mark differ by then.
-        """
-        with self.transaction("BEGIN IMMEDIATE") as database:
+    def _appending(self) -> Iterator[Act]:
+        # Commits and marks the act at the end of the body, if the caller began it. Raises
+        # LedgerRefused where ledger and mark differ by then.
+        with self._transaction("BEGIN IMMEDIATE") as database:
             act = Act(database, self._catch_up(database))
             yield act
             if act.sequence is None:
                 return
             mark = reading.mark_of(database)
         refused = None
-        with self.transaction("BEGIN IMMEDIATE") as database:  # before anything comes of it
+        with self._transaction("BEGIN IMMEDIATE") as database:  # before anything comes of it
             if reading.last_acts(database)[0] == mark.position:
                 replace_file(self._mark, encode(mark))
             else:  # a rival came first, and caught the mark up
@@ -198,17 +205,21 @@ class Store:
         if refused is not None:
             raise LedgerRefused(refused)
 
+    @property
     def refused(self) -> str | None:
-        """Return why nothing can be spent, in words, or None where ledger and mark agree."""
-        with self.transaction("BEGIN IMMEDIATE") as database:  # file and mark at one moment
-            standing, _ = self._compare(database)
-        return None if standing.may_spend else _refusal(standing)
+        """Return why nothing can be spent, in words, or None where the ledger agrees with its mark.
+        Renew a mark that a crash left one act behind.
+        """
+        with self._transaction("BEGIN IMMEDIATE") as database:  # file and mark at one moment
+            return self._catch_up(database)
 
     def accept(self) -> None:
-        """Append an acceptance, with the larger losses of ledger and mark, and renew the mark.
-        Raises LedgerError where the two agree.
+        """Let a ledger that differs from its mark spend again: the operator's act, recorded.
+
+        Each data set has then spent the larger of what the ledger and the mark say, and the budgets
+        of analysts are closed. Raises LedgerError where ledger and mark agree.
         """
-        with self.transaction("BEGIN IMMEDIATE") as database:
+        with self._transaction("BEGIN IMMEDIATE") as database:
             standing, marked = self._compare(database)
             if standing.may_spend:
                 raise LedgerError("the ledger and its mark agree: there is nothing to accept")
@@ -220,7 +231,7 @@ class Store:
             act.insert("acceptances", standing.name)
             for name, sums in larger(here.spent, marked.spent).items():
                 act.add_total(name, loss_of(sums))
-        with self.transaction("BEGIN IMMEDIATE") as database:
+        with self._transaction("BEGIN IMMEDIATE") as database:
             replace_file(self._mark, encode(reading.mark_of(database)))
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:
@@ -237,17 +248,13 @@ class Store:
         # Returns why nothing can be spent.
         standing, _ = self._compare(database)
         if not standing.may_spend:
-            return _refusal(standing)
+            return (
+                f"{MESSAGES[standing]}. Nothing is spent until the newest copies of both are back,"
+                " or an operator runs `askew-server ledger accept`, which books the larger losses"
+            )
         if standing is not Standing.OK:
             replace_file(self._mark, encode(reading.mark_of(database)))
         return None
-
-
-def _refusal(standing: Standing) -> str:
-    return (
-        f"{MESSAGES[standing]}. Nothing is spent until the newest copies of both are back, or an "
-        "operator runs `askew-server ledger accept`, which books the larger losses"
-    )
 
 
 @contextmanager
@@ -290,7 +297,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
             names = ", ".join(sorted({f"{name}" for _, name, _, _ in foreign}))  # bytes, if damaged
             text = f"the ledger {path} has a schema that this program does not make: {names}"
             raise LedgerError(f"{text}. Restore a backup")
-        write_ahead(database)
+        _write_ahead(database)
         database.execute("PRAGMA synchronous = FULL")
     except BaseException:
         database.close()
@@ -344,10 +351,8 @@ def _pragma(database: sqlite3.Connection, name: str) -> object:
     return value
 
 
-def write_ahead(database: sqlite3.Connection) -> None:
-    """Turn write-ahead logging on, unless it is on; wait where another process has the file, since
-    SQLite does not.
-    """
+def _write_ahead(database: sqlite3.Connection) -> None:
+    # Waits where another process has the file, since SQLite does not.
     for tries_left in reversed(range(_TRIES)):
         try:
             if _pragma(database, "journal_mode") != "wal":

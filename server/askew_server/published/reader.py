@@ -10,7 +10,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -34,14 +33,6 @@ def part_of_model(payload: bytes) -> str | None:
     """
     kind = "noisy matrix of likes"
     return kind if payload.startswith(b'{"kind": "%b"' % kind.encode()) else None
-
-
-@dataclass(frozen=True)
-class ReleasePage:
-    """Some releases, oldest first, and whether more come after them."""
-
-    summaries: tuple[ReleaseSummary, ...]
-    more: bool
 
 
 class ReleaseReader:
@@ -80,7 +71,7 @@ class ReleaseReader:
             reason = f"{self._path} has no release {charge}: see askew-server releases list"
             raise LedgerError(reason) from None
 
-    def page(self, dataset: str, after: int, limit: int) -> ReleasePage:
+    def page(self, dataset: str, after: int, limit: int) -> tuple[tuple[ReleaseSummary, ...], bool]:
         """Return at most `limit` releases whose charges are above `after`, the oldest first, of one
         data set or, if its name is empty, of all; and whether more come after them.
         """
@@ -96,7 +87,7 @@ class ReleaseReader:
                 if not part_of_model(payload)
             )
             first = tuple(islice(summaries, limit + 1))
-        return ReleasePage(first[:limit], len(first) > limit)
+        return first[:limit], len(first) > limit
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:

@@ -32,10 +32,10 @@ from askew_server.ledger import Dataset
 from askew_server.release.plan import (
     MechanismRequest,
     ReleasePlan,
-    default_bound,
     kind_of,
     noise_in_words,
     parts_of,
+    with_default_bound,
 )
 from askew_server.release.tables import Row, losses, number, within_in_words
 
@@ -46,7 +46,8 @@ RIGHT = 0.95  # of the k items of a list: "19 of 20 right"
 _STEEP, _BEND = 0.25, 0.4
 _FLATTEST, _STEEPEST = 0.02, 2.0  # that a list of counts is believed to go on
 _NEAR = 0.03  # of k: hits that are too close to tell apart
-_TOO_MANY = 40.0  # log2 of more users than there are people
+_TOO_MANY = 40  # log2 of more users than there are people
+_MOST = 1 << _TOO_MANY
 _LONGEST_COUNT = 40  # digits, beyond what is accepted
 _TRIES = 7  # halvings of the range in which the users needed lie
 _DRAWS, _FEWER, _LEAST = 32, 12, 2  # of a mechanism from made-up counts
@@ -66,56 +67,40 @@ class SimulatedBits(RandomBits):
         return self._rng.bytes(count)
 
 
-@dataclass(frozen=True)
-class Expectation:
-    """What an operator expects of the counts, which is public.
+def expected_counts(text: str, k: int) -> tuple[tuple[int, ...], str]:
+    """Return the public counts that an operator expects, falling, and where they come from, in
+    words.
 
-    counts: of the first places, falling; a single one is that of place k. origin: where they come
-    from, as the release records it.
+    text: a number of users at place k, which is then the only count; or the name of a csv file with
+    a column `count`, an item a row, in any order: the counts of the first places. Raises DataError
+    for a file that cannot be read, has fewer than k counts (or 2), or 0 at place k, and
+    ParameterError for a number below 1 or from 2**40 on.
     """
-
-    counts: tuple[int, ...]
-    origin: str
-
-    @classmethod
-    def of(cls, text: str, k: int) -> Expectation:
-        """Return what a text expects: a number of users at place k, or the name of a csv file with
-        a column `count`, an item a row, in any order.
-
-        Raises DataError for a file that cannot be read, has fewer than k counts (or 2), or 0 at
-        place k, and ParameterError for a number below 1 or from 2**40 on.
-        """
-        if text.isascii() and text.isdigit():
-            users = int(text[:_LONGEST_COUNT])
-            if not 1 <= users < 1 << int(_TOO_MANY):
-                raise ParameterError("expect", text, f"from 1 to {1 << int(_TOO_MANY):,} users")
-            return cls((users,), f"{users} users at place {k}, as stated")
-        path = Path(text)
-        try:
-            content = path.read_bytes()
-        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-            raise DataError(f"{shown(text)}: it cannot be read: {error}") from None
-        try:
-            rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
-            counts = tuple(sorted((int(row["count"]) for row in rows), reverse=True))
-        except (UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError):
-            no_counts = "it is no csv with a whole number in a column 'count'"
-            raise DataError(f"{path.name}: {no_counts}") from None
-        if any(not 0 <= count < 1 << int(_TOO_MANY) for count in counts):
-            raise DataError(f"{path.name}: a count is below 0 or above {1 << int(_TOO_MANY):,}")
-        if len(counts) < max(k, 2):
-            raise DataError(f"{text}: at least {max(k, 2)} counts are needed; it has {len(counts)}")
-        if not counts[k - 1]:
-            raise DataError(f"{text}: the count of place {k} is 0; nothing follows from that")
-        digest = sha256(content).hexdigest()[:16]
-        name = plain_name(path.name)[:100]
-        return cls(counts, f"{counts[k - 1]} users at place {k}, of {name} (sha256 {digest})")
-
-    def users(self, k: int) -> int:
-        """Return how many users are expected at place k, by the single count or by the k-th of the
-        list.
-        """
-        return self.counts[0] if len(self.counts) == 1 else self.counts[k - 1]
+    if text.isascii() and text.isdigit():
+        users = int(text[:_LONGEST_COUNT])
+        if not 1 <= users < _MOST:
+            raise ParameterError("expect", text, f"from 1 to {_MOST:,} users")
+        return (users,), f"{users} users at place {k}, as stated"
+    path = Path(text)
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise DataError(f"{shown(text)}: it cannot be read: {error}") from None
+    try:
+        rows = csv.DictReader(content.decode("utf-8-sig").splitlines())
+        counts = tuple(sorted((int(row["count"]) for row in rows), reverse=True))
+    except (UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError):
+        no_counts = "it is no csv with a whole number in a column 'count'"
+        raise DataError(f"{path.name}: {no_counts}") from None
+    if any(not 0 <= count < _MOST for count in counts):
+        raise DataError(f"{path.name}: a count is below 0 or above {_MOST:,}")
+    if len(counts) < max(k, 2):
+        raise DataError(f"{text}: at least {max(k, 2)} counts are needed; it has {len(counts)}")
+    if not counts[k - 1]:
+        raise DataError(f"{text}: the count of place {k} is 0; nothing follows from that")
+    digest = sha256(content).hexdigest()[:16]
+    name = plain_name(path.name)[:100]
+    return counts, f"{counts[k - 1]} users at place {k}, of {name} (sha256 {digest})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,11 +135,12 @@ class Forecast:
         return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """Return the forecast as JSON has it, by the names of its fields: epsilon, delta and chance
-        are exact rationals, as text; None stays None.
+        """Return the forecast as JSON has it: its fields and those of its request by their names,
+        but "returns" ("ranking" or "set") for ranked. Epsilon, delta and chance ("19/20") are exact
+        rationals, as text; None stays None.
         """
         asked = self.asked
-        return {
+        request = {
             "mechanism": self.mechanism,
             "returns": "ranking" if self.ranked else "set",
             "k": asked.k,
@@ -163,15 +149,9 @@ class Forecast:
             "delta": str(asked.delta),
             "neighbors": asked.neighbors.value,
             "max_items_per_unit": asked.max_items_per_unit,
-            "users_needed": self.users_needed,
-            "expected_hits": self.expected_hits,
-            "hits_if_half": self.hits_if_half,
-            "hits_if_twice": self.hits_if_twice,
-            "error_bound": self.error_bound,
-            "each_within": self.each_within,
-            "all_within": self.all_within,
-            "chance": str(CHANCE),
         }
+        figures = {name: value for name, value in vars(self).items() if name not in _ASKED}
+        return {**request, **figures, "chance": str(CHANCE)}
 
     def row(self) -> Row:
         """Return the forecast as a table has it, by the names of `named`: epsilon and delta as
@@ -181,27 +161,29 @@ class Forecast:
         return {name: _cell(value) for name, value in (self.named() | spent).items()}
 
 
+_ASKED = ("mechanism", "ranked", "n_items", "asked")  # the fields of a Forecast that are no figures
+
+
 def forecast(
     mechanism: str,
     asked: MechanismRequest,
     n_items: int | None,
-    expectation: Expectation | None = None,
+    counts: Sequence[int] | None = None,
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Return the forecast of a mechanism on a request, whose hits are None without an expectation,
-    and whose users_needed are None without `needs`. n_items: of a public domain, or None. Raises
-    ParameterError where mechanism, domain and request do not fit together.
+    """Return the forecast of a mechanism on a request, whose hits are None without expected counts,
+    and whose users_needed are None without `needs`. n_items: of a public domain, or None. counts:
+    falling, of the first places; a single one is that of place k. Raises ParameterError where
+    mechanism, domain and request do not fit together.
     """
-    with_counts = bool(asked.share)
-    kind = kind_of(
-        mechanism, known_domain=n_items is not None, delta=asked.delta, with_counts=with_counts
-    )
+    known, with_counts = n_items is not None, bool(asked.share)
+    kind = kind_of(mechanism, known_domain=known, delta=asked.delta, with_counts=with_counts)
     selected, noise = parts_of(asked, kind)
     farthest = error_bound(selected.build(kind), n_items)
-    simulation = _Simulation(kind, selected, n_items, expectation)
+    simulation = _Simulation(kind, selected, n_items, counts)
     expected = if_half = if_twice = None
-    if expectation is not None:
+    if counts is not None:
         expected = round(simulation.hits(1, _DRAWS), 1)
         if_half, if_twice = (round(simulation.hits(share, _FEWER), 1) for share in (0.5, 2))
     if noise:
@@ -224,13 +206,13 @@ def forecast(
 def forecasts(
     asked: MechanismRequest,
     n_items: int | None,
-    expectation: Expectation | None = None,
+    counts: Sequence[int] | None = None,
     *,
     needs: bool = True,
     lists: int = 1,
 ) -> list[Forecast]:
     """Return a forecast for every mechanism that domain, delta and neighboring relation allow: the
-    most expected hits first, without an expectation the fewest users needed; mechanisms that lose
+    most expected hits first, without expected counts the fewest users needed; mechanisms that lose
     events to a bound that nobody asked for come last. One that needs no delta is asked without.
     lists: how many lists share `asked`.
     """
@@ -242,7 +224,7 @@ def forecasts(
             own = with_default_bound(name, own)
             if lists > 1:
                 own, _, _ = one_of_many(lists, asked, name, n_items)
-            allowed.append(forecast(name, own, n_items, expectation, needs=needs))
+            allowed.append(forecast(name, own, n_items, counts, needs=needs))
 
     def worst_last(row: Forecast) -> tuple[bool, float, float, int]:
         needed = float("inf") if row.users_needed is None else row.users_needed
@@ -258,9 +240,9 @@ def one_of_many(
     their data set with, and what all of them spend together.
 
     budget: epsilon and delta of all lists together. The epsilon of a list is the largest of three
-    digits that the cap pays for, by the arithmetic of the ledger: by zCDP, whose slack is the delta
-    that the lists do not need, or by adding up. Raises ParameterError where the budget pays for
-    fewer.
+    significant digits that the cap pays for, by the arithmetic of the ledger: by zCDP, whose slack
+    is the delta that the lists do not need, or by adding up. Raises ParameterError where the budget
+    pays for fewer.
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
@@ -309,7 +291,7 @@ def _digit(value: Fraction) -> Fraction:
 
 def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast | None:
     """Return the forecast to propose: of those whose expected hits are within 3 % of k of the most,
-    the one with the most hits if there are half as many users. None without an expectation, or
+    the one with the most hits if there are half as many users. None without expected counts, or
     where every mechanism has a bound that nobody asked for, which may lose any part of the counts.
     """
     likely = [
@@ -322,14 +304,6 @@ def best_of(candidates: Sequence[Forecast], asked: MechanismRequest) -> Forecast
     return max(near, key=lambda row: row.hits_if_half or 0)
 
 
-def with_default_bound(mechanism: str, asked: MechanismRequest) -> MechanismRequest:
-    """Return the request with the mechanism's usual contribution bound, which may be None, in place
-    of no bound; a request that names one comes back as it is.
-    """
-    bound = asked.max_items_per_unit or default_bound(mechanism)
-    return replace(asked, max_items_per_unit=bound)
-
-
 class _Simulation:
     """A mechanism on made-up counts, which fall with the item's number."""
 
@@ -338,13 +312,13 @@ class _Simulation:
         kind: Kind,
         asked: MechanismRequest,
         n_items: int | None,
-        expectation: Expectation | None,
+        counts: Sequence[int] | None,
     ) -> None:
         self._has_catalog, self._k = kind.needs_catalog, asked.k
         self._selector = asked.build(kind)
         depth = asked.kbar + 1  # all that a limited domain looks at
         self._n_items = n_items if kind.needs_catalog and n_items else min(n_items or depth, depth)
-        self._first = np.array([1.0] if expectation is None else expectation.counts)
+        self._first = np.array([1.0] if counts is None else counts)
         self._rate = float(asked.epsilon)
 
     def hits(self, share: float, draws: int) -> float:
@@ -421,17 +395,17 @@ def explained_in_words(
         ("spends", f"{spends}; neighbors: {asked.neighbors.value}"),
     ]
     if asked.share:
-        lines.append(("numbers", counts_in_words(rows[0])))
+        lines.append(("numbers", _counts_in_words(rows[0])))
     best = best_of(rows, asked)
     if best is not None:
-        lines.append(("proposed", proposal_in_words(best)))
+        lines.append(("proposed", _proposal_in_words(best)))
     if len(rows) > 1:
-        return [*lines, ("accuracy", accuracy_in_words("so many", asked.k))]
+        return [*lines, ("accuracy", _accuracy_in_words("so many", asked.k))]
     [only] = rows
     kind = KINDS[only.mechanism]
     selected, _ = parts_of(only.asked, kind)
     noise = noise_in_words(selected.build(kind), only.asked.max_items_per_unit)
-    accuracy = accuracy_in_words(f"{only.error_bound:,}", asked.k)
+    accuracy = _accuracy_in_words(f"{only.error_bound:,}", asked.k)
     return [*lines, ("noise", noise), ("accuracy", accuracy)]
 
 
@@ -500,26 +474,20 @@ def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> li
         ("domain", domain),
         ("selects", f"{asked.k} items, {form}, by {plan.mechanism}"),
         ("noise", noise_in_words(plan.selector, bound)),
-        *([("numbers", counts_in_words(foreseen))] if asked.share else []),
-        ("needs", needs_in_words(foreseen)),
-        ("accuracy", accuracy_in_words(f"{foreseen.error_bound:,}", asked.k)),
+        *([("numbers", _counts_in_words(foreseen))] if asked.share else []),
+        ("needs", _needs_in_words(foreseen)),
+        ("accuracy", _accuracy_in_words(f"{foreseen.error_bound:,}", asked.k)),
     ]
 
 
-def counts_in_words(foreseen: Forecast) -> str:
-    """Return a phrase that says which epsilon buys the noisy counts beside the items, and how far
-    off they may be, whatever they are.
-    """
+def _counts_in_words(foreseen: Forecast) -> str:
     asked = foreseen.asked
     spent = f"for epsilon {number(asked.epsilon * asked.share)} of the total"
     within = within_in_words(foreseen.each_within, foreseen.all_within)
     return f"noisy counts beside the items, {spent}: {within}"
 
 
-def needs_in_words(foreseen: Forecast) -> str:
-    """Return a phrase that says about how many users place k must have for 19 of 20 of the items
-    listed to be right, or that no number of users is enough.
-    """
+def _needs_in_words(foreseen: Forecast) -> str:
     if foreseen.users_needed is None:
         return "more users than there are, for 19 of 20 items to be right"
     users = f"about {foreseen.users_needed:,} users at place {foreseen.asked.k}"
@@ -532,13 +500,10 @@ def expected_in_words(rows: Sequence[Forecast], best: Forecast | None) -> list[t
     """
     hits = ", ".join(f"{row.mechanism} {row.expected_hits}" for row in rows)
     lines = [("expected", f"of {rows[0].asked.k} right: {hits}")]
-    return lines if best is None else [*lines, ("proposed", proposal_in_words(best))]
+    return lines if best is None else [*lines, ("proposed", _proposal_in_words(best))]
 
 
-def proposal_in_words(best: Forecast) -> str:
-    """Return a phrase with the best mechanism's expected hits, also for half and twice as many
-    users; or that there is none to propose, where it is not expected to find half.
-    """
+def _proposal_in_words(best: Forecast) -> str:
     if not best.finds_half:
         return "none: no mechanism is expected to find half; take a larger epsilon or a smaller k"
     hits = f"{best.mechanism}: {best.expected_hits} of {best.asked.k} right"
@@ -554,15 +519,12 @@ def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> st
         instead = f"--mechanism {best.mechanism} is expected to find {best.expected_hits}; "
     return (
         f"{chosen.mechanism} is expected to find {chosen.expected_hits} of {chosen.asked.k} items"
-        f" ({origin}), which is less than half: it needs {needs_in_words(chosen)}."
+        f" ({origin}), which is less than half: it needs {_needs_in_words(chosen)}."
         f" Nothing was spent; {instead}without --expect it is released all the same"
     )
 
 
-def accuracy_in_words(people: str, k: int) -> str:
-    """Return a phrase that says how sure it is that no item listed is more than `people` below
-    place k.
-    """
+def _accuracy_in_words(people: str, k: int) -> str:
     return (
         f"at least {number(100 * CHANCE)} % sure, whatever the counts:"
         f" no item listed is more than {people} people below place {k}"

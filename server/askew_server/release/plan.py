@@ -69,8 +69,8 @@ class MechanismRequest:
 
     @property
     def kbar(self) -> int:
-        """Return how many items a limited domain looks at, the largest of k, the bound and
-        MIN_KBAR: deeper is never worse above the bound.
+        """Return how many items a limited domain looks at: the largest of k, the bound and 1000,
+        since deeper is never worse above the bound.
         """
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
@@ -90,12 +90,14 @@ def parts_of(asked: MechanismRequest, kind: Kind) -> tuple[MechanismRequest, Noi
     return replace(asked, epsilon=epsilon, delta=delta, share=Fraction(0)), noise
 
 
-def default_bound(name: str) -> int | None:
-    """Return the contribution bound of a mechanism of this name where nobody states one: 100 where
-    it needs one, else None, also for a name that there is not.
+def with_default_bound(mechanism: str, asked: MechanismRequest) -> MechanismRequest:
+    """Return the request with a contribution bound of 100, where it has none and the mechanism of
+    this name needs one; else as it is, also for a name that there is not.
     """
-    kind = KINDS.get(name)
-    return USUAL_BOUND if kind and kind.needs_bound else None
+    kind = KINDS.get(mechanism)
+    if asked.max_items_per_unit is not None or kind is None or not kind.needs_bound:
+        return asked
+    return replace(asked, max_items_per_unit=USUAL_BOUND)
 
 
 def default_mechanism(*, known_domain: bool) -> str:

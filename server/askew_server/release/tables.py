@@ -31,16 +31,16 @@ def within_in_words(each_within: int | None, all_within: int | None) -> str:
 
 
 def headed(lines: Sequence[tuple[str, str]]) -> str:
-    """Return lines of a heading and its text, the texts aligned two spaces behind the longest
-    heading.
+    """Return a line for each pair of a heading and its text, as `plain_name` has it; the texts are
+    aligned two spaces behind the longest heading.
     """
     width = max(len(heading) for heading, _ in lines)
     return "\n".join(f"{heading:<{width}}  {plain_name(text)}" for heading, text in lines)
 
 
 def aligned(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a table for a person, of these columns of the rows in this order, the names first:
-    columns of whole numbers alone to the right, others to the left.
+    """Return a table for a person, of these columns of the rows in this order: a line of the names,
+    then one for each row. Columns of whole numbers alone stand to the right, others to the left.
     """
     cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]

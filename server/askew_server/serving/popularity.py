@@ -39,7 +39,7 @@ class PopularityService(Service):
         dataset, after = page_request_from_bytes(request)
 
         def run() -> bytes:
-            page = self._reader.page(dataset, after, PAGE)
-            return page_to_bytes(page.summaries, more=page.more)
+            summaries, more = self._reader.page(dataset, after, PAGE)
+            return page_to_bytes(summaries, more=more)
 
         return Job(run)

@@ -17,41 +17,25 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from askew.noise.randomness import RandomBits
 from askew_server.cli import main as cli
 from askew_server.cli import release_run
 from askew_server.counting.engines.spark import SparkEngine
+from askew_server.release.forecast import SimulatedBits
 
 BUDGET = ("ledger", "open", "--dataset", "plays", "--epsilon", "40", "--delta", "1/100")
 ASKED = ("--epsilon", "1", "--delta", "1e-6")
 
 
-class SeededBits(RandomBits):
-    """For tests: nobody is protected by these."""
-
-    def __init__(self, seed: int) -> None:
-        self._generator = np.random.default_rng(seed)
-
-    def read(self, count: int) -> bytes:
-        return self._generator.bytes(count)
-
-
 def run(arguments: list[str]) -> tuple[int, str, str]:
     """One command, as the console would run it."""
     sys.argv = ["askew-server", *arguments]
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code = 0
-    with redirect_stdout(out), redirect_stderr(err):
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
         try:
             cli.main()
         except SystemExit as stop:
             code = int(stop.code or 0)
-    texts = [text.buffer for text in (out, err)]
-    assert all(isinstance(text, io.BytesIO) for text in texts)
-    output, error = (text.getvalue().decode() for text in texts if isinstance(text, io.BytesIO))
-    return code, output, error
+    return code, out.getvalue(), err.getvalue()
 
 
 def drop_view(engine: SparkEngine) -> None:
@@ -103,5 +87,5 @@ def failing(name: str) -> tuple[int, str, str]:
 
 
 if __name__ == "__main__":
-    setattr(release_run, "SystemBits", lambda: SeededBits(1))  # noqa: B010 (whose secret is known)
+    setattr(release_run, "SystemBits", lambda: SimulatedBits(1))  # noqa: B010 (whose secret is known)
     sys.stdout.write(json.dumps([run([*BUDGET]), *map(failing, FAILURES)]))

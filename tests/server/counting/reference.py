@@ -22,7 +22,7 @@ Columns = Mapping[str, Sequence[object]]
 ODD_IDS = (
     *("", " ", "a", "a ", " a", "A", "Z", "é", "e\u0301", "ß", "\uffff", "\U00010000", "日本"),
     *("1", "01", "1.0", "+1", "1e0", "NULL", "null", "true"),
-    *("a\tb", "a\nb", 'a"b', "a'b", "a,b", "a\\b", "a%sb"),
+    *("\x1b[2J", "\u202e", "\u2028", "a\tb", "a\nb", 'a"b', "a'b", "a,b", "a\\b", "a%sb"),
     *("$1", ":secret", "{secret:String}", "'; DROP TABLE events; --", "x" * 5000),
 )
 

@@ -11,11 +11,10 @@ import gzip
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
-import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -35,14 +34,6 @@ from askew_server.tables import text as text_files
 LOG = b"unit,item\np,a\nq,a\n"
 MORE = b"r,b\n"
 COUNTED = TopCounts(("a",), (2,))
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[DuckDBEngine]:
-    (tmp_path / "work").mkdir()
-    engine = DuckDBEngine(temp_directory=tmp_path / "work")
-    yield engine
-    engine.close()
 
 
 def at_the_seam(
@@ -119,21 +110,11 @@ def test_torn_quotes_are_refused_before_the_charge_in_one_sentence(
     assert str(refused.value) == f"{path}: {text_files.QUOTES}"
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "txt", "txt.gz"])
-@pytest.mark.parametrize("place", ["{}/log.{}", "{}/*.{}", "{}"], ids=["file", "pattern", "folder"])
-def test_text_of_any_kind_in_any_place_is_counted_alike(
-    engine: DuckDBEngine, tmp_path: Path, kind: str, place: str
-) -> None:
-    """And numbers are no numbers: "01" is not 1. Planted bug: types guessed from first rows, which
-    one person's "abc" makes others.
-    """
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    rows = [("1", "01"), ("2", "1"), ("abc", "1"), ("4", "1.0")]
-    between = "\t" if kind == "tsv" else ","
-    text = "".join(between.join(row) + "\n" for row in [("unit", "item"), *rows])
-    write(folder / f"log.{kind}", text.encode())
-    top = count_top(engine, task(place.format(folder, kind)), KEY)
+@pytest.mark.parametrize("place", ["log.csv.gz", "*.csv.gz", ""], ids=["file", "pattern", "folder"])
+def test_numbers_of_a_text_are_no_numbers(engine: DuckDBEngine, tmp_path: Path, place: str) -> None:
+    """Planted bug: types guessed from first rows, which one person's "abc" makes others."""
+    write(tmp_path / "log.csv.gz", b"unit,item\n1,01\n2,1\nabc,1\n4,1.0\n")
+    top = count_top(engine, task(f"{tmp_path}/{place}"), KEY)
     assert dict(zip(top.items, top.counts, strict=True)) == {"1": 2, "01": 1, "1.0": 1}
 
 
@@ -355,7 +336,7 @@ def test_the_last_line_of_a_catalog_needs_no_end(
 ) -> None:
     """Many tools write none. Planted bug: left out as of a log."""
     log, catalog = write(tmp_path / "log.csv", LOG), write(tmp_path / "items.csv", items)
-    asked = task(log, limit=None, catalog=catalog)
+    asked = task(log, catalog=catalog)
     assert catalog_size(engine, asked) == 2
     assert count_top(engine, asked, KEY) == TopCounts(("a", "b"), (2, 0))
 
@@ -365,7 +346,7 @@ def test_a_catalog_with_a_line_that_is_no_row_is_refused(
 ) -> None:
     """It is public, so it is read before the charge, and a hole in it may be told."""
     catalog = write(tmp_path / "films.csv", b"year,item\n1979,a\n1980\n")
-    asked = task(write(tmp_path / "log.csv", LOG), limit=None, catalog=catalog)
+    asked = task(write(tmp_path / "log.csv", LOG), catalog=catalog)
     with pytest.raises(DataError, match=r"films\.csv: 1 lines do not have its columns"):
         require_countable(engine, asked)
 
@@ -467,41 +448,26 @@ def test_a_text_of_parquet_that_is_not_utf8_leaves_out_its_row_alone(
     assert list(zip(top.items, top.counts, strict=True)) == reference_counts(decoded, 3)
 
 
-@pytest.mark.parametrize(("unit", "rating"), [("UUID", "DECIMAL(4,1)"), ("UTINYINT", "FLOAT")])
 def test_the_other_columns_of_such_a_file_keep_their_types(
-    engine: DuckDBEngine, tmp_path: Path, unit: str, rating: str
+    engine: DuckDBEngine, tmp_path: Path
 ) -> None:
     """Planted bug: ids as text, or a UUID as its bytes."""
-    path, people = (
-        tmp_path / "log.parquet",
-        [UUID(int=n) if unit == "UUID" else n for n in range(9)],
-    )
-    draft = str(tmp_path / "draft.parquet")
-    with duckdb.connect() as connection:
-        columns = f"unnest($1)::{unit} AS \"user\", 'MARKER' AS item, 4::{rating} AS rating"
-        connection.execute(f"CREATE TABLE t AS SELECT {columns}", [people])
-        connection.execute("UPDATE t SET item = 'a' WHERE rowid > 0")
-        connection.execute(f"COPY t TO '{draft}' (FORMAT parquet)")
-    table = parquet.read_table(draft)
-    items = [b"\xff" if item == "MARKER" else b"a" for item in table["item"].to_pylist()]
-    torn = pa.array(items, pa.binary()).cast(pa.string(), safe=False)
-    parquet.write_table(table.set_column(1, "item", torn), path)
+    path, people = str(tmp_path / "log.parquet"), [UUID(int=n) for n in range(9)]
+    columns = {
+        "user": pa.array([person.bytes for person in people], pa.uuid()),
+        "item": TEXTS["text"](pa.array([b"\xff", *[b"a"] * 8], pa.binary())),
+        "rating": pa.array([4] * 9, pa.decimal128(4, 1)),
+    }
+    parquet.write_table(pa.table(columns), path)
     likes = LikesTask(
-        events=str(path),
-        unit_column="user",
-        item_column="item",
-        rating_column="rating",
-        keys=("a", "b"),
-        least=4,
-        most=5,
+        events=path, unit_column="user", rating_column="rating", keys=("a", "b"), least=4, most=5
     )
-    engine.look_through(str(path), ("user", "item", "rating"))
+    engine.look_through(path, ("user", "item", "rating"))
     assert count_likes(engine, likes, KEY).tolist() == [[8 * UNIT, 0], [0, 0]]
     view = engine.execute(
-        'SELECT COLUMNS(*)::VARCHAR, typeof("user"), typeof(rating) FROM askew_file_1'
+        'SELECT "user"::VARCHAR, typeof("user"), typeof(rating) FROM askew_file_1 ORDER BY 1'
     )
-    assert {(kind, of_rating) for *_, kind, of_rating in view} == {(unit, rating)}
-    assert sorted(str(row[0]) for row in view) == sorted(map(str, people))
+    assert view == [(str(person), "UUID", "DECIMAL(4,1)") for person in people]
 
 
 # -- temporary files ------------------------------------------------------------------------------

@@ -15,8 +15,6 @@ from askew_server.counting import count_top
 from askew_server.counting.engines.postgres import PostgresEngine
 
 pytestmark = pytest.mark.slow
-
-
 require_driver("psycopg")
 require_postgres()
 
@@ -29,8 +27,6 @@ TYPES_OF_OUR_OWN = {
 
 
 class PostgresBench(Bench):
-    holds_nul = False
-
     def __init__(self, address: str) -> None:
         import psycopg
 
@@ -107,13 +103,6 @@ class TestPostgresCounts(CountingContract):
         with pytest.raises(DataError, match="must be UTF8, it is LATIN1"):
             PostgresEngine(postgres.replace("dbname=postgres", "dbname=latin"))
 
-    def test_a_failed_statement_leaves_the_next_ones_alone(self, bench: Bench) -> None:
-        """A service asks through one connection for as long as it runs."""
-        source = bench.events([("p", "a")])
-        with pytest.raises(DataError):
-            bench.engine.execute("SELECT 1 / 0")
-        assert bench.count(task(source)) == [("a", 1)]
-
     def test_a_connection_that_the_server_closed_is_made_anew(self, bench: Bench) -> None:
         """Planted bug: one connection for good. After the server's next restart, each question of
         an analyst is charged, and fails. The new one cannot write either."""
@@ -124,17 +113,13 @@ class TestPostgresCounts(CountingContract):
         assert bench.count(task(source)) == [("a", 1)]
         with pytest.raises(DataError, match="ReadOnlySqlTransaction"):
             bench.engine.execute("CREATE TABLE t (c TEXT)")
+        assert bench.count(task(source)) == [("a", 1)]
 
-    def test_a_connection_that_is_closed_in_the_middle_of_a_statement_is_one_line(
-        self, bench: Bench
-    ) -> None:
+    def test_a_connection_that_is_closed_in_a_statement_is_one_line(self, bench: Bench) -> None:
         source = bench.events([("p", "hidden")])
         sql = f"SELECT pg_terminate_backend(pg_backend_pid()), item FROM {source}"
-        with pytest.raises(
-            DataError, match=r"^PostgreSQL: PostgreSQL could not do it \(\w+\)$"
-        ) as error:
+        with pytest.raises(DataError, match=r"^PostgreSQL: PostgreSQL could not do it \(\w+\)$"):
             bench.engine.execute(sql)
-        assert error.value.__suppress_context__
         assert bench.count(task(source)) == [("hidden", 1)]
 
     @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])

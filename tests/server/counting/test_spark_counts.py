@@ -9,65 +9,33 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from server.counting import failing_spark
 from server.counting.conftest import QUICK_JVM, require_driver, require_java
-from server.counting.contract import FLOATS, TEXTS, Bench, CountingContract, task
+from server.counting.contract import Bench, CountingContract, ParquetBench, task
 from server.counting.reference import KEY, Columns, write_parquet, write_parquet_of_bytes
 from server.ledger.scenes import ENVIRONMENT
 
 from askew.errors import DataError
-from askew_server.counting import KEY_BYTES, CountingTask, Engine, count_top
-from askew_server.counting.bounding import (
-    bounding_secret,
-    require_countable,
-)
+from askew_server.counting import KEY_BYTES, count_top
+from askew_server.counting.bounding import bounding_secret, require_countable
 from askew_server.counting.engines.spark import SparkEngine
+from askew_server.release.forecast import SimulatedBits
 
 pytestmark = pytest.mark.slow
 
 
 require_driver("pyspark")
-
-
 require_java()
 
 
-class SparkBench(Bench):
-    def __init__(self, engine: SparkEngine, folder: Path) -> None:
-        super().__init__(engine)
-        self.folder = folder
-
-    def load(self, name: str, columns: Columns, sql_type: str = "VARCHAR", last: str = "") -> str:
-        path = self.folder / f"{name}.parquet"
-        write_parquet(path, columns, sql_type, last)
-        return str(path)
-
-
-def counted_by(engine: Engine, path: Path) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    top = count_top(engine, task(str(path)), KEY)
-    return top.items, top.counts
-
-
 class TestSparkCounts(CountingContract):
-    odd_ratings: ClassVar = {
-        "VARCHAR": (*TEXTS, "4\0", "\x015"),
-        "DOUBLE": FLOATS,
-        "DECIMAL(38, 0)": ("99999999999999999999999999999999999999", None),
-        "BIGINT": ("9223372036854775807", None),
-    }
-    refused_ids = ("DOUBLE", "DECIMAL(9, 0)", "DATE", "BOOLEAN", "BLOB", "VARCHAR[]")
-    accepted_ids: ClassVar = {
-        "TINYINT": ("-128", "0", "127"),
-        "BIGINT": ("-9223372036854775808", "9223372036854775807"),
-        "VARCHAR": ("", " ", "01", "1", "1.0", "a", "a ", "NULL", "nan"),
-    }
-
     @pytest.fixture
     def bench(self, spark: SparkEngine, tmp_path: Path) -> Bench:
-        return SparkBench(spark, tmp_path)
+        return ParquetBench(spark, tmp_path)
 
     def test_files_that_change_while_they_are_counted_are_not_counted(
         self, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -87,13 +55,18 @@ class TestSparkCounts(CountingContract):
         monkeypatch.undo()
         assert count_top(spark, task(str(path)), KEY).items[0] == "a"
 
-    @pytest.mark.parametrize("name", ["log.csv", "log.tsv.gz"])
-    def test_text_is_refused_before_the_charge(
-        self, spark: SparkEngine, tmp_path: Path, name: str
+    def test_text_is_refused_and_no_table_is_a_file_of_guessed_types(
+        self, spark: SparkEngine, tmp_path: Path
     ) -> None:
-        """Spark reads it in ways of its own. Planted bug: read all the same."""
-        with pytest.raises(DataError, match="Spark counts parquet files and tables; write the"):
-            require_countable(spark, task(str(tmp_path / name)))
+        """Spark reads text in ways of its own. Planted bugs: read all the same; "csv.log" is the
+        file log."""
+        (tmp_path / "log").write_text("unit,item\np,a\n")
+        for name, message in (
+            (f"{tmp_path}/log.tsv.gz", "Spark counts parquet files and tables; write the"),
+            (f"csv.{tmp_path / 'log'}", "TABLE_OR_VIEW_NOT_FOUND"),
+        ):
+            with pytest.raises(DataError, match=message):
+                require_countable(spark, task(name))
 
     @pytest.mark.parametrize(
         "later", [{"unit": ["q"]}, {"unit": [1], "item": [1]}], ids=["no column", "other types"]
@@ -107,25 +80,14 @@ class TestSparkCounts(CountingContract):
         with pytest.raises(DataError, match="one type"):
             require_countable(spark, task(str(tmp_path / "*.parquet")))
 
-    def test_parquet_files_may_differ_in_other_columns(
+    def test_parquet_files_may_differ_in_other_columns_and_hold_text_that_is_none(
         self, spark: SparkEngine, tmp_path: Path
     ) -> None:
         write_parquet(tmp_path / "1.parquet", {"unit": ["p"], "item": ["a"]})
         write_parquet(tmp_path / "2 %.parquet", {"unit": ["q"], "item": ["a"], "a.b": ["x"]})
+        write_parquet_of_bytes(tmp_path / "3.parquet", "q", b"MARK\xff\xfe")  # no UTF-8
         top = count_top(spark, task(str(tmp_path / "*.parquet")), KEY)
-        assert (top.items, top.counts) == (("a",), (2,))
-
-    def test_a_table_is_never_a_file_whose_types_are_guessed(
-        self, spark: SparkEngine, tmp_path: Path
-    ) -> None:
-        """Planted bug: "csv.log" is the file log."""
-        (tmp_path / "log").write_text("unit,item\np,a\n")
-        with pytest.raises(DataError, match="TABLE_OR_VIEW_NOT_FOUND"):
-            require_countable(spark, task(f"csv.{tmp_path / 'log'}"))
-
-    def test_text_that_is_not_utf8_fails_nothing(self, spark: SparkEngine, tmp_path: Path) -> None:
-        write_parquet_of_bytes(tmp_path / "log.parquet", "p", b"MARK\xff\xfe")
-        assert counted_by(spark, tmp_path / "log.parquet") == (("MARK\ufffd\ufffd",), (1,))
+        assert (top.items, top.counts) == (("a", "MARK\ufffd\ufffd"), (2, 1))
 
 
 def test_a_failure_after_the_charge_is_one_line_without_a_row_or_the_secret(
@@ -153,67 +115,39 @@ def test_a_failure_after_the_charge_is_one_line_without_a_row_or_the_secret(
         *_, last = err.splitlines()
         assert code == 1, name
         assert last.startswith("askew-server: Spark: Spark could not do it ("), err
-    secret = bounding_secret(failing_spark.SeededBits(1).read(KEY_BYTES))
+    secret = bounding_secret(SimulatedBits(1).read(KEY_BYTES))
     for canary in ("canary", secret, "Traceback", "Stage", "ROW_NUMBER"):
         assert canary not in done.stdout + done.stderr
 
 
-BOUND = 7
-
-
-class Explaining:
-    """The engine, which gives Spark's plan of a statement instead of its rows."""
-
-    dialect = "spark"
-
-    def __init__(self, engine: SparkEngine) -> None:
-        self.table, self.columns, self._engine = engine.table, engine.columns, engine
-        self.broken_lines, self.close = engine.broken_lines, engine.close
-        self.look_through = engine.look_through
-
-    def execute(
-        self, sql: str, parameters: Mapping[str, str] | None = None
-    ) -> list[tuple[object, ...]]:
-        [[self.plan]] = self._engine.execute(f"EXPLAIN {sql}", parameters)
-        return []
-
-
-@pytest.fixture(params=["unknown domain", "catalog"])
-def plan(spark: SparkEngine, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+@pytest.mark.parametrize("public", [False, True])
+def test_spark_keeps_no_more_of_a_person_than_counts_and_orders_nothing_in_one_place(
+    spark: SparkEngine, tmp_path: Path, public: bool
+) -> None:
+    """By Spark's plan: before items are sent elsewhere, and after. Planted bugs: places from 0, by
+    a subtraction that Spark does not see through; items collected into an array and cut, which one
+    person can make any size; a window over everybody, which moves all pairs to one task.
+    """
     log, catalog = tmp_path / "log.parquet", tmp_path / "catalog.parquet"
     write_parquet(log, {"unit": ["p", "q"], "item": ["a", "b"]})
     write_parquet(catalog, {"item": ["a", "b"]})
-    public = request.param == "catalog"
-    task = CountingTask(
-        events=str(log),
-        max_items_per_unit=BOUND,
-        limit=None if public else 5,
-        catalog=str(catalog) if public else None,
+    plans = []
+
+    def explain(sql: str, parameters: Mapping[str, str]) -> list[tuple[object, ...]]:
+        plans.extend(spark.execute(f"EXPLAIN {sql}", parameters))
+        return []
+
+    explaining: Any = SimpleNamespace(
+        dialect="spark", table=spark.table, columns=spark.columns, execute=explain
     )
-    explaining = Explaining(spark)
-    count_top(explaining, task, KEY)
-    assert isinstance(explaining.plan, str)
-    return explaining.plan
-
-
-def test_of_a_person_no_more_items_are_kept_than_may_count(plan: str) -> None:
-    """Before they are sent elsewhere, and after. Planted bug: places from 0, by a subtraction that
-    Spark does not see through.
-    """
+    of_catalog: dict[str, Any] = {"catalog": str(catalog)} if public else {}
+    count_top(explaining, task(str(log), max_items=7, **of_catalog), KEY)
+    [[shown]] = plans
+    plan = str(shown)
     limits = re.findall(r"WindowGroupLimit \[unit#\d+\], .*, row_number\(\), (\d+), (\w+)", plan)
-    assert sorted(limits) == [(str(BOUND), "Final"), (str(BOUND), "Partial")]
-
-
-def test_no_list_is_made_of_anybodys_items(plan: str) -> None:
-    """Planted bug: items collected into an array and cut, which one person can make any size."""
+    assert sorted(limits) == [("7", "Final"), ("7", "Partial")]
     assert not re.search("collect_list|collect_set|ObjectHashAggregate|array", plan, re.IGNORECASE)
-
-
-def test_nothing_is_put_in_order_in_one_place(plan: str) -> None:
-    """Planted bug: a window over everybody, which moves all pairs to one task."""
-    assert "SinglePartition" not in plan
     windows = re.findall(r"\+- Window \[.*\], (\[[^\]]*\]), \[[^\]]*\]$", plan, re.MULTILINE)
     assert windows
     assert all(re.fullmatch(r"\[unit#\d+\]", partition) for partition in windows)
-    assert "CartesianProduct" not in plan
-    assert "NestedLoopJoin" not in plan
+    assert not re.search("SinglePartition|CartesianProduct|NestedLoopJoin", plan)

@@ -61,12 +61,12 @@ def test_whoever_closes_an_engine_ends_what_another_thread_asked() -> None:
 STOPPED = """
 import os, sys
 from pathlib import Path
-from askew_server.counting import EventCounter
+from askew_server.cli import release_run
 from askew_server.cli.main import main
 from askew_server import interruptible as interruptible
 
 number, counting = int(sys.argv.pop(1)), []
-count, tell = EventCounter.__call__, interruptible.tell
+count, tell = release_run.count_events, interruptible.tell
 
 def counted(*arguments):
     counting.append(True)
@@ -77,7 +77,7 @@ def told(*arguments):
         os.kill(os.getpid(), number)
     tell(*arguments)
 
-EventCounter.__call__, interruptible.tell = counted, told
+release_run.count_events, interruptible.tell = counted, told
 main()
 """
 

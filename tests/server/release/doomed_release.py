@@ -21,12 +21,12 @@ from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from askew.noise.randomness import SystemBits
 from askew_server.cli import release_run
 from askew_server.cli.options import Workplace
-from askew_server.cli.release_run import Output, run
-from askew_server.counting import EventCounter, EventSource
+from askew_server.counting import EventSource
 from askew_server.counting.engines import duckdb  # noqa: F401 (each fork would import it anew)
 from askew_server.ledger import Ledger, StoredRelease, store
 from askew_server.release.forecast import forecast
@@ -51,15 +51,13 @@ def asked(folder: Path, as_of: str) -> dict[str, Any]:
 
 
 def release(folder: Path, as_of: str, *, again: bool = False) -> None:
-    class Shown(Output):
-        def say(self, text: str) -> None: ...
-
-        def show(self, stored: StoredRelease) -> None:
-            with (folder / "shown").open("ab") as file:
-                file.write(stored.payload + b"\n")
+    def show(stored: StoredRelease, _: bool) -> None:
+        with (folder / "shown").open("ab") as file:
+            file.write(stored.payload + b"\n")
 
     place = Workplace(ledger=folder / "ledger.sqlite")
-    run(place, Shown(as_json=True), **asked(folder, as_of), again=again)
+    with patch.multiple(release_run, show=show, _say=lambda *_: None):
+        release_run.run(place, as_json=True, **asked(folder, as_of), again=again)
 
 
 def watch(reached: Reached) -> None:
@@ -81,7 +79,7 @@ def watch(reached: Reached) -> None:
 
     named(Ledger, "charge", "charge", "charge: ")
     named(Ledger, "fulfill", "fulfill", "fulfill: ")
-    named(EventCounter, "__call__", "count")
+    named(release_run, "count_events", "count")
     named(ReleasePlan, "select", "select")
     named(SystemBits, "read", "draw")
     named(store, "replace_file", "mark")

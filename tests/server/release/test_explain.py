@@ -24,13 +24,18 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.errors import DataError, ParameterError
 from askew.mechanisms.kinds import KINDS
 from askew_server.release.forecast import (
-    Expectation,
     SimulatedBits,
     best_of,
+    expected_counts,
     forecast,
     forecasts,
 )
-from askew_server.release.plan import MechanismRequest, ReleasePlan, default_bound, noise_in_words
+from askew_server.release.plan import (
+    MechanismRequest,
+    ReleasePlan,
+    noise_in_words,
+    with_default_bound,
+)
 
 MakePlan = Callable[..., ReleasePlan]
 MILLIONTH = Fraction(1, 10**6)
@@ -81,6 +86,8 @@ def test_every_mechanism_is_explained_without_a_ledger_or_a_log(
         (("--catalog-size", 50, "--lists", 0), "--lists"),
         (("--catalog-size", 50, "--lists", 1001), "--lists"),
         (("--catalog-size", 90, "--epsilon", "1e-77"), "got '1e-77'"),
+        (("--catalog-size", 90, "--expect", "0"), "'--expect': it must be from 1 to"),
+        (("--catalog-size", 90, "--expect", 1 << 60), "'--expect': it must be from 1 to"),
     ],
 )
 def test_an_option_that_makes_no_release_is_named_as_it_is_typed(
@@ -93,9 +100,6 @@ def test_an_option_that_makes_no_release_is_named_as_it_is_typed(
     assert message in shown.err.splitlines()[-1]
 
 
-# -- in the plan ----------------------------------------------------------------------------------
-
-
 # -- what is expected -----------------------------------------------------------------------------
 
 # At epsilon 1/10 canonical turns from noise to the truth at about 2,000 users of 5,000 items.
@@ -105,13 +109,8 @@ CLIFF = ("explain", "--epsilon", "0.1", "--catalog-size", 5000)
 def wish_of(
     epsilon: str, delta: Fraction = Fraction(0), bound: int | None = None
 ) -> MechanismRequest:
-    return MechanismRequest(
-        k=20,
-        epsilon=Fraction(epsilon),
-        delta=delta,
-        neighbors=ADD_OR_REMOVE_ONE,
-        max_items_per_unit=bound,
-    )
+    asked = {"k": 20, "epsilon": Fraction(epsilon), "delta": delta, "max_items_per_unit": bound}
+    return MechanismRequest(**asked, neighbors=ADD_OR_REMOVE_ONE)  # type: ignore[arg-type]
 
 
 def test_canonical_is_noise_with_fewer_users_than_it_says_and_right_with_as_many() -> None:
@@ -120,7 +119,7 @@ def test_canonical_is_noise_with_fewer_users_than_it_says_and_right_with_as_many
     assert needed
     assert 1500 < needed < 2500
     for users, low, high in ((needed, 18, 20), (needed // 2, 0, 4)):
-        expected = Expectation((users,), "")
+        expected = (users,)
         hits = forecast("canonical", wish_of("0.1"), 5000, expected).expected_hits
         assert hits is not None
         assert low <= hits <= high
@@ -134,7 +133,7 @@ def test_the_expected_hits_are_those_of_the_mechanism(mechanism: str) -> None:
     """
     counts = tuple(int(1500 * (20 / rank) ** 0.7) for rank in range(1, 501))
     wish = wish_of("0.08", delta_for(mechanism))
-    expected = forecast(mechanism, wish, 500, Expectation(counts, "")).expected_hits
+    expected = forecast(mechanism, wish, 500, counts).expected_hits
     assert expected is not None
     selector, bits = wish.build(KINDS[mechanism]), SimulatedBits(1)
     lists = [selector.select(counts, bits=bits) for _ in range(50)]
@@ -147,7 +146,7 @@ def test_the_first_item_beyond_the_list_is_a_wrong_one() -> None:
     place k + 1 too.
     """
     wish = replace(wish_of("0.001"), k=1)
-    hits = forecast("canonical", wish, 2, Expectation((1,), ""), needs=False).expected_hits
+    hits = forecast("canonical", wish, 2, (1,), needs=False).expected_hits
     assert hits is not None
     assert 0.2 < hits < 0.8
 
@@ -157,13 +156,15 @@ def test_the_best_is_proposed_and_comes_first(run: Run, capsys: Captured) -> Non
     """Below the cliff one-shot noise, above it canonical: by the bound on the accuracy, which
     ordered them before, canonical came last. Planted bug: that order."""
     asked = wish_of("0.1")
-    few, many = (
-        forecasts(asked, 5000, Expectation((users,), ""), needs=False) for users in (1200, 4000)
-    )
+    few, many = (forecasts(asked, 5000, (users,), needs=False) for users in (1200, 4000))
     assert [few[0].mechanism, many[0].mechanism] == ["one-shot", "canonical"]
     assert [best_of(found, asked) for found in (few, many)] == [few[0], many[0]]
-    assert run(*CLIFF, "--expect", 1200) == 0
-    assert f"proposed  one-shot: {few[0].expected_hits} of 20" in capsys.readouterr().out
+    for users, said in (
+        (1200, f"one-shot: {few[0].expected_hits} of 20"),
+        (100, "none: no mechanism is expected to find half"),
+    ):
+        assert run(*CLIFF, "--expect", users) == 0
+        assert f"proposed  {said}" in capsys.readouterr().out
 
 
 def test_without_an_expectation_the_fewest_users_come_first(run: Run, capsys: Captured) -> None:
@@ -177,7 +178,7 @@ def test_without_an_expectation_the_fewest_users_come_first(run: Run, capsys: Ca
 
 def test_a_delta_is_proposed_only_where_one_was_offered() -> None:
     """Planted bug: an epsilon that is pure, traded for the hits of a delta."""
-    expected = Expectation((1200,), "")
+    expected = (1200,)
     pure = forecasts(wish_of("0.1"), 5000, expected, needs=False)
     assert {each.asked.delta for each in pure} == {0}
     offered = wish_of("0.1", MILLIONTH)
@@ -192,7 +193,7 @@ def test_a_delta_is_proposed_only_where_one_was_offered() -> None:
 def test_what_a_bound_leaves_of_the_counts_is_not_guessed() -> None:
     """Planted bug: the hits of Laplace counts on all events, proposed, though the bound of 100 that
     they have by default may lose most of these."""
-    wish, expected = wish_of("1"), Expectation((900,), "")
+    wish, expected = wish_of("1"), (900,)
     bounded = forecast("laplace-counts", wish_of("1", bound=100), 5000, expected)
     bounded = replace(bounded, expected_hits=20.0)
     pure = replace(forecast("canonical", wish, 5000, expected), expected_hits=12.0)
@@ -201,18 +202,12 @@ def test_what_a_bound_leaves_of_the_counts_is_not_guessed() -> None:
 
 
 def test_of_mechanisms_as_good_the_one_that_bears_fewer_users_is_proposed() -> None:
-    one = forecast("canonical", wish_of("1"), 5000, Expectation((900,), ""))
+    one = forecast("canonical", wish_of("1"), 5000, (900,))
     other = replace(one, mechanism="one-shot", expected_hits=19.5, hits_if_half=18.0)
     one = replace(one, expected_hits=20.0, hits_if_half=1.0, hits_if_twice=20.0)
     best = best_of([one, other], wish_of("1"))
     assert best is not None
     assert best.mechanism == "one-shot"
-
-
-@pytest.mark.slow
-def test_where_no_mechanism_finds_half_nothing_is_proposed(run: Run, capsys: Captured) -> None:
-    assert run(*CLIFF, "--expect", 100) == 0
-    assert "proposed  none: no mechanism is expected to find half" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
@@ -277,11 +272,11 @@ def test_an_earlier_list_with_its_counts_says_more_than_one_number(tmp_path: Pat
     counts = [1600 - n for n in range(40)]
     rows = "".join(f"film {n},{count}\n" for n, count in enumerate(reversed(counts)))
     (tmp_path / "earlier.csv").write_text("item,count\n" + rows)
-    found = Expectation.of(str(tmp_path / "earlier.csv"), 20)
-    assert found.counts == tuple(counts)
-    assert found.origin.startswith("1581 users at place 20, of earlier.csv (sha256 ")
-    flat = forecast("canonical", wish_of("0.13"), 5000, found).expected_hits
-    alone = forecast("canonical", wish_of("0.13"), 5000, Expectation.of("1581", 20)).expected_hits
+    falling, origin = expected_counts(str(tmp_path / "earlier.csv"), 20)
+    assert falling == tuple(counts)
+    assert origin.startswith("1581 users at place 20, of earlier.csv (sha256 ")
+    flat = forecast("canonical", wish_of("0.13"), 5000, falling).expected_hits
+    alone = forecast("canonical", wish_of("0.13"), 5000, (1581,)).expected_hits
     assert flat is not None
     assert alone is not None
     assert flat < 5
@@ -302,15 +297,7 @@ def test_an_earlier_list_with_its_counts_says_more_than_one_number(tmp_path: Pat
 def test_a_file_that_has_no_counts_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "earlier.csv").write_text(text)
     with pytest.raises(DataError, match=said):
-        Expectation.of(str(tmp_path / "earlier.csv"), 20)
-
-
-@pytest.mark.parametrize("expected", ["0", str(1 << 60), "nothing.csv"])
-def test_an_expectation_that_is_none_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, expected: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(*CLIFF, "--expect", expected) in (FAILED, USAGE)
+        expected_counts(str(tmp_path / "earlier.csv"), 20)
 
 
 # -- a release of noise ---------------------------------------------------------------------------
@@ -355,17 +342,16 @@ def test_there_is_a_bound_by_default_only_where_the_loss_depends_on_it(
     plan_of: MakePlan, mechanism: str
 ) -> None:
     """Planted bug: a bound of 100 for everybody. And a mechanism that needs one never lacks it."""
-    assert (default_bound(mechanism) is not None) is (mechanism in BOUNDED)
+    asked = {"mechanism": mechanism, "delta": delta_for(mechanism)}
     if mechanism in BOUNDED:
         with pytest.raises(ParameterError, match=f"stated for {mechanism}"):
-            plan_of(mechanism=mechanism, delta=delta_for(mechanism), max_items_per_unit=None)
+            plan_of(**asked, max_items_per_unit=None)
+        bounded = with_default_bound(mechanism, wish_of("1", delta_for(mechanism)))
+        assert bounded.max_items_per_unit == 100
     else:
-        unbounded = plan_of(
-            mechanism=mechanism, delta=delta_for(mechanism), max_items_per_unit=None
-        )
-        assert (
-            unbounded.selector == plan_of(mechanism=mechanism, delta=unbounded.asked.delta).selector
-        )
+        unbounded = plan_of(**asked, max_items_per_unit=None)
+        assert with_default_bound(mechanism, unbounded.asked) == unbounded.asked
+        assert unbounded.selector == plan_of(**asked).selector
         assert unbounded.task.max_items_per_unit is None
 
 
@@ -383,9 +369,5 @@ def test_there_is_a_bound_by_default_only_where_the_loss_depends_on_it(
 def test_the_plan_says_what_a_bound_costs(
     plan_of: MakePlan, mechanism: str, bound: int | None, said: str
 ) -> None:
-    plan = plan_of(
-        mechanism=mechanism,
-        delta=delta_for(mechanism),
-        max_items_per_unit=bound,
-    )
+    plan = plan_of(mechanism=mechanism, delta=delta_for(mechanism), max_items_per_unit=bound)
     assert noise_in_words(plan.selector, bound).endswith(said)

@@ -10,9 +10,7 @@ from server.release.conftest import COUNTS
 
 from askew.dp.composition import basic, delta_of, epsilon_of, rounds_of, zcdp
 from askew.dp.privacy import ADD_OR_REMOVE_ONE, REPLACE_ONE, ApproximateDP, BoundedRange, PureDP
-from askew.errors import (
-    ParameterError,
-)
+from askew.errors import ParameterError
 from askew.mechanisms.kinds import KINDS
 from askew.mechanisms.limited_domain import LimitedDomain
 from askew.noise.randomness import SystemBits
@@ -208,11 +206,7 @@ def test_a_loss_is_rounds_only_where_the_mechanism_is_bounded_range(
     plan_of: MakePlan, mechanism: str
 ) -> None:
     """Planted bugs: a row without its rounds, and the rounds of peeling for permute-and-flip."""
-    delta = MILLIONTH if KINDS[mechanism].needs_delta else Fraction(0)
-    plan = plan_of(mechanism=mechanism, k=K, epsilon=EPSILON, delta=delta)
+    plan = plan_of(mechanism=mechanism, k=K, epsilon=EPSILON, delta=delta_for(mechanism))
     loss = plan.charge_request(ranged=True).loss
     rounds = (loss.epsilon, loss.rounds) if isinstance(loss, BoundedRange) else None
     assert rounds == ROUNDS.get(mechanism)
-
-
-# -- one more mechanism ---------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -21,7 +22,7 @@ from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT, release_from_bytes
 from askew.noise.randomness import ReplayBits
 from askew.wire.releases import answer_from_bytes, answer_to_bytes
-from askew_server.counting import CountingTask, EventCounter
+from askew_server.counting import CountingTask, count_events
 from askew_server.counting.engines.duckdb import DuckDBEngine
 from askew_server.ledger import Ledger
 from askew_server.release.job import AnalystDesk, ReleaseJob
@@ -79,7 +80,8 @@ def answer(folder: Path, events: str, seed: int) -> tuple[bytes, BudgetStatus]:
         book.open_dataset("films", "1", CAP, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
         book.grant("films", "ada", TERMS)
         offered = CountingTask(events=events, max_items_per_unit=10, limit=1001)
-        job = ReleaseJob(book, EventCounter(engine, ReplayBits(bytes(32))), coins)
+        count = partial(count_events, engine, ReplayBits(bytes(32)))
+        job = ReleaseJob(book, count, coins)
         reply = AnalystDesk(book, {"films": offered}, job).top_k(
             "ada", TopKQuestion("films", 7, "q")
         )

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -23,16 +22,16 @@ from threading import Event
 
 import pytest
 from scipy.stats import mannwhitneyu
-from server.release.test_analyst_desk import EXTREMES, TERMS, ask
+from server.release.test_analyst_desk import TERMS, ask
 
 from askew.dp.composition import PrivacyFilter
 from askew.dp.privacy import ADD_OR_REMOVE_ONE
 from askew.dp.release import PRIVACY_UNIT
 from askew.noise.randomness import SystemBits
-from askew_server.counting import CountingTask, EventCounter, TopCounts
+from askew_server.counting import CountingTask, count_events
 from askew_server.counting.engines import open_engine
 from askew_server.ledger import Ledger
-from askew_server.release.job import AnalystDesk, Count, ReleaseJob, until_public_moment
+from askew_server.release.job import AnalystDesk, ReleaseJob, until_public_moment
 
 FASTER = 2
 MOST_TOLD = 0.53
@@ -48,47 +47,38 @@ def log(path: Path, events: int) -> str:
     return str(path)
 
 
-@contextmanager
-def answered(
-    root: Path, counts: dict[str, Count], *, beaten: bool
-) -> Iterator[dict[str, AnalystDesk]]:
-    """A desk for each way to count, over ledgers of their own."""
-    stop = Event()
+def neighbors(
+    root: Path, answers: int, events: int, *, beaten: bool
+) -> tuple[list[float], list[float]]:
+    """Seconds until an answer, without the one person and with them, in turns, from two desks."""
+    stop, engine = Event(), open_engine("duckdb:")
     beat = partial(
         until_public_moment,
         lambda: FASTER * time.monotonic(),
         lambda seconds: stop.wait(seconds / FASTER),
     )
-    desks = {}
+    cap = PrivacyFilter(epsilon=Fraction(10**6), delta=Fraction(1, 100))
+    terms = replace(TERMS, k_star=5 * ANSWERS, l_star=ANSWERS, delta=Fraction(1, 10**12))
+    desks: list[AnalystDesk] = []
+    took: list[list[float]] = [[], []]
     with ExitStack() as stack:
-        for name, count in counts.items():
-            book = stack.enter_context(Ledger(root / f"{name}.sqlite", root / f"{name} mark"))
-            cap = PrivacyFilter(epsilon=Fraction(10**6), delta=Fraction(1, 100))
+        for n in range(2):
+            book = stack.enter_context(Ledger(root / f"{n}.sqlite", root / f"{n} mark"))
             book.open_dataset("films", "1", cap, PRIVACY_UNIT, ADD_OR_REMOVE_ONE)
-            terms = replace(TERMS, k_star=5 * ANSWERS, l_star=ANSWERS, delta=Fraction(1, 10**12))
             book.grant("films", "ada", terms)
-            job = ReleaseJob(book, count, SystemBits(), beat=beat if beaten else nullcontext)
-            offered = CountingTask(events=str(root / name), max_items_per_unit=10, limit=1001)
-            desks[name] = AnalystDesk(book, {"films": offered}, job)
-        yield desks
-
-
-def neighbors(
-    root: Path, answers: int, events: int, *, beaten: bool
-) -> tuple[list[float], list[float]]:
-    """Seconds until an answer, without the one person and with them, in turns."""
-    paths = [log(root / f"{n}.csv", n * events) for n in range(2)]
-    engine = open_engine("duckdb:")
-    count = EventCounter(engine)
-    took: dict[str, list[float]] = {path: [] for path in paths}
-    with answered(root, {Path(path).name: count for path in paths}, beaten=beaten) as desks:
-        for n in range(answers):
-            for path, desk in zip(paths, desks.values(), strict=True):
+            beats = beat if beaten else nullcontext
+            count = partial(count_events, engine, SystemBits())
+            job = ReleaseJob(book, count, SystemBits(), beat=beats)
+            path = log(root / f"{n}.csv", n * events)
+            offered = CountingTask(events=path, max_items_per_unit=10, limit=1001)
+            desks.append(AnalystDesk(book, {"films": offered}, job))
+        for question in range(answers):
+            for desk, seconds in zip(desks, took, strict=True):
                 began = time.perf_counter()
-                desk.top_k("ada", ask(5, str(n)))
-                took[path].append(time.perf_counter() - began)
+                desk.top_k("ada", ask(5, str(question)))
+                seconds.append(time.perf_counter() - began)
     engine.close()
-    without, with_them = took.values()
+    without, with_them = took
     return without, with_them
 
 
@@ -111,24 +101,3 @@ def test_answers_over_neighboring_logs_take_as_long(tmp_path: Path) -> None:
 def test_without_public_moments_one_person_is_heard(tmp_path: Path) -> None:
     """So the measurement has power. Planted: an answer that leaves as soon as it is there."""
     assert area(*neighbors(tmp_path, 20, 20 * MANY, beaten=False)) > 0.8
-
-
-def always(counts: TopCounts) -> Count:
-    """An engine that counts these at once."""
-    return lambda _: counts
-
-
-@pytest.mark.nightly
-def test_answers_over_extreme_counts_take_as_long_within_a_tenth(tmp_path: Path) -> None:
-    """Selection itself does not: up to four times as long where counts are all distinct."""
-    took: dict[str, list[float]] = {name: [] for name in EXTREMES}
-    counts = {name: always(each) for name, each in EXTREMES.items()}
-    with answered(tmp_path, counts, beaten=True) as desks:
-        for n in range(100):
-            for name, desk in desks.items():
-                began = time.perf_counter()
-                desk.top_k("ada", ask(5, str(n)))
-                took[name].append(time.perf_counter() - began)
-    medians = {name: median(each) for name, each in took.items()}
-    sys.stdout.write(f"{ {name: f'{1000 * each:.1f} ms' for name, each in medians.items()} }\n")
-    assert max(medians.values()) <= 1.1 * min(medians.values())

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from server.release import typed
 from server.release.typed import BUDGET, FAILED, Captured, Run, ledger_shown, release_in, spent
 
 from askew_server.cli import release_run
-from askew_server.counting import EventCounter, TopCounts
+from askew_server.counting import TopCounts
 
 KNOWN = (*typed.KNOWN, "--epsilon", 4)
 UNKNOWN = (*typed.UNKNOWN, "--epsilon", 4, "--json")
@@ -211,15 +210,6 @@ def test_a_file_is_one_by_whatever_name_and_a_link_by_its_own(
     assert spent(run, capsys) == "4"
 
 
-def test_a_table_needs_no_word_for_its_state(opened: Path, run: Run, capsys: Captured) -> None:
-    with duckdb.connect(str(opened / "log.duckdb")) as database:
-        database.execute("CREATE TABLE events AS FROM 'log.csv'")
-    asked = (*KNOWN, "--engine", "duckdb:log.duckdb", "--events", "events")
-    for words, total in (((), 4), ((), 4), (AS_OF, 8)):
-        assert run(*asked, *words) == 0
-        assert spent(run, capsys) == str(total)
-
-
 def test_a_charge_without_a_release_is_refused_until_again(
     opened: Path, run: Run, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +219,7 @@ def test_a_charge_without_a_release_is_refused_until_again(
         raise RuntimeError("the machine went out")
 
     with monkeypatch.context() as crashing:
-        crashing.setattr(EventCounter, "__call__", broken)
+        crashing.setattr(release_run, "count_events", broken)
         with pytest.raises(RuntimeError):
             run(*KNOWN)
     for words in ((), ("--dry-run",)):

@@ -20,12 +20,10 @@ _USUAL_PORT = ":5432"
 def open_engine(
     address: str = "duckdb:",
     *,
-    memory_limit: str | None = None,
     progress: Progress | None = None,
     encoding: str = "utf-8",
 ) -> Engine:
-    """Return the engine at an address, opened; memory_limit, progress and encoding are DuckDB's
-    alone.
+    """Return the engine at an address, opened; progress and encoding are DuckDB's alone.
 
     duckdb:                       inside this process, for parquet and csv files (the default)
     duckdb:events.duckdb          the tables of a DuckDB file, opened for reading
@@ -40,12 +38,8 @@ def open_engine(
         case "duckdb":
             from askew_server.counting.engines.duckdb import DuckDBEngine
 
-            return DuckDBEngine(
-                Path(rest) if rest else None,
-                memory_limit=memory_limit,
-                progress=progress,
-                encoding=encoding,
-            )
+            database = Path(rest) if rest else None
+            return DuckDBEngine(database, progress=progress, encoding=encoding)
         case "spark":
             from askew_server.counting.engines.spark import SparkEngine
 

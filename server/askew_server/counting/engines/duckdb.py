@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import tempfile
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -21,10 +21,7 @@ from askew_server.tables.files import State, files_of, require_still, states_of
 from askew_server.tables.parquet import copy_utf8, is_utf8_throughout
 
 
-def duckdb_failures(where: str) -> AbstractContextManager[None]:
-    """Raise DuckDB's failure in the body of a `with` as a DataError that begins with `where` and
-    quotes no row.
-    """
+def _failures(where: str) -> AbstractContextManager[None]:
     return failures_named(where, duckdb.Error, _reason)
 
 
@@ -78,7 +75,7 @@ class DuckDBEngine:
         self._encoding = encoding
         self._folder = PrivateFolder(temp_directory)
         settings["temp_directory"] = str(self._folder.path / "spilled")
-        with duckdb_failures("DuckDB"):
+        with _failures("DuckDB"):
             self._connection = duckdb.connect(
                 ":memory:" if database is None else database,
                 read_only=database is not None,
@@ -96,7 +93,7 @@ class DuckDBEngine:
         if public:
             self._public.add(name)
         view = self._views.setdefault(name, f"askew_file_{len(self._views) + 1}")
-        with duckdb_failures(name):
+        with _failures(name):
             if is_text_file(name):  # of its rows, nothing is looked at
                 empty = [f"'' AS {_SQL.quoted(column)}" for column in self._text(name).columns]
                 self._view(name, f"SELECT {', '.join(empty)} LIMIT 0")
@@ -106,7 +103,7 @@ class DuckDBEngine:
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """Return the types of a table's columns, as DuckDB writes them, by column."""
-        with duckdb_failures(".".join(table)):
+        with _failures(".".join(table)):
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}
 
@@ -121,7 +118,7 @@ class DuckDBEngine:
         values = dict(parameters or {})
         asked = [name for name, view in self._views.items() if view in sql]
         for look in range(_LOOKS):
-            with duckdb_failures(", ".join(self._views) or "DuckDB"), ExitStack() as stack:
+            with _failures(", ".join(self._views) or "DuckDB"), ExitStack() as stack:
                 still = [state for name in asked for state in self._settle(name, sql, stack)]
                 rows = self._statements.result(
                     lambda: self._connection.execute(sql, values).fetchall()
@@ -146,7 +143,7 @@ class DuckDBEngine:
             if is_text_file(name):
                 self._looked_through[name] = self._copied(name, columns)
                 return
-            with duckdb_failures(name):
+            with _failures(name):
                 states = states_of(files_of(name))
                 mended = self._mended(name, states, lambda column: column in (columns or [column]))
             self._looked_through[name] = mended or states
@@ -161,7 +158,7 @@ class DuckDBEngine:
         looked = self._looked_through.get(name)
         if isinstance(looked, _Copy):
             return looked.broken
-        with self._copied(name, columns) as copy:
+        with closing(self._copied(name, columns)) as copy:
             return copy.broken
 
     def close(self) -> None:
@@ -180,7 +177,7 @@ class DuckDBEngine:
         parts = table_parts(name)
         sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"
         wanted = tuple(part.casefold() for part in parts)
-        with duckdb_failures(name):
+        with _failures(name):
             tables = self._connection.execute(sql).fetchall()
         for row in tables:
             database, schema, table = (part.casefold() for part in row)
@@ -196,7 +193,7 @@ class DuckDBEngine:
         if is_text_file(name):
             copy = looked if isinstance(looked, _Copy) else None
             if copy is None:
-                copy = stack.enter_context(self._copied(name, None))
+                copy = stack.enter_context(closing(self._copied(name, None)))
             self._view(name, copy.query)
             return ()
         if isinstance(looked, _Copy):
@@ -206,7 +203,7 @@ class DuckDBEngine:
         if not looked:
             mended = self._mended(name, states, lambda column: _SQL.quoted(column) in sql)
             if mended is not None:
-                self._view(name, stack.enter_context(mended).query)
+                self._view(name, stack.enter_context(closing(mended)).query)
                 return states
         self._view(name, self._parquet(name, tuple(state.path for state in states)))
         return states
@@ -312,12 +309,4 @@ class _Copy:
             self._file.close()
             raise
         self.query = f"SELECT {columns} FROM read_parquet('/dev/fd/{self._file.fileno()}')"  # noqa: S608
-
-    def __enter__(self) -> _Copy:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._file.close()
+        self.close = self._file.close

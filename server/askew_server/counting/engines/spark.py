@@ -49,10 +49,10 @@ class SparkEngine:
 
     master    "local[2]", "spark://host:7077", "yarn" ... Files must be where its workers see them.
     settings  further properties ("spark.executor.memory": "8g").
-    temp_directory  where local mode has a `PrivateFolder` for what does not fit.
 
-    Spark reads parquet files and tables where they are. It reads text in ways of its own, which
-    would make one person's line rows of others: text is written as parquet, or counted by DuckDB.
+    In local mode, what does not fit into memory lies in a `PrivateFolder`. Spark reads parquet
+    files and tables where they are. It reads text in ways of its own, which would make one person's
+    line rows of others: text is written as parquet, or counted by DuckDB.
     """
 
     dialect = "spark"
@@ -62,14 +62,13 @@ class SparkEngine:
         master: str = "local[*]",
         *,
         settings: Mapping[str, str] | None = None,
-        temp_directory: Path | None = None,
     ) -> None:
         sql = driver("pyspark.sql", "spark")
         self._folder: PrivateFolder | None = None
         builder = sql.SparkSession.builder.master(master).appName("askew-counting")
         ours = dict(_OURS)
         if master.startswith("local"):
-            self._folder = PrivateFolder(temp_directory)
+            self._folder = PrivateFolder()
             ours |= _ALONE | {"spark.local.dir": str(self._folder.path)}
         for name, value in {**ours, **(settings or {})}.items():
             builder = builder.config(name, value)

@@ -147,7 +147,7 @@ def test_no_reader_of_releases_is_shown_a_matrix(ledger: Ledger, tmp_path: Path)
     make(ledger, tmp_path / "m")
     [stored] = ledger.charges("films")
     assert json.loads(stored.payload)["kind"] == "noisy matrix of likes"  # type: ignore[union-attr]
-    assert not ReleaseReader(tmp_path / "ledger.sqlite").page("", 0, 10).summaries
+    assert not ReleaseReader(tmp_path / "ledger.sqlite").page("", 0, 10)[0]
 
 
 def test_what_a_model_will_be_worth_is_known_from_public_numbers() -> None:
