@@ -26,6 +26,11 @@ from askew_server.serving.settings import ServerConfig
 # No error is raised for it: what a refusal takes is missing where the work is.
 _FULL = status.status_of(Overloaded("too many calls are under way"))
 
+Remaining = Callable[[], float | None]
+"""Asked for the seconds until a caller's deadline, None without one: not of calls that are refused,
+since asking takes as long as the refusal's own work.
+"""
+
 
 class Admission:
     """One queue's threads and state: jobs beyond the configuration's `threads` wait, in `waiting`
@@ -46,10 +51,10 @@ class Admission:
         self._refusals = observer.refusals.labels(name)
         observer.slots.labels(name).set_function(lambda: self.taken)
 
-    async def run(self, job: Job, remaining: float | None) -> bytes | None:
+    async def run(self, job: Job, remaining: Remaining) -> bytes | None:
         """Return the reply that a job makes in a thread of the queue; None at once where too few
-        slots are free, but for a job that finds the queue empty. remaining: seconds until its
-        caller's deadline, None without one; the queue's own limit counts too.
+        slots are free, but for a job that finds the queue empty. The queue's own limit of time
+        counts beside the caller's deadline.
 
         Raises what the job raises, TooSlow for a deadline that passes first, and Unreachable where
         the queue stops.
@@ -60,7 +65,8 @@ class Admission:
                 self._refusals.inc()
                 return None
             self.taken += job.slots
-        seconds = self._longest if remaining is None else min(remaining, self._longest)
+        left = remaining()
+        seconds = self._longest if left is None else min(left, self._longest)
         try:
             future = self._threads.submit(self._work, job, self._clock() + seconds)
         except RuntimeError:  # it stops
@@ -102,11 +108,10 @@ class Method:
         self._done = observer.method(service, name)
 
     async def reply(
-        self, message: bytes | Awaitable[bytes], caller: Caller, remaining: float | None
+        self, message: bytes | Awaitable[bytes], caller: Caller, remaining: Remaining
     ) -> bytes | tuple[grpc.StatusCode, str]:
         """Return the reply's bytes, or the status and the text of a refusal or a failure; raise
-        nothing but the end of a caller who goes away. remaining: seconds until the caller's
-        deadline, None without one.
+        nothing but the end of a caller who goes away.
         """
         began, ended = time.monotonic(), "CANCELLED"  # which it stays where the caller goes away
         try:

@@ -109,7 +109,7 @@ def _call(method: Method) -> Callable[[Request], Any]:
             return whole
 
         reply = await method.reply(
-            message(), lambda: request.headers.getlist("authorization"), remaining
+            message(), lambda: request.headers.getlist("authorization"), lambda: remaining
         )
         if isinstance(reply, bytes):
             return Response(reply, media_type=_PROTO)

@@ -57,9 +57,9 @@ async def serve(
     beside, and ends nothing where nothing does. Raises OSError for a taken port.
     """
     observer = observer if observer is not None else Observer()
-    # A job asks for the interpreter's lock after each product of numpy. Beside a loop that refuses
-    # calls all the time it waits so long for it: 5 ms by default, as long as the job itself.
-    sys.setswitchinterval(0.0005)
+    # A job asks for the interpreter's lock after each product of numpy, and may wait so long for it
+    # beside a loop that refuses calls; and so may the loop beside a job. By default it is 5 ms.
+    sys.setswitchinterval(0.001)
     stop, wake = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

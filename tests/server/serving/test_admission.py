@@ -73,7 +73,7 @@ async def settled(queue: Admission, taken: int) -> None:
 
 async def started(queue: Admission, gate: Gate, slots: int = 1) -> asyncio.Task[bytes | None]:
     """A caller who was admitted."""
-    task = asyncio.create_task(queue.run(Job(gate.run, slots=slots), None))
+    task = asyncio.create_task(queue.run(Job(gate.run, slots=slots), lambda: None))
     await asyncio.sleep(0)
     return task
 
@@ -83,12 +83,12 @@ async def test_a_job_makes_the_reply_or_fails_and_gives_its_slot_back(queue_of: 
         raise LookupError
 
     queue = queue_of()
-    assert await queue.run(Job(lambda: b"made"), 1.0) == b"made"
+    assert await queue.run(Job(lambda: b"made"), lambda: 1.0) == b"made"
     with pytest.raises(LookupError):
-        await queue.run(Job(fail), 1.0)
+        await queue.run(Job(fail), lambda: 1.0)
     await settled(queue, 0)
     with pytest.raises(TooSlow):
-        await queue.run(Job(lambda: b""), 0.0)
+        await queue.run(Job(lambda: b""), lambda: 0.0)
     await settled(queue, 0)
 
 
@@ -100,10 +100,10 @@ async def test_a_caller_who_goes_away_makes_no_room(queue_of: MakeQueue) -> None
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    assert await queue.run(Job(lambda: b""), 1.0) is None
+    assert await queue.run(Job(lambda: b""), lambda: 1.0) is None
     gate.ended.set()
     await settled(queue, 0)
-    assert await queue.run(Job(lambda: b"next"), 1.0) == b"next"
+    assert await queue.run(Job(lambda: b"next"), lambda: 1.0) == b"next"
 
 
 async def test_a_caller_who_goes_away_before_the_job_begins_leaves_no_work(
@@ -124,7 +124,7 @@ async def test_no_work_begins_after_its_deadline(queue_of: MakeQueue, clock: Clo
     queue, busy, late = queue_of(), Gate(), Gate()
     first = await started(queue, busy)
     late.ended.set()
-    second = asyncio.create_task(queue.run(Job(late.run), 5.0))
+    second = asyncio.create_task(queue.run(Job(late.run), lambda: 5.0))
     await settled(queue, 2)
     clock.now += 5.0
     busy.ended.set()
@@ -141,7 +141,7 @@ async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(
     """Planted bug: any number may wait."""
     queue, gate = queue_of(threads=2, waiting=3), Gate()
     callers = [await started(queue, gate) for _ in range(5)]
-    assert await queue.run(Job(lambda: b""), 9.0) is None
+    assert await queue.run(Job(lambda: b""), lambda: 9.0) is None
     numbers = ("askew_admission_slots_taken", "askew_admission_refused_total")
     found = [observer.registry.get_sample_value(each, {"queue": "queue 0"}) for each in numbers]
     assert found == [5, 1]
@@ -153,11 +153,11 @@ async def test_slots_are_bounded_and_refusals_are_at_once_and_counted(
 async def test_a_dear_job_takes_its_cost_and_is_let_in_alone(queue_of: MakeQueue) -> None:
     queue, gate = queue_of(waiting=3), Gate()
     dear = await started(queue, gate, slots=3)
-    assert await queue.run(Job(lambda: b"", slots=2), 9.0) is None
+    assert await queue.run(Job(lambda: b"", slots=2), lambda: 9.0) is None
     gate.ended.set()
     await dear
     await settled(queue, 0)
-    assert await queue.run(Job(lambda: b"made", slots=99), 9.0) == b"made"
+    assert await queue.run(Job(lambda: b"made", slots=99), lambda: 9.0) == b"made"
 
 
 async def test_a_queue_that_stops_ends_what_waits_and_takes_nothing(queue_of: MakeQueue) -> None:
@@ -168,7 +168,7 @@ async def test_a_queue_that_stops_ends_what_waits_and_takes_nothing(queue_of: Ma
         await second
     # UNAVAILABLE: a device asks again, unlike at a full queue.
     with pytest.raises(Unreachable, match="the server is stopping"):
-        await queue.run(Job(lambda: b""), 1.0)
+        await queue.run(Job(lambda: b""), lambda: 1.0)
     busy.ended.set()
     await first
     await settled(queue, 0)
