@@ -80,7 +80,9 @@ class ShapedTransport:
         self.guard = Guard()
 
     def load(self) -> Transport:
-        """Return the network, created by the first call. Raises what its creation raises."""
+        """Return the network, the same at each call, created by the first. Raises what its creation
+        raises.
+        """
         if self._network is None:
             self._network = self._make()
         return self._network
@@ -262,7 +264,8 @@ class KeptLibrary:
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
         """Return the catalog of titles that is held, with its card; fetched first where nothing is
-        held, or it is too old on this day. Raises OtherKind for a server of places.
+        held, or it is too old on this day, more than 16 days after its Monday. Raises OtherKind for
+        a server of places.
         """
         file = await self.sync.cached((day - _EPOCH).days)
         card, catalog = await asyncio.to_thread(self._known, file)
@@ -274,7 +277,8 @@ class KeptLibrary:
 
     async def rows(self, day: datetime.date) -> CachedRows:
         """Return the rows of a server of places, with its card; fetched first where none is held,
-        or they are too old on this day. Raises OtherKind for a server of titles.
+        or they are too old on this day, more than 16 days after their Monday. Raises OtherKind for
+        a server of titles.
         """
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
@@ -313,9 +317,9 @@ class KeptLibrary:
         return await self.sync.refresh(int(time.time()))
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the card of a server of places, without rows: the kept one, for as long as a
-        catalog of its week would be; else that of this week, fetched, and read when its connection
-        is closed. Raises OtherKind where there is no such server.
+        """Return the card of a server of places, without rows: the kept one until 16 days after its
+        Monday; else that of this week, fetched, kept, and read when its connection is closed.
+        Raises OtherKind where there is no such server.
         """
         today = (day - _EPOCH).days
         kept = await asyncio.to_thread(self._kept_card, today)
