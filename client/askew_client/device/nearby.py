@@ -324,12 +324,12 @@ class NearSubject(Subject[tuple[NearAnswer, ...]]):
         self._catalog_date = monday if held is None else held.catalog_date
 
     def priced(self, cost: Cost) -> Cost:
-        """Return this cost with the collection and words: reason is "one signal is drawn and charged
-        for this question" or, of a kept one, "the signal of this place is sent again, for nothing",
-        with "; what is held is ranked beside the answer" where rows are held; where none is sent,
-        such as "all 120 items are held and ranked here: nothing is sent, epsilon 0". handle is ""
-        for a spot without a name unless its kept signal is sent; leaves is REQUEST where only live
-        values are fetched.
+        """Return this cost with the collection and words: reason is "one signal is drawn and
+        charged for this question" or, of a kept one, "the signal of this place is sent again, for
+        nothing", with "; what is held is ranked beside the answer" where rows are held; where none
+        is sent, such as "all 120 items are held and ranked here: nothing is sent, epsilon 0".
+        handle is "" for a spot without a name unless its kept signal is sent; leaves is REQUEST
+        where only live values are fetched.
         """
         reason = f"{_FRESH if cost.fresh else _KEPT}{_HELD if self._rows else ''}"
         kept = cost.leaves is Leaves.KEPT

@@ -64,7 +64,8 @@ class Entry:
 
     @property
     def adds(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Return what this entry adds to the accounts of ratings, of values on axes, and of places.
+        """Return what this entry adds to the accounts of ratings, of values on axes, and of places:
+        (4/5, 0, 0) for a taste at epsilon 4/5.
 
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
         What was booked for losses counts in full for ratings and for values.
@@ -107,7 +108,7 @@ class Account:
 
 def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
     """Return what these entries add to the three accounts: of ratings, of values on axes, of
-    places.
+    places; three zeros without any.
     """
     ratings, axes, places = _NOTHING, _NOTHING, _NOTHING
     for rating, value, per_km in (each.adds for each in entries):

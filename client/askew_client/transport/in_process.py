@@ -101,8 +101,9 @@ class LocalTransport(InProcess):
         return self._files[part][start : start + size]
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        """Return the slate of query.k titles by the card's rule. Raises StaleSpace for a signal of
-        another space.
+        """Return the slate of query.k titles by the card's rule, in ascending order of id. Raises
+        StaleSpace for a signal of another space, ParameterError for a k that the catalog is too
+        small for.
         """
         if query.signal.space_version != card.space.version:
             raise StaleSpace

@@ -130,8 +130,9 @@ class ShapedTransport:
 
     @staticmethod
     def decoded(reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the slate of query.k titles that answers a question of tastes. Raises a WireError
-        for any other reply.
+        """Return the slate of query.k titles, in ascending order of id, that answers a question of
+        tastes. Raises StaleSpace where it is about another catalog, another WireError for any other
+        reply.
         """
         from askew.wire.tastes import slate_from_bytes  # brings numpy
 
@@ -142,8 +143,9 @@ class ShapedTransport:
         reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
         """Return the slates that answer a question for places, one for each collection asked, in
-        the card's order. rows: what is held, of which a reply brings live values alone. Raises a
-        WireError for any other reply.
+        the card's order, each of query.k items (all of a smaller collection), in ascending order of
+        id. rows: what is held, of which a reply brings live values alone. Raises a WireError for
+        any other reply.
         """
         return _checked(lambda: places_from_bytes(reply, card, query, rows))
 
@@ -293,9 +295,10 @@ class KeptLibrary:
         return None
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
-        """Return the held rows by the name of their collection, with live values fetched now: one
-        request, of the same size whatever a card says, read when its connection is closed. Raises
-        NotFound where the server has no such file.
+        """Return the held rows by the name of their collection, with live values fetched now where
+        all rows of it are held: one request, of the same size whatever a card says, read when its
+        connection is closed. Raises NotFound where the server has no such file, Malformed for
+        another one.
         """
         from askew.wire.catalog_file import with_live_values  # brings numpy
 
