@@ -56,8 +56,8 @@ class Subject(ABC, Generic[_Answer_co]):
 
     @abstractmethod
     def priced(self, cost: Cost) -> Cost:
-        """Return this cost with what the ledger does not know of the question: what it is about,
-        and in words how it is answered.
+        """Return this cost with what the ledger does not know: `reason`, in words how the question
+        is answered, and of a taste median, diameter and wanted, of a place its collection.
         """
 
     @abstractmethod
@@ -65,20 +65,21 @@ class Subject(ABC, Generic[_Answer_co]):
         """Return the question that is sent with this signal: public, but for the signal."""
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Return what `draw` returns, and keep what has to be found again if no answer comes: of a
-        taste nothing, since the ledger finds its signal.
+        """Return `draw()`, called once. For a spot without a name, also keep in the profile where
+        it was, to be found again if no answer comes; of a taste nothing.
         """
         return draw()
 
     async def fetch(self) -> None:
-        """Fetch what a question that sends nothing still needs, the same for everybody: of a taste
-        nothing. Return None.
+        """Fetch the live values that a question near a place may need where it sends nothing, the
+        same for everybody; of a taste do nothing. Return None.
         """
 
     @abstractmethod
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> _Answer_co:
-        """Return the answer: what is held, and what the reply brought, ranked in private. reply,
-        query: None where nothing was sent. Raises WireError for a hostile reply.
+        """Return the answer, of titles an Answer, near a place a tuple of NearAnswer: what is held,
+        and what the reply brought, ranked in private. reply, query: None where nothing was sent.
+        Raises WireError for a hostile reply.
         """
 
 
@@ -87,16 +88,17 @@ class Question(Protocol[_Answer_co]):
 
     async def subject(self, *, fetch: bool, again: bool = False) -> Subject[_Answer_co]:
         """Return the subject of this question: the private point, bound to what is held, which is
-        fetched first where it is missing or too old.
+        fetched first where it is missing or too old, or NotShown is raised where it must not be
+        (fetch).
 
-        What is wrong with the profile or the place is raised before the first call. Raises NotShown
-        where something had to be fetched and must not be. again: by the signal that was charged for
-        this very spot and not answered.
+        A profile that cannot be read, and a place that needs no card to be refused, is raised
+        before the first call. again: by the signal that was charged for this very spot without a
+        name and not answered; changes nothing for a taste or a name.
         """
 
     async def forget(self, error: WireError) -> None:
-        """Drop what is held of the server, after an answer that did not fit it. error: what was
-        raised for that answer.
+        """Drop what is held of the server, after an answer that did not fit it: of places for any
+        error, of titles for a StaleSpace alone. error: what was raised for that answer.
         """
 
 
@@ -107,13 +109,14 @@ def draw(
     bits: RandomBits,
     check: Callable[[Cost], None] | None = None,
 ) -> tuple[Signal, Cost]:
-    """Return this month's signal, and its cost as the ledger stood before. Where the ledger has no
-    signal, one is drawn, charged and stored in one transaction.
+    """Return this month's signal, and its cost as the ledger stood before: a stored one for
+    nothing, a place's of any month; where there is none, one is drawn, charged and stored in one
+    transaction.
 
     A stored signal is sent again even if what is private or the settings have changed since: what
     is drawn anew costs anew, and a redraw that follows the person would say when they changed.
-    check: raises, within the transaction, for a cost that the person has not agreed to. Raises
-    LedgerError for a stored signal that does not fit its space.
+    check: raises, within the transaction, for a cost that the person has not agreed to. Raises as
+    `SignalStore.remember`, and LedgerError for a stored signal that does not fit its space.
     """
     signal, cost = signals.remember(
         source.space_version,
@@ -155,16 +158,17 @@ class Asker:
         self._settings, self._signals = settings, self._signals.with_caps(settings.caps)
 
     async def show(self, question: Question[object], *, again: bool = False) -> Cost:
-        """Return what a question would cost now, after fetching what the question needs. Nothing is
-        drawn or charged.
+        """Return what a question would cost now, after fetching what the question needs, but for
+        live values. Nothing is drawn or charged; a cap that would refuse it stands in `refused`.
         """
         async with self._network.turn():
             subject = await question.subject(fetch=True, again=again)
             return await in_thread(self.cost, subject)
 
     def cost(self, subject: Subject[object]) -> Cost:
-        """Return what the question about this subject would cost now, with server, space, noise and
-        words: nothing is drawn, charged, fetched or sent.
+        """Return what the question about this subject would cost now, with server, authority,
+        space, handle, noise and words; leaves is NOTHING or REQUEST, and the charge 0, where no
+        signal is sent. Nothing is drawn, charged, fetched or sent.
         """
         source, month = subject.source, month_of(self._today())
         if not subject.sends:
@@ -175,15 +179,17 @@ class Asker:
     async def ask(
         self, question: Question[_Answer], *, shown: Cost | None = None, again: bool = False
     ) -> _Answer:
-        """Return the answer to a question, with what is held and what came ranked here.
+        """Return the answer to a question, with what is held and what came ranked here: of titles
+        an Answer, near a place a tuple of NearAnswer.
 
         Which calls are made depends on the settings, the ledger and the replies, never on the
         profile. shown: the cost that the person was shown and agreed to; NotShown is raised where
-        the question would be more than that, and nothing is fetched. Without it the settings
-        decide; NotShown is raised where the last question of this kind sent nothing and this one
-        sends, and for the second fresh signal of a taste, or of values on axes, within a month.
-        again: send the signal of an unnamed spot that was charged and not answered; else a fresh
-        one is drawn and charged.
+        the question would tell more than that, or anything but live values had to be fetched.
+        Without it the settings decide; NotShown is raised where the last question of this kind
+        (titles, or near a place) sent nothing and this one sends, and for the second fresh signal
+        of a taste, or of values on axes, within a month. again: send the signal of an unnamed spot
+        that was charged and not answered; else a fresh one is drawn and charged. Raises also as
+        `SignalStore.remember`, and ParameterError where `shown` is no Cost.
         """
         if shown is not None and not isinstance(shown, Cost):
             raise ParameterError("shown", type(shown).__name__, "a Cost, as `cost` returns it")

@@ -96,9 +96,9 @@ class Model:
         return self.alone.search.with_more(self.catalog.items[len(self.alone.catalog) :])
 
     def with_received(self, received: ReceivedItems) -> Model:
-        """Return a model with the received items whose labels this one lacks, behind its own; this
-        very model where there are none, or they are of another space. Nothing is made again of what
-        is held: its columns are copied, a few bytes an item.
+        """Return a model with the received items whose labels this one lacks, behind its own, and
+        with this one as `alone`; this very model where there are none, or they are of another
+        space. Nothing is made again of what is held: its columns are copied, a few bytes an item.
         """
         new = [each for each in received.items if self.index.of_label(each.item.label) is None]
         if received.space_version != self.card.space.version or not new:
@@ -129,8 +129,8 @@ class Model:
         return Exchange(self, settings, ratings, unused, guard)
 
     def received_in(self, slate: Slate) -> tuple[ReceivedItem, ...]:
-        """Return the items of an answer that the device does not hold (ids from n_held on), in the
-        answer's order; () where it holds all.
+        """Return the items of an answer that the device does not hold (ids from n_held on), with
+        their codes in this space, in the answer's order; () where it holds all.
         """
         new = [at for at, item in enumerate(slate.item_ids) if item >= self.n_held]
         codes = encode(slate.vectors[new], self.card.space.scales)
@@ -141,8 +141,9 @@ class Model:
         )
 
     def places_of(self, slate: Slate) -> tuple[int, ...]:
-        """Return the index in this catalog of each item of an answer, in the answer's order. Raises
-        LookupError for an item that this model neither holds nor has received.
+        """Return the index in this catalog of each item of an answer, in the answer's order: the id
+        of one that is held, else the place of its label. Raises LookupError for an item that this
+        model neither holds nor has received.
         """
         places = []
         for at, item in enumerate(slate.item_ids):
@@ -222,8 +223,8 @@ class Exchange:
 
     @cached_property
     def mechanism(self) -> LatticeLaplace:
-        """Return the law of the noise by which a fresh signal is drawn. Raises ParameterError as
-        `noise_for`.
+        """Return the law of the noise by which a fresh signal is drawn, as `noise_for`, and raise
+        its ParameterError.
         """
         return noise_for(self.model.card, self.settings)
 
@@ -241,30 +242,34 @@ class Exchange:
 
     @property
     def charge(self) -> SignalCharge:
-        """Return the charge of a fresh signal, epsilon of one rating, by this device's own
-        reckoning.
+        """Return the charge of a fresh signal: the mechanism's epsilon, of one rating, and 0 per
+        km. Raises ParameterError as `noise_for`.
         """
         return self.mechanism.charge
 
     @property
     def k(self) -> int:
-        """Return how many results a question asks for, by the settings."""
+        """Return how many results a question asks for: the setting k."""
         return self.settings.k
 
     def check(self, signal: Signal) -> None:
-        """Raise WireError unless the signal has as many numbers as the space; else return None."""
+        """Raise DimensionMismatch unless the signal has as many numbers as the space, OutOfRange
+        for a map's (both are WireErrors); else return None.
+        """
         signal.check(self.model.card.space.dimension)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw and return a noisy signal of the profile's point, neither charged nor stored."""
+        """Draw and return a noisy signal of the profile's point, neither charged nor stored. Raises
+        ParameterError as `noise_for`.
+        """
         noise, profile = self.mechanism, self.profile
         with self.guard.private():
             values = noise.perturb(profile.point, bits)
         return Signal(self.model.card.space.version, noise, values)
 
     def check_slate(self, slate: Slate) -> None:
-        """Raise Malformed for a slate that scores an item that the device holds in another way than
-        the catalog does; else return None.
+        """Raise Malformed for a slate whose row of scoring numbers for an item that the device
+        holds is another than the catalog's; else return None.
         """
         n_held = self.model.n_held
         held = [(at, item) for at, item in enumerate(slate.item_ids) if item < n_held]
@@ -273,15 +278,17 @@ class Exchange:
             raise Malformed("the answer scores items in another way than the catalog does")
 
     def rank_all(self, count: int) -> Ranking:
-        """Return the best `count` of all items that the device holds or received, ranked by the
-        true profile, rated ones last. Never sent.
+        """Return the best `count` of all items that the device holds or received, by the true
+        profile: unrated ones first, then rated ones, the best of both first, ties by index; without
+        a taste the catalog's shared slate comes first. Never sent.
         """
         with self.guard.private():
             return rank_all(self.model.catalog, self.profile, count, seen=self.ratings.keys())
 
 
 def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
-    """Return the law of the noise of each value of a signal, by epsilon_per_rating alone.
+    """Return the law of the noise of each value of a signal, by the setting epsilon_per_rating
+    alone: its epsilon is that one, or less by under 0.1 %.
 
     The rate is the person's setting, whatever the card says: by a server's numbers it would mark
     the device. Raises ParameterError when the server cannot answer k results, or where the noise
@@ -349,10 +356,11 @@ class TitleSearch:
         return search
 
     def places(self, text: str, limit: int) -> list[int]:
-        """Return the indexes of at most `limit` items whose labels contain every word of `text`, in
-        any case and without accents; an empty text finds the first items.
+        """Return the indexes of at most `limit` items whose labels, "Alien (1979)", contain every
+        word of `text`, also within a word ("lien 79"), in any case and without accents; an empty
+        text finds the first items.
 
-        Those that begin with the text come first, and each of the two parts is ascending.
+        Labels that begin with the whole text come first, and each of the two parts is ascending.
         """
         wanted = plain_text(text).strip()
         words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"

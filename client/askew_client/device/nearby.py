@@ -102,7 +102,7 @@ class Nearby:
 
     async def connect(self) -> MetricCard:
         """Return the server's card: the kept one, or a fetched one where none is usable. The card
-        names the collections; no item is downloaded.
+        names the collections; no item is downloaded. Raises OtherKind for a server of titles.
         """
         async with self.network.turn():
             return await self._fetch()
@@ -113,12 +113,12 @@ class Nearby:
         place: str | Spot = "home",
         preferences: Preferences | str = NO_PREFERENCES,
     ) -> NearQuestion:
-        """Return a question, not yet asked: what a collection, or each one for ALL, has near a
-        place.
+        """Return a question, not yet asked: what a collection, or each one for ALL ("*"), has near
+        a place. Neither is looked up before it is asked.
 
         place: the name of one, or a spot: a position or values without a name, which is a fresh
-        signal and a charge each time. preferences: text is read by `preferences_of`. Raises
-        PreferenceError for such text, ParameterError for another type.
+        signal and a charge each time one is sent. preferences: text is read by `preferences_of`.
+        Raises PreferenceError for such text, ParameterError for another type.
         """
         if isinstance(preferences, str):
             preferences = preferences_of(preferences)
@@ -131,9 +131,12 @@ class Nearby:
         self, collection: str, *, fetch: bool
     ) -> tuple[MetricCard, CachedRows | None]:
         """Return the card, and the rows that are held, or None: rows are fetched where mode "held"
-        wants them, or mode "auto" where the server proposes so; those that are held anyway are
-        returned in any mode, and the card is then theirs. Raises ParameterError for a collection
-        that there is not, NotShown where something had to be fetched and must not be (fetch).
+        wants them, or mode "auto" where the server proposes so for all that is asked; those that
+        are held anyway are returned in any mode, and the card is then theirs.
+
+        Raises ParameterError for a collection that there is not, NotShown where something had to be
+        fetched and must not be (fetch), and in mode "held" ParameterError, NotFound or OtherKind
+        where the server has no rows within the byte budget; in mode "auto" those are then None.
         """
         day = (self._today() - date_of(0)).days
         card = self.card if usable(self.card_date, day) else None
@@ -193,8 +196,9 @@ class Nearby:
 
     def usual_k(self, collection: str) -> int:
         """Return how many results a question of a collection, or of ALL, asks for where the person
-        named no number: as many as about 4 kB hold, at most 160; before `connect` 5. Raises
-        NotFound.
+        named no number: that of 5, 10, 20, 40, 80 and 160 whose reply takes about 4 kB, within what
+        the server answers (1 where that is below 5); before `connect` 5. Where its rows are held, a
+        reply brings their live values alone. Raises NotFound for a collection that there is not.
         """
         if self.card is None:
             return SIZES[0]
@@ -207,8 +211,8 @@ class Nearby:
     ) -> NearAnswer:
         """Return an answer of this server ranked anew, on the device: nothing is sent, and
         preferences may change as often as the person likes. Where nothing was sent for the answer,
-        all rows that are held are ranked, with the profile's own ratings; else its results, with
-        `ratings`. Raises ParameterError before `connect`.
+        the best k of all rows that are held, by the profile's own ratings; else its own results in
+        another order, by `ratings`. Raises ParameterError before `connect`.
         """
         if self.card is None:
             raise ParameterError("connection", None, "made first, by a question")
@@ -238,7 +242,11 @@ class NearQuestion:
 
     async def subject(self, *, fetch: bool, again: bool = False) -> NearSubject:
         """Return the subject of this question: the place, bound to the card and to the rows of what
-        is asked, if those are held. Raises PlaceError, ParameterError, NotShown.
+        is asked, if those are held. It sends a signal in mode "ask", and in "auto" unless all rows
+        of what is asked are held, and their live values, if any, are in the live file.
+
+        Raises PlaceError or LedgerRefused as `PlaceService.locate`, then as `Nearby.held_for` and
+        `source_at`, and ParameterError in mode "held" where no rows of it are held.
         """
         nearby = self._nearby
         named, signal = await in_thread(nearby.places.locate, self._place, again=again)
@@ -316,8 +324,12 @@ class NearSubject(Subject[tuple[NearAnswer, ...]]):
         self._catalog_date = monday if held is None else held.catalog_date
 
     def priced(self, cost: Cost) -> Cost:
-        """Return this cost with words and the collection. handle is "" for a spot without a name
-        whose signal is not kept yet; leaves is REQUEST where only live values are fetched.
+        """Return this cost with the collection and words: reason is "one signal is drawn and
+        charged for this question" or, of a kept one, "the signal of this place is sent again, for
+        nothing", with "; what is held is ranked beside the answer" where rows are held; where none
+        is sent, such as "all 120 items are held and ranked here: nothing is sent, epsilon 0".
+        handle is "" for a spot without a name unless its kept signal is sent; leaves is REQUEST
+        where only live values are fetched.
         """
         reason = f"{_FRESH if cost.fresh else _KEPT}{_HELD if self._rows else ''}"
         kept = cost.leaves is Leaves.KEPT
@@ -332,7 +344,8 @@ class NearSubject(Subject[tuple[NearAnswer, ...]]):
 
     def query(self, signal: Signal) -> Query:
         """Return the question that is sent: this signal, k, the number of the collection, the
-        Monday of what is held (0 for a map without rows), and whether rows are held.
+        Monday of what is held (of no rows, 0 on a map and the card's on axes), and whether rows are
+        held.
         """
         source, number = self.source, self._card.asked_number(self.source.collection)
         return Query(signal, source.k, number, self._catalog_date, holds_rows=bool(self._rows))
@@ -353,8 +366,8 @@ class NearSubject(Subject[tuple[NearAnswer, ...]]):
         return f"{ranked}: nothing is sent, epsilon 0{live}"
 
     def drawing(self, draw: Callable[[], _Value]) -> _Value:
-        """Return `draw()`. For a spot without a name, keep in the profile, in the same transaction,
-        where that spot was.
+        """Return `draw()`, called once. For a spot without a name, keep in the profile, in the same
+        transaction, where that spot was, as `unanswered`.
         """
         if not self._unnamed:
             return draw()
@@ -368,16 +381,16 @@ class NearSubject(Subject[tuple[NearAnswer, ...]]):
         return drawn[0]
 
     async def fetch(self) -> None:
-        """Fetch the live values of all rows that are held, if this question needs them; else do
-        nothing.
+        """Fetch the live values of all rows that are held, if this question needs them: it sends
+        nothing, and what it asks has some. Else do nothing. Return None.
         """
         if self._fetches and self._held is not None:
             self._rows = self._nearby.live_rows = await self._nearby.library.live(self._held)
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> tuple[NearAnswer, ...]:
-        """Return an answer for each collection that was asked, in the card's order: the best k,
-        by distance and preferences, of what is held and what came. reply, query: None where
-        nothing was sent.
+        """Return an answer for each collection that was asked, in the card's order: the best k of
+        each (all where there are fewer), as `ranked`. An unanswered spot whose signal this was is
+        dropped from the profile. reply, query: None where nothing was sent.
 
         Raises a WireError for a hostile reply, which is not asked for again, and Malformed for an
         item that lies elsewhere than the server says.
@@ -406,8 +419,9 @@ class NearSubject(Subject[tuple[NearAnswer, ...]]):
         signal: Signal | None = None,
     ) -> NearAnswer:
         """Return the answer of one collection: the best k of its held rows and of the items that
-        came, each id once, best first. signal: what was sent, or None. Raises Malformed for an item
-        that came from outside the server's space.
+        came, each id once: those that pass the filters first, then by distance less what the
+        preferences are worth, a tie by id; all, where there are fewer than k. signal: what was
+        sent, or None. Raises Malformed for an item that came from outside the server's space.
         """
         source, preferences, now = self.source, self._preferences, self._nearby.now()
         if not all(source.holds(each.coordinates) for each in came):

@@ -70,13 +70,15 @@ class Titles:
 
     async def connect(self) -> Connection:
         """Return what the server says of itself, read from what is held, which is fetched first
-        where nothing usable is. All but the profile waits for this; each call reads again.
+        where nothing usable is. What reads the catalog waits for this; each call reads the file
+        again. Raises OtherKind for a server of places.
         """
         async with self._network.turn():
             return (await self._fetch()).connection
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file, if it is time, and return what is held after that.
+        """Look for this week's file, if it is time (once a week, up to two days after Monday began
+        in UTC; at once where nothing usable is held), and return what is held after that.
 
         For a timer. Nothing that a person does takes part in when this looks; what comes serves
         from the next question on.
@@ -92,8 +94,8 @@ class Titles:
 
     async def subject(self, *, fetch: bool, again: bool = False) -> Taste:  # noqa: ARG002
         """Return the taste of the stored profile, bound to what is held: fetched if that is missing
-        or too old, or NotShown is raised where it must not be (fetch). again changes nothing: a
-        signal of a taste is kept for its month anyway.
+        or too old (more than 16 days after its Monday), or NotShown is raised where it must not be
+        (fetch). again changes nothing: a signal of a taste is kept for its month anyway.
         """
         document = await in_thread(self._profile.read)
         model = self._model
@@ -127,8 +129,8 @@ class Titles:
         return None if model is None else model.connection
 
     def knowing(self, document: ProfileDocument) -> Model | None:
-        """Return the held catalog, joined with the items that this profile has received; None
-        before `connect`.
+        """Return the model of the held catalog, joined with the items that this profile has
+        received; None before `connect`.
         """
         model = self._model  # once: a question in another thread may take it away
         return None if model is None else self.with_received(model, document.received)
@@ -143,8 +145,9 @@ class Titles:
         return last[2]
 
     def search(self, text: str, limit: int = 50) -> Sequence[Match]:
-        """Return at most `limit` titles of the catalog that contain every word of `text`, best
-        match first: those that begin with it, then the others by index.
+        """Return at most `limit` titles of the catalog that contain every word of `text`, as
+        `TitleSearch.places`: those that begin with it, then the others by index, each with the
+        person's own rating, if any.
 
         Stays on the device: the catalog is fetched whole. An empty text finds the first titles.
         Raises ParameterError before `connect`.
@@ -155,9 +158,9 @@ class Titles:
             return Matches(model.catalog.items, model.search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
-        """Return the private point that noise is added to, one bar for each coordinate, from 0 to
-        the encoder's unit; () where no title of this catalog is rated. Raises ParameterError before
-        `connect`.
+        """Return the private point that noise is added to, one bar for each coordinate, with the
+        labels of `Model.ends`, from 0 to the encoder's unit; () where no title of this catalog is
+        rated. Raises ParameterError before `connect`.
         """
         with self._network.guard.private():
             model, document = self._connected(), self._profile.read()
@@ -169,10 +172,12 @@ class Titles:
             return tuple(Bar(*names, 0.0, unit, value) for names, value in pairs)
 
     def preview(self, epsilon: Fraction, k: int) -> SignalPreview:
-        """Return what a fresh signal of this epsilon (of one rating) and k would tell, and the
-        offsets of the server. Public; nothing is drawn.
+        """Return what a fresh signal of this epsilon (of one rating) and k would tell: one_rating,
+        its epsilon, that times the card's median distance, and times the space's diameter; and the
+        k offsets of the server, each of d numbers. Public; nothing is drawn.
 
-        Raises ParameterError for an epsilon or k out of range, and before `connect`.
+        Raises ParameterError for an epsilon or k out of range, as `noise_for`, and before
+        `connect`.
         """
         from askew.retrieval.offset_rule import offsets_of  # a question does without
 
@@ -199,9 +204,11 @@ class Titles:
         return whole.exchange(document, self.settings, self._network.guard)
 
     def reason(self, model: Model | None = None) -> str:
-        """Return in words how a question is answered, by the settings and by how much of the
-        catalog is held: "one signal at epsilon 0.8 a rating, k 20" in mode ask, else what is ranked
-        here. model: None is the connected one; "" before `connect`.
+        """Return in words how a question is answered. In mode ask: "one signal at epsilon 0.8 a
+        rating, k 20", and where the whole catalog is held "; this device holds every item, and
+        ranks them for nothing in mode held". Else "all 9,742 items (1.2 MB) are held and ranked
+        here; nothing is drawn, charged or sent", or "the first 2,000 of 9,742 items (310 kB) are
+        ...". model: None is the connected one; "" before `connect`.
         """
         model, settings = model or self._model, self.settings
         if model is None:
@@ -233,8 +240,9 @@ class Titles:
         return slate, self._profile.change(lambda document: document.receiving(version, new))
 
     def keep(self, answer: Answer) -> Answer:
-        """Add an answer to the past answers of the profile, on this device alone, and return it as
-        it is. One that repeats the last past answer is not added.
+        """Add an answer to the past answers of the profile, on this device alone, with today's
+        date, and return it as it is. One that repeats the last past answer is not added; 200 are
+        kept.
         """
         labels = tuple([result.title for result in answer.results])
         month = "" if answer.departure is None else answer.departure.month
@@ -254,8 +262,9 @@ class Taste(Subject[Answer]):
         self.sends = titles.settings.mode == "ask"
 
     def priced(self, cost: Cost) -> Cost:
-        """Return this cost with words; if a signal is sent, also with how many ratings people are
-        apart, by the server's numbers, and the epsilon that the settings want.
+        """Return this cost with `reason`, as `Titles.reason`. If a signal is sent, also with median
+        and diameter, how many ratings people are apart by the server's numbers, and wanted, the
+        epsilon of the settings.
         """
         card, told = self._model.card, replace(cost, reason=self._titles.reason(self._model))
         if not cost.sends:
@@ -268,10 +277,10 @@ class Taste(Subject[Answer]):
         return Query(signal, self.source.k, catalog_date=self._model.catalog_date)
 
     def rank(self, reply: bytes | None, query: Query | None, cost: Cost) -> Answer:
-        """Return the best k titles of all that is held, was received, and came with this reply,
-        ranked by the true profile, rated ones last. What came is kept, and so is the answer. reply,
-        query: None where nothing was sent. Raises a WireError for a hostile reply, of which nothing
-        is kept.
+        """Return the best k titles (k of the settings) of all that is held, was received, and came
+        with this reply: unrated ones first, then rated ones, by the true profile, the best of both
+        first. What came is kept, and so is the answer. reply, query: None where nothing was sent.
+        Raises a WireError for a hostile reply, of which nothing is kept.
         """
         exchange, came, departure = self.source, frozenset[int](), None
         if reply is not None and query is not None:

@@ -121,13 +121,15 @@ class PlaceService:
     def add(
         self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
     ) -> PlaceView:
-        """Name a place and return its view: checked, charged, drawn and then kept. shown: the cost
-        that was seen. take: where a place is at this very position already, True is one more name
-        of it, for nothing; False draws and charges another noisy position; None is refused.
+        """Name a place and return its view. A position is checked, charged, drawn and then kept;
+        values on axes are kept, and nothing is charged or drawn. shown: the cost that was seen.
+        take: where a place is at this very position already, True is one more name of it, for
+        nothing; False draws and charges another noisy position; None is refused.
 
-        Raises NotShown where it would tell more than that now, PlaceError for a name that is taken
-        and for a position outside the region or that has a name, and BudgetExceeded, in each of
-        which cases nothing was drawn.
+        Raises NotShown where a draw would tell more than `shown`, BudgetExceeded, ParameterError
+        where no region is set, and PlaceError for a name that is bad or taken, a position outside
+        the region, take=None where a place is there already, and take=True where none with a noisy
+        position is, as never on axes: in each of which cases nothing was drawn.
         """
         place = self._place_at(spot, take)
         self._profile.change(

@@ -83,7 +83,9 @@ class NamedPlace:
             raise PlaceError("the handle of a place is damaged")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the place as the profile's file has it: its handle, and "position" or "values"."""
+        """Return the place as the profile's file has it: {"handle": "3f...", "position": [52.5,
+        13.4]}, or with "values": {"hour": 8.5}.
+        """
         if isinstance(self.spot, Position):
             return {"handle": self.handle, "position": [self.spot.latitude, self.spot.longitude]}
         return {"handle": self.handle, "values": dict(self.spot.values)}
@@ -106,8 +108,8 @@ def new_handle(bits: RandomBits) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raise PlaceError for what is no name of a place, which is not repeated; else return None. A
-    name has 1 to 40 letters, digits, spaces and . ' - _, and begins with a letter or a digit.
+    """Raise PlaceError, which does not repeat it, for what is no name of a place; else return None.
+    A name has 1 to 40 letters, digits, spaces and . ' - _, and begins with a letter or a digit.
     """
     if _NAME.fullmatch(name) is None:
         limit = "1 to 40 letters, digits, spaces and . ' - _, and begins with a letter or a digit"
@@ -142,8 +144,8 @@ class ReceivedItems:
     items: tuple[ReceivedItem, ...] = field(default=(), repr=False)
 
     def joined(self, space_version: str, new: Iterable[ReceivedItem]) -> ReceivedItems:
-        """Return these items and then the new ones, each label once, as the newest. Those of
-        another space are dropped, and the oldest beyond MAX_RECEIVED, but no new one.
+        """Return these items and then the new ones, in this space; of one label the last alone, as
+        the newest. Those of another space are dropped, and the oldest beyond 1000, but no new one.
         """
         before = self.items if space_version == self.space_version else ()
         by_label = {met.item.label: met for met in before}
@@ -184,8 +186,9 @@ class ProfileDocument:
 
     def edited(self, changes: Mapping[str, State]) -> ProfileDocument:
         """Return the profile after one edit, which `undone` takes back; this very profile where no
-        title changes. changes: by title, (rating,), (None,) for a like, or () to take a rating
-        back. Raises ProfileError for a bad title or rating, or too many ratings.
+        title changes. changes: by title, (4.5,) for a rating, (None,) for a like, or () to take a
+        rating back; they stand last in `ratings`. 200 edits are kept. Raises ProfileError for a bad
+        title, a rating beyond 1000 in size or NaN, or more than 100,000 ratings.
         """
         for label, state in changes.items():
             _check(label, state)
@@ -202,8 +205,8 @@ class ProfileDocument:
         return replace(self, ratings=ratings, edits=_latest((*self.edits, before)))
 
     def undone(self) -> tuple[ProfileDocument, int]:
-        """Return the profile before its last edit, and how many titles that edit changed; this very
-        profile and 0 where there is no edit.
+        """Return the profile before its last edit, with what that brings back last in `ratings`,
+        and how many titles that edit changed; this very profile and 0 where there is no edit.
         """
         if not self.edits:
             return self, 0
@@ -243,13 +246,15 @@ class ProfileDocument:
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
         """Return the profile with one more named place, the last. Raises PlaceError for a taken or
-        bad name, or too many places.
+        bad name, or beyond 100 places.
         """
         self.check_new(name)
         return replace(self, places={**self.places, name: place})
 
     def check_new(self, name: str) -> None:
-        """Raise PlaceError for a name that no new place can be given; else return None."""
+        """Raise PlaceError for a name that is bad or taken, or where there are 100 places already;
+        else return None.
+        """
         check_name(name)
         if name in self.places:
             raise PlaceError("there is a place of this name already: `askew place move` moves it")
@@ -271,14 +276,15 @@ class ProfileDocument:
 
     @cached_property
     def rated(self) -> Mapping[str, str]:
-        """Return the rated titles, as they are written, by their `title_key`: computed once, not
-        with every key press.
+        """Return the rated titles, as they are written, by their `title_key`: {"the matrix (1999)":
+        "Matrix, The (1999)"}; of two with one key the later. Computed once, not with every key
+        press.
         """
         return {title_key(label): label for label in self.ratings}
 
     def likings(self) -> dict[str, Liking]:
-        """Return the ratings by the `title_key` of their titles; None is a like without a
-        number.
+        """Return the ratings by the `title_key` of their titles, {"alien (1979)": 4.5}; None is a
+        like without a number.
         """
         return {key: self.ratings[label] for key, label in self.rated.items()}
 
@@ -289,7 +295,9 @@ class ProfileDocument:
         return replace(self, received=self.received.joined(space_version, items))
 
     def to_bytes(self) -> bytes:
-        """Return the whole profile as JSON in UTF-8."""
+        """Return the whole profile as one JSON object in UTF-8: ratings, edits, answers, places,
+        received and unanswered.
+        """
         answers = [[a.when.isoformat(), a.month, a.labels, a.picked] for a in self.answers]
         places = {name: place.to_json() for name, place in self.places.items()}
         received = [

@@ -33,11 +33,13 @@ _LETTERBOXD: Final = ("Name", "Year", "Rating")
 def read_titles(
     lines: Iterable[str], name: str = "the ratings", *, named: bool = True
 ) -> dict[str, State]:
-    """Return the edits of a csv, by title, with the columns title and rating, or Letterboxd's Name,
-    Year and Rating: (4.0,) for a rating, (None,) for an empty one, a like.
+    """Return the edits of a csv, {"Alien (1979)": (4.5,)}, from the columns title and rating, or
+    Letterboxd's Name, Year and Rating; an empty rating is a like, (None,).
 
-    The last line of a title counts. name: what messages call the file. named: the first line names
-    the columns. Raises ProfileError, naming the line, for anything else.
+    Spaces around and between words are made one; the last line of a title counts. name: what
+    messages call the file. named: the first line names the columns; else they are title, rating.
+    Raises ProfileError for anything else, with the line, such as a rating that is no number from
+    -1000 to 1000, and for more than 100,000 titles.
     """
     edits: dict[str, State] = {}
     for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):
@@ -54,12 +56,14 @@ def read_titles(
 
 
 def read_export(path: Path, user: str = "") -> dict[str, State]:
-    """Return the edits, by title, of a csv of titles, or of an export in a directory or zip:
+    """Return the edits, {"Alien (1979)": (4.5,)} with the number as it stands in the file, (None,)
+    for a like: of a csv as `read_titles` reads it, or of an export in a directory or zip,
     Letterboxd's ratings.csv, or MovieLens' ratings.csv and movies.csv, of which the first may be
     named as well.
 
     user: whose ratings of MovieLens' data set, by their userId; "" where they are of one person.
-    Raises ProfileError, which names no title.
+    Raises ProfileError, which names no title: for a second person where user is "", a user without
+    ratings or with a file of titles, and a file that is missing or cannot be read.
     """
     try:
         if zipfile.is_zipfile(path):
@@ -211,8 +215,9 @@ def _check_count(edits: dict[str, State]) -> None:
 
 
 def as_csv(ratings: Iterable[Rated]) -> str:
-    """Return ratings, which come newest first, as csv text, oldest first, below a line
-    "title,rating"; a like has no number. Private: for a file or pipe of the person's own.
+    """Return ratings, which come newest first, as csv text, oldest first, each a line such as
+    `Alien (1979),4.5` below the line `title,rating`; a like ends in the comma. Private: for a file
+    or pipe of the person's own.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

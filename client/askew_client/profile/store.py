@@ -81,7 +81,8 @@ class ProfileStore:
         """Change the profile as `change`, return None, and erase from the file too what `edit`
         leaves out.
 
-        Raises ProfileError while another program reads the file, which then may still hold it.
+        Raises ProfileError while another program reads the file: if it began before this, nothing
+        is changed; if during this, the file may still hold what was left out.
         """
         with self.guard.private():
             self.read()  # what cannot be read stays as it is
@@ -174,8 +175,8 @@ class ProfileService:
         self._profile, self._known = profile, known
 
     def ratings(self) -> tuple[Rated, ...]:
-        """Return everything that the person rated or liked, newest first; before a connection all
-        counts as known.
+        """Return everything that the person rated or liked, what was touched last first; before a
+        connection `known` is True of all.
         """
         from askew_client.views.answers import Rated  # commands that show the ledger do without
 
@@ -188,7 +189,9 @@ class ProfileService:
             )
 
     def knows(self, label: str) -> bool:
-        """Return True if an item, held or met, has this title; before a connection, always."""
+        """Return True if an item, held or met, has this title, "Alien (1979)", or "alien" where no
+        other item has it; before a connection, always.
+        """
         with self._profile.guard.private():
             return _has(self._known(self._profile.read()), label)
 
@@ -199,9 +202,10 @@ class ProfileService:
         return tuple(rating for rating in self.ratings() if not rating.known)
 
     def rate(self, label: str, rating: float) -> None:
-        """Rate a title, in place of a rating before. A number beyond a server's scale counts as its
-        nearest end there: a refusal by a scale that a server chooses could keep a program from
-        asking.
+        """Rate a title, in place of a rating before, as one edit. A number beyond a server's scale
+        is kept as it is, and counts as its nearest end there: a refusal by a scale that a server
+        chooses could keep a program from asking. Raises ProfileError for a number beyond 1000 in
+        size.
         """
         self.edit({label: (rating,)})
 
@@ -216,8 +220,9 @@ class ProfileService:
         self.edit({label: ()})
 
     def forget(self, labels: Iterable[str]) -> tuple[int, int]:
-        """Forget titles for good, and return how many were found in the ratings and their edits,
-        and how many past answers went: no undo brings them back, and the file holds no trace.
+        """Forget titles for good, and return how many of them were in the ratings and their edits,
+        and how many past answers went, (1, 2): no undo brings them back, and the file holds no
+        trace.
 
         Past answers that name one are forgotten too. Raises ProfileError while another program
         reads the file.
@@ -237,7 +242,8 @@ class ProfileService:
 
     def edit(self, changes: Mapping[str, State]) -> int:
         """Make many changes as one edit, so that one `undo` takes all of them back. changes: by
-        title, (rating,), (None,) for a like, or () to take a rating back.
+        title, (4.5,) for a rating, (None,) for a like, or () to take a rating back. A title is kept
+        as the profile already writes it, else as the catalog does, else as it is here.
 
         Returns how many titles changed: without any there is no edit, and `undo` would take back
         the one before.
@@ -275,7 +281,9 @@ class ProfileService:
         return self._profile.read().answers[::-1]
 
     def forget_history(self) -> None:
-        """Forget every past answer, and the items that answers brought and nobody rated."""
+        """Forget every past answer, the items that answers brought and nobody rated, and the spot
+        whose signal was charged and not answered.
+        """
         self._profile.change(ProfileDocument.without_answers)
 
     def wipe(self) -> None:

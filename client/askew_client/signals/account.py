@@ -64,7 +64,8 @@ class Entry:
 
     @property
     def adds(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Return what this entry adds to the accounts of ratings, of values on axes, and of places.
+        """Return what this entry adds to the accounts of ratings, of values on axes, and of places:
+        (4/5, 0, 0) for a taste at epsilon 4/5.
 
         A value on axes has a server's space and a handle; a taste has no handle, a place no space.
         What was booked for losses counts in full for ratings and for values.
@@ -107,7 +108,7 @@ class Account:
 
 def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
     """Return what these entries add to the three accounts: of ratings, of values on axes, of
-    places.
+    places; three zeros without any.
     """
     ratings, axes, places = _NOTHING, _NOTHING, _NOTHING
     for rating, value, per_km in (each.adds for each in entries):
@@ -116,7 +117,8 @@ def sums_of(entries: Iterable[Entry]) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def drawn_in(entries: Sequence[Entry], month: str) -> list[Entry]:
-    """Return the entries of the signals that were drawn in this month, latest first.
+    """Return the entries of the signals that were drawn in this month, latest first; none of kind
+    "accept".
 
     Where the person accepted an earlier clock, all that was drawn by the later one counts in the
     accepted month, too, as nobody knows which of the two clocks was wrong.
@@ -140,8 +142,9 @@ def cost_of(  # noqa: PLR0913, PLR0917  # what finds a signal, and what it costs
     handle: str = "",
 ) -> Cost:
     """Return what a signal of this month costs by these entries, and what its account has spent
-    before. kept: charge and mechanism of a stored signal that is sent again; None for a fresh one,
-    which costs `charge`. A cap that refuses a fresh one is named in `refused`; nothing is raised.
+    before, by the ledger alone: server and reason are "". kept: charge and mechanism of a stored
+    signal that is sent again; None for a fresh one, which costs `charge` and has noise None. A cap
+    that refuses a fresh one is named in `refused`; nothing is raised.
     """
     account: AccountName = "axes" if space_version and handle else "ratings"
     limits: tuple[Fraction, Fraction | None, Fraction | None] = caps.lifetime, caps.monthly, None
@@ -195,7 +198,9 @@ def check_caps(cost: Cost) -> None:
 
 
 def check_month(month: str) -> None:
-    """Raise ParameterError for anything but a month such as "2026-11"; else return None."""
+    """Raise ParameterError for anything but a month such as "2026-11", from 1900 to 2999; else
+    return None.
+    """
     if not re.fullmatch("(19|2[0-9])[0-9]{2}-(0[1-9]|1[0-2])", month):
         raise ParameterError("month", month, 'a month, such as "2026-11"')
 
@@ -206,7 +211,9 @@ def clock(entries: Sequence[Entry]) -> str:
 
 
 def months_between(earlier: str, later: str) -> int:
-    """Return how many months `later` is after `earlier`; negative when it is before."""
+    """Return how many months `later` is after `earlier`: 2 from "2026-11" to "2027-01"; negative
+    when it is before.
+    """
     return _months(later) - _months(earlier)
 
 

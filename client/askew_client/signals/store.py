@@ -63,8 +63,9 @@ _LATTICE, _MAP = struct.Struct("<BII"), struct.Struct("<BIII")
 
 
 def encode_signal(signal: Signal) -> bytes:
-    """Return a signal as bytes: its kind, the mechanism's parameters, then each value as a
-    signed 32-bit integer, little-endian; everything but the space's version.
+    """Return a signal as bytes, little-endian: its kind (one byte, 1 lattice, 2 map), the
+    mechanism's two or three parameters (unsigned, 4 bytes each), then the values (signed, 4 bytes
+    each); everything but the space's version.
     """
     mechanism = signal.mechanism
     match mechanism:
@@ -155,7 +156,8 @@ def read_entries(database: sqlite3.Connection) -> list[Entry]:
 
 def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
     """Return the positions (sequence, id) of the last entry and of the one before it, as
-    `askew.dp.mark.compare` takes them: START where there is no entry, None before START.
+    `askew.dp.mark.compare` takes them. Of one entry: it and START, which is (0, ""); of none: START
+    and None.
     """
     newest = "SELECT sequence, id FROM charges ORDER BY sequence DESC LIMIT 2"
     # No entry: START, None; one: it, START; more: the last two.
@@ -185,8 +187,9 @@ def find(
 ) -> tuple[str, Entry | None]:
     """Return the month that counts, and the entry whose signal is sent again in it, or None.
 
-    The told month comes first, though the clock be past it: what was sent then is free. Where it
-    has no signal, the later of it and of the clock counts: the clock never runs back.
+    That is `month` where it has a signal, though the ledger's clock be past it: what was sent then
+    is free. Where it has none, the later of `month` and the clock (the last entry's month) counts:
+    the clock never runs back.
     """
     entry = stored(entries, space_version, handle, month)
     if entry is None:
@@ -254,7 +257,8 @@ class SignalStore:
 
         What the mark knows beyond the ledger is booked in all accounts: the larger loss of ratings
         and of values on axes in both. It counts for life, and in no month. What was drawn elsewhere
-        is not counted. The month becomes the ledger's clock.
+        is not counted. The month, such as "2026-11", becomes the ledger's clock, also if it is
+        earlier; ParameterError for no month.
         """
         check_month(month)
         with self._file.transaction() as database:
@@ -317,7 +321,7 @@ class SignalStore:
 
     def find(self, space_version: str, month: str, handle: str = "") -> Signal | None:
         """Return the stored signal of this space, handle and month, a place's of any month; where
-        there is none, that of the month of the ledger's clock, if that is later, or None.
+        there is none, that of the month of the ledger's last entry, if that is later, or None.
         """
         _, entry = find(self.entries(), space_version, month, handle)
         return None if entry is None else signal_of(entry)
@@ -325,8 +329,8 @@ class SignalStore:
     def cost(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Cost:
-        """Return the cost of what `remember` would return now, a stored signal or a fresh one.
-        Nothing is drawn or written.
+        """Return the cost of what `remember` would return now, a stored signal or a fresh one, with
+        a cap that would refuse it in `refused`. Nothing is drawn or written.
         """
         return self._cost(self.entries(), space_version, month, charge, handle)[0]
 
@@ -357,15 +361,16 @@ class SignalStore:
         check: Callable[[Cost], None] | None = None,
     ) -> tuple[Signal, Cost]:
         """Return the stored signal of (space version, handle, month), or a fresh one, charged and
-        stored first; and its cost, as the ledger stood before. handle: of a named value or place,
-        else "". A place's signal is of no space and of every month, so its handle alone finds it:
-        no server and no month draws another.
+        stored first; and its cost, as the ledger stood before. handle: of a value on axes or a
+        place, named or not; "" of a taste. A place's signal is of no space ("") and of every month,
+        so its handle alone finds it: no server and no month draws another.
 
         The ledger's clock never runs back: a month before the last entry's counts as that one. A
-        fresh signal is returned after the mark names its charge. Raises, before drawing,
-        BudgetExceeded if the charge would pass a cap, LedgerRefused if the ledger differs from its
-        mark or the clock jumped far ahead, and ParameterError for no month, or a charge that is not
-        positive in one account: a place's, where it is of no space.
+        fresh signal is returned after the mark names its charge. Raises ParameterError for no
+        month, or a charge that is not positive in one account (a place's, where it is of no space);
+        and, before a fresh one is drawn, BudgetExceeded if the charge would pass a cap,
+        LedgerRefused if the ledger differs from its mark or the month is more than 12 after its
+        clock.
 
         check: raises for a cost that is not covered by what the person was shown. It is asked
         within the transaction, for a stored signal too: nothing comes between it and the charge.

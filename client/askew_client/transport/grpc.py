@@ -48,7 +48,7 @@ _Reply = TypeVar("_Reply")
 
 def drawn_pauses(bits: RandomBits) -> tuple[float, ...]:
     """Draw and return the twelve pauses of one call, in seconds, before there is a connection: 0.1,
-    0.2, 0.4, 0.8, then 1, each times 0.75 to 1.25.
+    0.2, 0.4, 0.8, then 1 eight times, each times a uniform 0.75 to 1.25.
     """
     least, most = _JITTER
     return tuple(
@@ -62,7 +62,9 @@ async def persistent(
     timeout: float,  # noqa: ASYNC109 (gRPC's own, for what is left of it)
     pauses: Sequence[float],
 ) -> _Reply:
-    """Return the reply of `send(seconds left)`, which is called again while a failure may pass.
+    """Return the reply of `send(seconds left)`, which is called again, after the next of the
+    pauses, while a failure may pass: UNAVAILABLE or CANCELLED, for 5 seconds, or for 0.9 where
+    nobody listens.
 
     timeout: seconds for all of it. Raises the last failure as grpc.aio.AioRpcError.
     """
@@ -186,8 +188,9 @@ class GrpcTransport:
         return False
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply's bytes to one call of the service, over the open connection, or over
-        one of its own where none is open. Raises a TransportError or a WireError.
+        """Return the reply's bytes to one call of the service (method: "Retrieve", "GetModelCard"),
+        over the open connection, or over one of its own where none is open. Raises a TransportError
+        or a WireError.
         """
         if self._channel is None:
             async with self:
@@ -196,7 +199,7 @@ class GrpcTransport:
 
     async def check_health(self) -> None:
         """Return None if the server says, over the open connection, that it serves. Raises a
-        TransportError else.
+        TransportError or a WireError else, RuntimeError where no connection is open.
         """
         reply = await self._answer(_HEALTH, b"")
         if reply != _SERVING:

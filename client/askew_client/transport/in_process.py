@@ -40,15 +40,15 @@ class InProcess(CatalogSource):
         """
 
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:  # noqa: ARG002
-        """Return `size` bytes from byte `start` on of a file that devices hold, fewer at its end;
-        here raise OtherKind, as a server of places without a file for devices.
+        """Raise OtherKind, as a server of places without a file for devices; a server with one
+        returns `size` bytes from byte `start` on, fewer at its end.
         """
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True
         )
 
     async def metric_card(self) -> MetricCard:
-        """Return the card of a server of places; here raise OtherKind, as a server of titles."""
+        """Raise OtherKind, as a server of titles; a server of places returns its card."""
         raise OtherKind("this server has a catalog of titles, and no collections of places")
 
     @abstractmethod
@@ -58,7 +58,7 @@ class InProcess(CatalogSource):
     async def call(self, method: str, request: bytes) -> bytes:
         """Return the reply's bytes to one call: the card of places for "GetModelCard", else the
         answer to the question in the request. Raises a WireError for a question that the card does
-        not allow.
+        not allow, OtherKind for the card of a server of titles.
         """
         if method == "GetModelCard":
             return metric_card_to_bytes(await self.metric_card())
@@ -101,8 +101,9 @@ class LocalTransport(InProcess):
         return self._files[part][start : start + size]
 
     async def retrieve(self, query: Query, card: Card) -> Slate:
-        """Return the slate of query.k titles by the card's rule. Raises StaleSpace for a signal of
-        another space.
+        """Return the slate of query.k titles by the card's rule, in ascending order of id. Raises
+        StaleSpace for a signal of another space, ParameterError for a k that the catalog is too
+        small for.
         """
         if query.signal.space_version != card.space.version:
             raise StaleSpace
@@ -136,8 +137,8 @@ class LocalPlaces(InProcess):
         return self.card
 
     async def retrieve(self, query: Query, card: Card) -> PlaceSlate:  # noqa: ARG002  # it has one
-        """Return the slate of query.k whole items of the collection, in ascending order of id.
-        Raises a WireError for a question that the card does not allow.
+        """Return the slate of query.k whole items of the collection (all where it has fewer), in
+        ascending order of id. Raises a WireError for a question that the card does not allow.
         """
         self.card.check(query)
         asked = self.card.collection(query.collection)

@@ -33,7 +33,9 @@ class Library(Protocol):
         """Return the rows that are held on this day, or None; nothing is fetched."""
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
-        """Return the held rows by collection, with live values of all, which are fetched now."""
+        """Return the held rows by the name of their collection, with live values of all, which are
+        fetched now.
+        """
 
     async def forget(self, catalog_date: int) -> None:
         """Drop the file of this Monday (days since 1970-01-01), if it is held."""
@@ -59,7 +61,7 @@ class Network(Protocol):
         """Let one question alone have the network; its moment is fixed on entry."""
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Put the next moment off by whole intervals, as long as the work inside takes."""
+        """Put the next moment off by whole intervals, for as long as the work inside takes."""
 
     @staticmethod
     def encoded(query: Query) -> bytes:
@@ -78,4 +80,6 @@ class Network(Protocol):
     def decoded_places(
         reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return a slate for each collection asked. Raises a WireError for any other reply."""
+        """Return a slate for each collection asked, in the card's order. Raises a WireError for any
+        other reply.
+        """

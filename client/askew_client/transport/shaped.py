@@ -80,7 +80,9 @@ class ShapedTransport:
         self.guard = Guard()
 
     def load(self) -> Transport:
-        """Return the network, created by the first call. Raises what its creation raises."""
+        """Return the network, the same at each call, created by the first. Raises what its creation
+        raises.
+        """
         if self._network is None:
             self._network = self._make()
         return self._network
@@ -128,8 +130,9 @@ class ShapedTransport:
 
     @staticmethod
     def decoded(reply: bytes, query: Query, card: ModelCard) -> Slate:
-        """Return the slate of query.k titles that answers a question of tastes. Raises a WireError
-        for any other reply.
+        """Return the slate of query.k titles, in ascending order of id, that answers a question of
+        tastes. Raises StaleSpace where it is about another catalog, another WireError for any other
+        reply.
         """
         from askew.wire.tastes import slate_from_bytes  # brings numpy
 
@@ -140,8 +143,9 @@ class ShapedTransport:
         reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
         """Return the slates that answer a question for places, one for each collection asked, in
-        the card's order. rows: what is held, of which a reply brings live values alone. Raises a
-        WireError for any other reply.
+        the card's order, each of query.k items (all of a smaller collection), in ascending order of
+        id. rows: what is held, of which a reply brings live values alone. Raises a WireError for
+        any other reply.
         """
         return _checked(lambda: places_from_bytes(reply, card, query, rows))
 
@@ -262,7 +266,8 @@ class KeptLibrary:
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
         """Return the catalog of titles that is held, with its card; fetched first where nothing is
-        held, or it is too old on this day. Raises OtherKind for a server of places.
+        held, or it is too old on this day, more than 16 days after its Monday. Raises OtherKind for
+        a server of places.
         """
         file = await self.sync.cached((day - _EPOCH).days)
         card, catalog = await asyncio.to_thread(self._known, file)
@@ -274,7 +279,8 @@ class KeptLibrary:
 
     async def rows(self, day: datetime.date) -> CachedRows:
         """Return the rows of a server of places, with its card; fetched first where none is held,
-        or they are too old on this day. Raises OtherKind for a server of titles.
+        or they are too old on this day, more than 16 days after their Monday. Raises OtherKind for
+        a server of titles.
         """
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
@@ -289,9 +295,10 @@ class KeptLibrary:
         return None
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
-        """Return the held rows by the name of their collection, with live values fetched now: one
-        request, of the same size whatever a card says, read when its connection is closed. Raises
-        NotFound where the server has no such file.
+        """Return the held rows by the name of their collection, with live values fetched now where
+        all rows of it are held: one request, of the same size whatever a card says, read when its
+        connection is closed. Raises NotFound where the server has no such file, Malformed for
+        another one.
         """
         from askew.wire.catalog_file import with_live_values  # brings numpy
 
@@ -313,9 +320,9 @@ class KeptLibrary:
         return await self.sync.refresh(int(time.time()))
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the card of a server of places, without rows: the kept one, for as long as a
-        catalog of its week would be; else that of this week, fetched, and read when its connection
-        is closed. Raises OtherKind where there is no such server.
+        """Return the card of a server of places, without rows: the kept one until 16 days after its
+        Monday; else that of this week, fetched, kept, and read when its connection is closed.
+        Raises OtherKind where there is no such server.
         """
         today = (day - _EPOCH).days
         kept = await asyncio.to_thread(self._kept_card, today)
