@@ -54,8 +54,9 @@ def ask(
     and ranks what the server brings beside them.
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
-    One noisy signal is drawn and charged each month; asking again sends the same one. The command
-    says what it costs before it sends it, and asks you before a second one within one month.
+    In mode ask, one noisy signal is drawn and charged each month; asking again sends the same one.
+    The command says what it costs before it sends it, and a terminal asks you before a second one
+    within a month; elsewhere that is refused.
     Ratings of titles that this device does not know are left out; --unmatched writes them
     to a file.
 
@@ -67,9 +68,9 @@ def ask(
     """
     config = options.load(context, **flags)
     options.note(f"asking {config.server} ...")
-    # Before the first call, so that no error of a profile depends on a server.
+    # Before the first call, so that a wrong file of ratings is refused whatever a server does.
     profile = options.open_profile(config.data) if ratings is None else _passing(ratings)
-    found, strangers = options.run(_asked(config, profile))
+    found, unmatched_ratings = options.run(_asked(config, profile))
     if as_json:
         options.print_json(answer_as_json(found))
     else:
@@ -79,7 +80,7 @@ def ask(
         from askew_client.profile.files import as_csv
         from askew_client.storage.private_files import replace_file
 
-        replace_file(unmatched, as_csv(strangers))  # for the person alone, to be corrected
+        replace_file(unmatched, as_csv(unmatched_ratings))  # for the person alone, to be corrected
 
 
 async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[Rated, ...]]:
@@ -96,7 +97,7 @@ async def _asked(config: Config, profile: ProfileStore) -> tuple[Answer, tuple[R
             life = f"{float(cost.spent):.4g} of {float(cost.cap):g} for life"
             tell(f"spent before it: {life}, {month} in {cost.month}")
         answer = await device.asker.ask(device.titles, shown=options.agreed(cost))
-    # The connection is closed: until then, a server could hear of it.
+    # The connection is closed: a server must not hear how long work on ratings takes.
     return answer, device.profile.unmatched()
 
 
@@ -113,8 +114,8 @@ def _passing(ratings: TextIO) -> ProfileStore:
 
 
 _NOTHING_RATED = (
-    "(you have rated nothing of this catalog; no server hears of that, since this device asks and "
-    "pays as any other does; `askew profile add` rates titles)"
+    "(you have rated nothing of this catalog, which no server learns; `askew profile add` rates "
+    "titles)"
 )
 
 
@@ -134,7 +135,7 @@ def answer_lines(found: Answer) -> Iterator[str]:
         spent = f"spent {float(cost.spent):.4g} of {float(cost.cap):g}"
         yield f"(this month's signal: {_in_words(cost)}; {spent})"
         if cost.epsilon != cost.wanted:
-            yield "(it was drawn earlier; the settings asked for now count from next month on)"
+            yield "(it was drawn earlier this month; your new epsilon counts from next month on)"
     if cost.fresh:
         yield "(a fresh signal was drawn and charged for this month)"
     if found.unused:
@@ -148,10 +149,10 @@ def _in_words(cost: Cost) -> str:
     from askew_client.views.cost import at_most
 
     return (
-        f"epsilon {at_most(cost.epsilon, 3)} a rating, {at_most(cost.replaced_title, 3)} where a "
-        f"title is replaced; {at_most(cost.at_median, 3)} between two people at the median "
-        f"distance, by the server's word, and at most {at_most(cost.between_any_two, 3)} between "
-        "any two"
+        f"epsilon {at_most(cost.epsilon, 3)} a rating, {at_most(cost.replaced_title, 3)} where "
+        f"a title is replaced; {at_most(cost.at_median, 3)} between two people at the median "
+        f"distance, as the server states it, and at most {at_most(cost.between_any_two, 3)} "
+        "between any two"
     )
 
 
@@ -209,7 +210,8 @@ def refresh(context: click.Context, server: str | None, data: Path | None, as_js
     """Fetch what this device holds of a server's catalog, if it is time.
 
     For cron or a timer, every few hours: a device looks once a week, a random delay of up to two
-    days after Monday, and in between this sends nothing. Questions never look. The catalog is the
+    days after Monday, and in between this sends nothing. A question looks only where the file is
+    missing or too old. The catalog is the
     same for everybody, and comes from a static host where `held_from` is set. No profile is read.
 
     \b

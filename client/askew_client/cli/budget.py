@@ -60,7 +60,7 @@ def budget(
         click.confirm(_ACCEPT, abort=True, err=True)
         store.accept(month_of(today))
     named: Mapping[str, NamedPlace] = {}
-    with suppress(AskewError):  # sums want no profile that can be read
+    with suppress(AskewError):  # without a profile that can be read, places have no names
         named = ProfileStore(where.profile).read().places
     status, mode = budget_of(store, today, named), config.settings.mode
     if as_json:
@@ -75,7 +75,9 @@ def budget(
         click.echo(words)
     click.echo(f"The next month begins on {status.next_month}.")
     if status.account.refused:
-        click.echo(f"NOTHING IS SPENT: {status.account.refused} (`askew budget --accept`).")
+        click.echo(
+            f"NOTHING MORE CAN BE SPENT: {status.account.refused} (`askew budget --accept`)."
+        )
     click.echo(f"The mode is {mode}; `askew ask` says what that comes to at a server, and why.")
 
 

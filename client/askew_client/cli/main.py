@@ -1,4 +1,4 @@
-"""The command `askew`: ask in private, keep a profile, read the budget.
+"""The command `askew`: the group of its commands, and errors as words and exit codes.
 
 What a person likes comes from a file, standard input or a prompt, never from the command line,
 which other programs on the machine can read. Commands import what they need when they run.
@@ -25,17 +25,16 @@ from askew.errors import (
     ParameterError,
     PlaceError,
     ServerFailed,
+    StaleSpace,
     TransportError,
+    UnclearTown,
     WireError,
     maybe,
 )
 from askew_client.storage.guard import switch_off_core_dumps
 
-_COMMANDS = (
-    *("ask", "budget", "catalog", "demo"),
-    *("near", "place", "profile", "refresh", "tui"),
-)
-# Of commands that have another's module; every other has one of its name.
+_COMMANDS = ("ask", "budget", "catalog", "demo", "near", "place", "profile", "refresh", "tui")
+# Commands that live in another's module; every other has a module of its own name.
 _MODULES = {"catalog": "ask", "demo": "tui", "refresh": "ask"}
 
 
@@ -76,7 +75,7 @@ class _LazyCommands(click.Group):
 @click.option(
     "--config",
     "config_file",
-    # A name that is not there would mean the defaults, with another epsilon.
+    # A mistyped name would mean the defaults, perhaps with another epsilon.
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     envvar="ASKEW_CONFIG",
     show_envvar=True,
@@ -84,7 +83,7 @@ class _LazyCommands(click.Group):
 )
 @click.pass_context
 def cli(context: click.Context, config_file: Path | None) -> None:
-    """Get recommendations for a question that leaves this device bent by noise.
+    """Get recommendations in private: what leaves this device is noisy, or nothing.
 
     \b
     Examples:
@@ -95,10 +94,10 @@ def cli(context: click.Context, config_file: Path | None) -> None:
       askew budget
       askew tui --demo
 
-    A setting comes from its flag, else from the environment (ASKEW_SERVER), else from the
+    A setting comes from its flag, else from the environment (such as ASKEW_SERVER), else from the
     configuration file, else it is the default.
 
-    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent or wants a yes,
+    Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent, or a cost needs your yes,
     4 no usable answer from a server, 130 stopped.
     """
     context.obj = config_file
@@ -149,10 +148,11 @@ def main() -> None:
 
 
 def _in_words(error: Exception) -> str:
-    if not isinstance(error, AskewError) or isinstance(error, ServerFailed):  # which is there
+    # Of a server that failed, nobody needs to be asked whether it runs; of towns, all is said.
+    if not isinstance(error, AskewError) or isinstance(error, ServerFailed | UnclearTown):
         return str(error)
-    explained = TransportError | OtherKind | NotShown | BudgetExceeded | PlaceError
-    hinted = explained | LedgerError
+    hinted = TransportError | OtherKind | NotShown | BudgetExceeded | PlaceError | LedgerError
+    hinted |= StaleSpace
     no_region = isinstance(error, ParameterError) and (error.name, error.value) == ("region", "")
     if not (isinstance(error, hinted) or no_region):
         return str(error)

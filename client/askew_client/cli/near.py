@@ -24,7 +24,7 @@ _NO_HOME = (
     "without --place a question is from home, and no place is called so; `askew place list` lists "
     "yours, and `askew place add` adds one"
 )
-_SHOWN = 20
+_MOST_LINES = 20  # of results, so that the pick stays on the screen
 _RESULT = ("title", "coordinates", "distance", "passes", "values")
 
 
@@ -40,7 +40,8 @@ _RESULT = ("title", "coordinates", "distance", "passes", "values")
 @click.option(
     "--again",
     is_flag=True,
-    help="With --unnamed: send again what was charged for this very place and not answered.",
+    help="With --unnamed: send again, at no new charge, what was charged for this very place and "
+    "got no answer; the server sees that it is the same.",
 )
 @click.option(
     "--preferences",
@@ -72,11 +73,12 @@ def near(
     """Ask what COLLECTION of a server has near a place, and pick in private.
 
     Without COLLECTION: list the collections, and what preferences can name. With --all: ask all of
-    them at once, with the same noisy position, for nothing more.
+    them at once, with the same noisy position, at no further cost.
 
-    The noisy position of a named place is sent, the same to every server and for nothing
-    (`askew place add` pays). What you prefer, such as open now, stays on this device: it comes
-    from a file, since other programs can read the command line.
+    The noisy position of a named place was charged by `askew place add`; every server gets the same
+    one. A place on axes is charged when a server is asked, once a month. What you prefer, such as
+    open now, stays on this device: it comes from a file, since other programs can read the command
+    line.
 
     \b
     Examples:
@@ -86,10 +88,27 @@ def near(
       askew near restaurants --place work --preferences my-preferences.txt -k 30
       askew near departures --unnamed --json < here.txt
     """
-    if every and collection is not None:
-        raise click.UsageError(
-            "--all asks every collection: leave out either --all or the collection"
-        )
+    for refused, why in (
+        (
+            every and collection is not None,
+            "--all asks every collection: leave out either --all or the collection",
+        ),
+        (
+            collection is None and not every and bool(name or unnamed or preferences_file),
+            "a question needs the name of a collection, or --all",
+        ),
+        (
+            unnamed and name is not None,
+            "--unnamed asks from a place without a name: leave out either --unnamed or --place",
+        ),
+        (
+            again and not unnamed,
+            "--again works with --unnamed alone: a named place needs no --again",
+        ),
+    ):
+        if refused:
+            raise click.UsageError(why)
+    typed_flags = dict(flags)  # a prompt may add a region
     collection = "*" if every else collection
     if unnamed and collection is not None:
         flags["region"] = options.region_first(context, flags["region"])
@@ -101,12 +120,6 @@ def near(
 
     typed = "" if preferences_file is None else preferences_file.read_text("utf-8", "replace")
     preferences = preferences_of(typed)
-    if unnamed and name is not None:
-        raise click.UsageError(
-            "--unnamed asks from a place without a name: leave out either --unnamed or --place"
-        )
-    if again and not unnamed:
-        raise click.UsageError("--again works with --unnamed alone: a named place needs no --again")
     profile = options.open_profile(config.data)
     spot: str | Spot
     if unnamed:
@@ -116,7 +129,7 @@ def near(
         if name is None and spot not in document.places:
             raise click.ClickException(_NO_HOME)
         position = document.place(spot).spot
-    _check_signal(position, flags, named=not unnamed)
+    _refuse_idle(position, typed_flags, named=not unnamed)
     options.note(f"asking {config.server} ...")
     found = options.run(_asked(config, profile, collection, spot, preferences, again=again))
     if as_json:
@@ -130,7 +143,7 @@ def near(
             click.echo(line)
 
 
-async def _asked(  # what is asked, and from where
+async def _asked(
     config: Config,
     profile: ProfileStore,
     collection: str,
@@ -147,15 +160,16 @@ async def _asked(  # what is asked, and from where
     async with opened as device:
         question = device.nearby.question(collection, spot, preferences)
         cost = await device.asker.show(question, again=again)
-        # A kept signal costs nothing, and needs no words.
-        for line in ("this question draws a fresh signal:", *cost.words) if cost.fresh else ():
-            click.echo(line, err=True)
-        if cost.fresh and cost.account == "places":
-            click.echo(device.places.allowance(), err=True)
+        if cost.fresh:  # a kept signal costs nothing, and needs no words
+            for line in ("this question draws a fresh signal:", *cost.words):
+                options.tell(line)
+            if cost.account == "places":
+                options.tell(device.places.allowance())
+                options.tell("if no answer comes, --again sends the same, at no new charge")
         return await device.asker.ask(question, shown=options.agreed(cost), again=again)
 
 
-def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> None:
+def _refuse_idle(spot: Spot, flags: Mapping[str, object], *, named: bool) -> None:
     from askew.spaces.map import Position
 
     if isinstance(spot, Position) and not named:
@@ -167,7 +181,7 @@ def _check_signal(spot: Spot, given: Mapping[str, object], *, named: bool) -> No
             "`askew place move` draws another, for a new charge"
         )
     for option in ("level", "region"):
-        if given[option] is not None:
+        if flags[option] is not None:
             raise click.UsageError(f"--{option} changes nothing here: {reason}")
 
 
@@ -190,16 +204,16 @@ def _list(card: MetricCard, *, as_json: bool) -> None:
 
 
 def _told(attribute: Attribute) -> str:
-    live = ", as it is now" if attribute.live else ""
+    live = ", live" if attribute.live else ""
     words = f": {', '.join(attribute.words)}" if attribute.words else ""
     return f"{attribute.kind}{f' in {attribute.unit}' if attribute.unit else ''}{live}{words}"
 
 
 def _as_lines(found: NearAnswer) -> Iterator[str]:
-    for result in found.results[:_SHOWN]:
+    for result in found.results[:_MOST_LINES]:
         mark = "*" if result.picked else " " if result.passes else "-"
         told = [
-            f"{name} {_shown(value, found.units.get(name))}"
+            f"{name} {_value_text(value, found.units.get(name))}"
             for name, value in result.values.items()
         ]
         values = ", ".join([*told, *([result.now] if result.now else [])])
@@ -207,8 +221,8 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
         far = f"{result.distance:.1f} {found.unit}, at {at}"
         yield f"{mark} {result.title}  {far}  {values}".rstrip()
     yield f"({found.source}; * is your pick, chosen on this device; - does not pass your filters)"
-    if len(found.results) > _SHOWN:
-        yield f"(the best {_SHOWN} of {len(found.results)} results; --json prints all)"
+    if len(found.results) > _MOST_LINES:
+        yield f"(the best {_MOST_LINES} of {len(found.results)} results; --json prints all)"
     if found.none_passes:
         yield "(no result passes your filters; the server is not asked again for that)"
     if found.missing:
@@ -221,7 +235,7 @@ def _as_lines(found: NearAnswer) -> Iterator[str]:
     yield f"(sent: {sent}, k = {found.k}; {drawn})"
 
 
-def _shown(value: Value, unit: str | None) -> str:
+def _value_text(value: Value, unit: str | None) -> str:
     if value is None:
         return "unknown"
     shown = "yes" if value is True else "no" if value is False else value

@@ -131,6 +131,7 @@ def typed_place(region: str, town: str = "") -> Spot:
                 tell(f"  {choice}")
             if not asks:
                 raise
+            # Other slips, as in degrees, end the command.
             tell(str(error))
         text = _prompted()
 
@@ -152,7 +153,7 @@ def region_first(context: click.Context, region: object, town: str = "") -> str 
     from askew_client.near.gazetteer import find_towns
 
     country = next((place.country for place in find_towns(town)), "")
-    prompt = "Region: a country such as DE, or S/W/N/E (none for values on axes)"
+    prompt = "Region: a country such as DE, or its edges in degrees, S/W/N/E"
     typed: str = click.prompt(prompt, default=country, show_default=bool(country), err=True)
     return typed.strip() or None
 
@@ -163,7 +164,9 @@ def agreed(cost: Cost) -> Cost | None:
     terminal return None for such a second one.
     """
     of_place = cost.account == "places"
-    if cost.refused or not (cost.fresh if of_place else cost.is_second):
+    if cost.refused:  # nothing to agree to: the ledger refuses it next
+        return cost
+    if not (cost.fresh if of_place else cost.is_second):
         return cost
     if sys.stdin.isatty():
         click.confirm(_POSITION if of_place else _SECOND, abort=True, err=True)

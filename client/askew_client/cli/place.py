@@ -24,8 +24,8 @@ _NEAR = 15.0  # kilometers from a town's middle, within which a place is in or n
 _take = click.option(
     "--take/--anew",
     default=None,
-    help="Where a place is at this very position: take it, for nothing, or draw and charge another."
-    "  [default: it is refused]",
+    help="Where one of your places is at this very position: share its noisy position, at no cost, "
+    "or draw and charge another.  [default: it is refused]",
 )
 _place = options.all_of(
     click.argument("name"),
@@ -137,7 +137,7 @@ def _desk(context: click.Context, **flags: object) -> PlaceService:
     )
 
 
-def _draw(  # as the two commands take it
+def _draw(
     context: click.Context,
     *,
     moves: bool,
@@ -172,7 +172,8 @@ def _draw(  # as the two commands take it
         price = () if cost is None else (*cost.words, desk.allowance())
         for line in (*region_words(plane), *price):
             tell(line)
-        cost = cost and options.agreed(cost)
+        if cost is not None:
+            cost = options.agreed(cost)
     view = (desk.move if moves else desk.add)(name, spot, cost, take=take)
     done = f"{view.name} {'has moved' if moves else 'is kept'}"
     if take:

@@ -33,8 +33,8 @@ def spare_the_processor() -> None:
     """Set this process to do less: numpy's threads sleep sooner, and garbage is looked for seldom,
     and not at the end.
     """
-    # numpy's threads wait in a loop before they sleep: 25 ms of each processor, once it is loaded.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # of 2^4 turns
+    # numpy's threads turn in a loop before they sleep, some 25 ms of each processor.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2^4 turns, the fewest
     # What a start makes stays: looking through it for garbage, now or at the end, finds none.
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)

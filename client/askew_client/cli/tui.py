@@ -33,7 +33,7 @@ def demo(context: click.Context, near_k: str | None, level: str | None) -> None:
     from askew_client.demo.measured import COUNTRY
     from askew_client.demo.play import WIDTH, play
 
-    config = options.load(context, near_k=near_k, level=level, region=COUNTRY)
+    config = options.load(context, near_k=near_k, level=level, mode="auto", region=COUNTRY)
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH)
     options.run(play(config.settings, _DRAWS, console))
@@ -77,4 +77,4 @@ def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
     error = app.run()
     if error is not None:
         raise error
-    context.exit(app.return_code or 0)  # not 0 where a signal ended it
+    context.exit(app.return_code or 0)  # a signal that ended the app leaves its code

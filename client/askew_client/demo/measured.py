@@ -1,8 +1,8 @@
-"""A made-up person, for whom a server is asked again and again with fresh noise, to be measured.
+"""How good answers are for a made-up person: a server is asked again and again with fresh noise.
 
-Nobody lives at this home in Heilbronn, whose figures are near the average over people of the
-country, a little worse. Positions of towns: GeoNames, CC BY 4.0 (see settings/GEONAMES.md). A
-second server answers: nothing is charged, and nothing is sent to the one of the demo.
+The home in Heilbronn is made up. A second server answers, which hears that home: nothing is
+charged, and nothing is sent to the demo's first server. Positions of towns: GeoNames, CC BY 4.0
+(see askew_client/settings/GEONAMES.md).
 """
 
 from __future__ import annotations
@@ -53,16 +53,14 @@ TOWNS: Final = (
     Town("Öhringen", Position(49.1988, 9.5072), 22_765),
     Town("Eppingen", Position(49.1365, 8.9123), 21_179),
 )
-
-
 COLLECTION: Final = "food"
 AROUND: Final = 64  # the places nearest to home: the best one of all is among them
-Draws = list[tuple[float, float | None]]
+Draws = list[tuple[float, float | None]]  # two figures of a reply, as `beyond` returns them
 
 
 class Measured:
-    """Asks a server by the code of every device, ranks by it, and keeps every draw by its way to
-    ask. Raises AskewError as a device does.
+    """Asks a server and ranks with a device's code, and keeps the figures of every reply under the
+    way in which it was asked. Raises AskewError as a device does.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class Measured:
         self._server, self._card, self._bits = server, card, bits
         self._k = results_of(card, COLLECTION, settings.near_k)
         self._noise, self._region = settings.map_noise, settings.plane
-        # By a law of meters, the results are the items nearest to the signal.
+        # With noise of about 2 m, a server's best items are those nearest to the signal.
         self._meters = MapNoise.in_region(Fraction(1024), settings.plane)
         self._best: Sequence[Judged] = ()
         self.draws: dict[str, Draws] = {}

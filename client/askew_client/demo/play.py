@@ -69,7 +69,7 @@ async def play(settings: ClientSettings, draws: int, console: Console) -> None:
     """Play the exchange on a terminal of at most 80 columns, with `draws` draws of the noise.
     Leaves nothing behind: neither a process nor a file.
     """
-    # On its way out the demo stops its processes and removes its files.
+    # SIGTERM would end us before the processes are stopped and the files removed.
     task = asyncio.current_task()
     if task is not None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -109,7 +109,7 @@ async def play(settings: ClientSettings, draws: int, console: Console) -> None:
             first, second, _ = network.sent
             same = first == second and again.sent == other.sent == answer.sent
             demo.show_ledger(device.places.price(), same=same)
-    demo.say("", "The server has stopped. Home, preferences and pick never left the device.", "")
+    demo.say("", "Both servers have stopped. The one of steps 1 to 5 never heard home or pick.", "")
     demo.say("To ask such a server in a browser, with a map, at http://127.0.0.1:7572:")
     demo.say("  askew-server serve --demo places --web")
 

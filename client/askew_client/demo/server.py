@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 from askew.errors import ServerFailed
 
-_PATIENCE = 30.0  # seconds; training takes one on a slow machine
+_PATIENCE = 30.0  # seconds; a slow machine trains the model of films for one
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def demo_server(model: str = "films") -> AsyncIterator[str]:
         stdout=PIPE,
         stderr=PIPE,
         start_new_session=True,
-        env=os.environ | {"ASKEW_WITH_PARENT": "1"},  # it ends with this process
+        env=os.environ | {"ASKEW_WITH_PARENT": "1"},  # it says where it listens, and ends with us
     )
     try:
         yield await _address(process)

@@ -281,10 +281,10 @@ class ProfileService:
         return self._profile.read().answers[::-1]
 
     def forget_history(self) -> None:
-        """Forget every past answer, the items that answers brought and nobody rated, and the spot
-        whose signal was charged and not answered.
+        """Erase every past answer, the items that answers brought and nobody rated, and the spot
+        whose signal was charged and not answered: `ProfileStore.change_for_good`.
         """
-        self._profile.change(ProfileDocument.without_answers)
+        self._profile.change_for_good(ProfileDocument.without_answers)
 
     def wipe(self) -> None:
         """Forget ratings, past answers and named places for good. The ledger stays: it counts what

@@ -1,1 +1,1 @@
-"""Files and databases that nobody else reads."""
+"""Files and databases that nobody else reads, and when private work may be done."""

@@ -3,7 +3,8 @@
 How long a device works on its profile depends on the profile. So while one of its connections
 exists, it does no such work: whoever watches the connection hears the network and nothing else.
 What might still connect counts as a connection until it is gone.
-Who stops waiting for such work has not ended it: the turn is theirs until its thread is done.
+Cancelling the wait for such work does not end its thread, and no connection opens until it has
+ended.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _Value = TypeVar("_Value")
 async def in_thread(
     act: Callable[_Given, _Value], /, *arguments: _Given.args, **named: _Given.kwargs
 ) -> _Value:
-    """Return `act(*arguments, **named)`, run in a thread as by `asyncio.to_thread`; a cancellation
-    ends this no sooner than the thread.
+    """Return `act(*arguments, **named)`, run in a thread; a cancelled caller waits for its end
+    before the cancellation goes on.
     """
     import asyncio  # commands that show what is stored do without
 
@@ -34,7 +35,7 @@ async def in_thread(
         return await asyncio.shield(work)
     finally:
         while not work.done():
-            with suppress(asyncio.CancelledError):  # the first one is on its way already
+            with suppress(asyncio.CancelledError):  # the first is raised after this
                 await asyncio.wait((work,))
         if not work.cancelled():
             work.exception()  # of which nobody hears any more: a loop would print it
@@ -43,13 +44,13 @@ async def in_thread(
 class Guard:
     """One device's private work and connections, of which one kind at a time is under way.
 
-    alive: what connects for as long as it exists, whatever was said to it, as gRPC's calls do.
+    alive: objects that may connect for as long as they exist, closed or not, as gRPC's calls do.
     """
 
     def __init__(self) -> None:
         self.alive: WeakSet[object] = WeakSet()
         self._lock = Lock()
-        self._connections = self._working = 0
+        self._connections = self._working = 0  # work nests, and runs in several threads
 
     @property
     def connected(self) -> bool:
@@ -59,7 +60,7 @@ class Guard:
     @contextmanager
     def connection(self) -> Iterator[None]:
         """Count a connection, from before it is opened (entry) until its descriptor is closed
-        (exit): between the two `private` raises.
+        (exit): meanwhile `private` raises.
 
         Raises NotReady on entry while private work is under way.
         """
@@ -75,7 +76,7 @@ class Guard:
 
     @contextmanager
     def private(self) -> Iterator[None]:
-        """Count private work, from entry to exit: between the two `connection` raises. Raises
+        """Count private work, from entry to exit: meanwhile `connection` raises. Raises
         ConnectionOpen on entry while a connection exists.
         """
         with self._lock:
@@ -95,8 +96,8 @@ _PR_SET_DUMPABLE = 4  # linux/prctl.h
 def switch_off_core_dumps() -> None:
     """Set the soft limit of core dumps of this process, and of those that it starts, to 0.
 
-    Linux gives a dump to a program (systemd-coredump, say) whatever the limit; a process that is
-    not dumpable is given to nobody, and other programs of the person cannot attach to it either.
+    Linux gives a dump to a program (systemd-coredump, say) whatever the limit, but never that of a
+    process that is not dumpable; other programs of the person cannot attach to that either.
     A system that refuses is left as it is. For the commands alone: a library changes no limits of
     somebody else's process.
     """

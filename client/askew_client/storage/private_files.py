@@ -29,19 +29,18 @@ def check_own(path: Path, name: str, error: type[AskewError]) -> None:
     except FileNotFoundError:
         return
     if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
-        text = f"the {name} {path} cannot be used: others may write it. It must be yours, and"
-        raise error(f"{text} writable by you alone (chmod go-w)")
+        text = f"the {name} {path} cannot be used: it is not yours alone. It must be owned by you"
+        raise error(f"{text} (chown), and writable by nobody else (chmod go-w)")
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it that are missing, each of mode 0700, durably: what is
-    synced in a directory is lost where its own name is. One that exists stays as it is. Raises
-    OSError.
+    """Make a directory, and those above it that are missing, each of mode 0700, durably: each
+    new name is synced in its parent. One that exists stays as it is. Raises OSError.
     """
     for each in (*reversed(path.parents), path):
         try:
             each.mkdir(mode=0o700)
-        except OSError:
+        except OSError:  # it exists, which a read-only disk may say otherwise
             if not each.is_dir():
                 raise
         else:
@@ -57,7 +56,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
     make_directory(path.parent)
     _sync_directory(path.parent)  # where that fails, nothing is replaced
-    # A name of its own, for who writes at the same time, and mode 0600.
+    # A name that no rival writer has, and mode 0600.
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)
     new = Path(name)
     try:
@@ -66,7 +65,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)
-    except OSError:
+    except BaseException:
         new.unlink(missing_ok=True)
         raise
     _sync_directory(path.parent)
@@ -80,18 +79,18 @@ def _sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-_PATIENCE = 10  # seconds to wait for another process
+_PATIENCE = 10  # seconds that SQLite waits for another's lock
 _TRIES = 100
 
 
 @dataclass(frozen=True)
 class PrivateDatabase:
-    """What a file must be: its name in messages, its mark, its version and its tables, by
-    statements of which each ends its line.
+    """What a file must be: its name in messages, SQLite's application id, its version and its
+    tables.
 
-    error is what every failure is raised as; the message names the file, never what is in it.
-    whole: a new file has its tables from its first moment, so an empty one has lost what it held,
-    and is refused.
+    schema: its statements, split at ";" before a line's end. error: what every failure is raised
+    as; the message names the file, never what is in it. whole: a new file has its tables from its
+    first moment, so an empty one has lost what it held, and is refused.
     """
 
     path: Path
@@ -144,7 +143,7 @@ class PrivateDatabase:
         SQLite keeps what was there before, and nothing can be erased. Else return None.
         """
         with self.connection() as database:
-            # Changes nothing, and must be written over what a reader sees.
+            # The same number again: the log has a page then, which waits for every reader.
             database.execute(f"PRAGMA user_version = {self.version}")
             self._empty_log(database)
 
@@ -179,7 +178,7 @@ class PrivateDatabase:
         database = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
         try:
             database.execute("PRAGMA trusted_schema = OFF")
-            database.execute("PRAGMA recursive_triggers = ON")  # REPLACE is a deletion, too
+            database.execute("PRAGMA recursive_triggers = ON")  # also for rows that REPLACE deletes
             self._create_if_new(database)
             self.path.chmod(0o600)
             write_ahead(database)
@@ -192,7 +191,7 @@ class PrivateDatabase:
         return database
 
     def _make(self) -> None:
-        # Unless another process does so first.
+        # A rival process may make it first: then theirs stays.
         if not self.whole:
             self.path.touch(mode=0o600)
             return
@@ -239,8 +238,8 @@ class PrivateDatabase:
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Turn write-ahead logging on for this connection's file. SQLite waits for no other there, so
-    this tries up to 100 times, then raises sqlite3.OperationalError.
+    """Turn write-ahead logging on for this connection's file. SQLite does not wait for
+    others here, so this tries up to 100 times, then raises sqlite3.OperationalError.
     """
     for tries_left in reversed(range(_TRIES)):
         try:
@@ -249,7 +248,7 @@ def write_ahead(database: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if not tries_left or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
-            database.execute("BEGIN IMMEDIATE")
+            database.execute("BEGIN IMMEDIATE")  # which waits until the rival has ended
             database.execute("ROLLBACK")
 
 

@@ -62,8 +62,12 @@ class Problem:
     next_month: datetime.date | None = None
 
 
+_RATINGS: Final = (
+    "Ask with a smaller epsilon_per_rating, or raise rating_monthly_cap or rating_lifetime_cap, "
+    "whichever it is."
+)
 _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
-    (BudgetExceeded, Trouble.BUDGET, "Ask with a smaller epsilon, or raise that cap."),
+    (BudgetExceeded, Trouble.BUDGET, _RATINGS),
     (NotShown, Trouble.COST, "Look at what a question would cost now, and ask again."),
     (LedgerRefused, Trouble.REFUSED, "`askew budget` shows the ledger, `--accept` continues here."),
     (LedgerError, Trouble.STORE, "Do not delete it: it says what was spent."),
@@ -75,7 +79,7 @@ _TROUBLE: tuple[tuple[type[AskewError], Trouble, str], ...] = (
     (PreferenceError, Trouble.PREFERENCES, "The order stays as it is, and nothing was sent."),
     (ProfileError, Trouble.PROFILE, "Look at the ratings in `askew profile list`."),
     (OtherKind, Trouble.OTHER, "`askew ask` asks this server for titles."),
-    (StaleSpace, Trouble.STALE_SPACE, "Connect again; if that is no help, is today's date right?"),
+    (StaleSpace, Trouble.STALE_SPACE, "Ask again; if that is no help, is today's date right?"),
     (WireError, Trouble.HOSTILE, "Nothing of the answer was used. Ask another server."),
     (TransportError, Trouble.UNREACHABLE, "Is the server running at this address?"),
     (ParameterError, Trouble.SETTINGS, "Change the setting that the message names."),

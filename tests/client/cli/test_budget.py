@@ -73,7 +73,7 @@ def test_an_older_ledger_says_why_and_a_question_is_exit_code_3(
     restore_an_older_copy(data)
     found = askew("budget", "--data", data)
     assert found.code == 0
-    assert "NOTHING IS SPENT: the ledger is older than its mark" in found.out
+    assert "NOTHING MORE CAN BE SPENT: the ledger is older than its mark" in found.out
     asked = askew("ask", "--data", data, "--server", demo_address, "--ratings", "-", stdin=RATED)
     assert (asked.code, asked.out) == (3, "")
     assert "an old copy was put back" in asked.err
@@ -120,14 +120,14 @@ def test_a_bound_is_never_written_smaller_than_it_is() -> None:
 def test_who_continues_is_asked_first_and_pays_for_what_was_lost(askew: Askew, data: Path) -> None:
     restore_an_older_copy(data)
     assert askew("budget", "--data", data, "--accept", stdin=b"n\n").code == 130
-    assert "NOTHING IS SPENT" in askew("budget", "--data", data).out
+    assert "NOTHING MORE CAN BE SPENT" in askew("budget", "--data", data).out
     found = askew("budget", "--data", data, "--accept", stdin=b"y\n")
     assert found.code == 0
     assert (
         f"{NOW}  you continued here; 8 a rating or value on axes was booked for what" in found.out
     )
     assert "spent 12 of a lifetime cap of 48" in found.out
-    assert "NOTHING IS SPENT" not in found.out
+    assert "NOTHING MORE CAN BE SPENT" not in found.out
 
 
 def test_a_device_that_held_a_catalog_first_keeps_its_files_for_the_person_alone(

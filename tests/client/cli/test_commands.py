@@ -76,7 +76,7 @@ def test_who_rated_nothing_of_the_catalog_is_charged_like_anybody_else_and_told_
     command = ("ask", "--ratings", "-", "--server", demo_address, "--data", data, "-k", "5")
     found = askew(*command, stdin=f"\ufeff{text}".encode())  # as some programs begin a file
     assert (found.code, len(charges())) == (0, 1)
-    assert "(you have rated nothing of this catalog; no server hears of that" in found.out
+    assert "(you have rated nothing of this catalog, which no server learns" in found.out
     told = f"(this device does not know the titles of {unused} of your ratings"
     assert (told in found.out) == bool(unused)
 
@@ -87,7 +87,7 @@ def test_who_changes_epsilon_is_told_when_it_counts(
     """The stored signal is sent again, as it must be; saying nothing would mislead."""
     command = ("ask", "--ratings", ratings, "--server", demo_address, "--data", data)
     first, second = askew(*command), askew(*command, "--epsilon-per-rating", "1/2")
-    note = "(it was drawn earlier; the settings asked for now count from next month on)"
+    note = "(it was drawn earlier this month; your new epsilon counts from next month on)"
     asked_for = first.out.replace("at epsilon 0.8 a rating", "at epsilon 0.5 a rating")
     assert second.out.splitlines() == [*asked_for.splitlines()[:-1], note]
 

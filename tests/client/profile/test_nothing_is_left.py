@@ -90,6 +90,19 @@ def test_pages_are_overwritten_before_the_file_shrinks(
     assert not [word for word in (b"Title 7", CANARY.encode()) if word in seen[0]]
 
 
+def test_past_answers_are_nowhere_in_the_file(path: Path) -> None:
+    """While another program has it open, and so keeps its log. Planted bug: they are in the log."""
+    store = ProfileStore(path)
+    past = PastAnswer(datetime.date(2026, 11, 21), "2026-11", (CANARY,), CANARY)
+    store.change(lambda document: document.edited({OTHER: (None,)}))
+    with closing(sqlite3.connect(path)) as idle:
+        idle.execute("SELECT 1 FROM profile").fetchone()
+        store.change(lambda document: document.answered(past))
+        assert CANARY.encode() in on_disk(path)
+        ProfileService(store).forget_history()
+        assert CANARY.encode() not in on_disk(path)
+
+
 # Other programs
 
 READER = """
