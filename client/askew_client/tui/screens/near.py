@@ -490,7 +490,8 @@ def outlook_of(
     from it means and what a level and k would give there. Nothing is sent or charged.
 
     what_if: show where a fresh one might land, and not the one that the place has. Raises
-    AskewError.
+    PlaceError for a name of none of `places_on_map`. Without a region the words end with "No
+    forecast: ...".
     """
     place = next((place for place in places_on_map(device) if place.name == name), None)
     if place is None:  # forgotten by another program; StopIteration would never leave a thread
@@ -522,8 +523,9 @@ def outlook_of(
 
 
 def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
-    """Draw, charge and keep a place, and return a sentence that says so. Raises AskewError, in
-    which case nothing was drawn.
+    """Draw, charge and keep a place, and return "Drawn and charged; every server will get this one
+    position."; if the draft takes a place, draw nothing and return "Kept as one more name of that
+    place; nothing was drawn or charged." Raises AskewError, in which case nothing was drawn.
 
     Where the person named another region, that is a setting from now on, even if the place is
     refused.
@@ -538,7 +540,9 @@ def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, mo
 
 
 def mapped(device: Device, answer: NearAnswer) -> Ranked:
-    """Return an answer with its map and words."""
+    """Return an answer with its map, and words: what it cost, and a server's guess; where no signal
+    left, the reason alone, and a map of where one would land from the true place.
+    """
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     towns, true = named_towns(), Position(*answer.true)
@@ -568,8 +572,10 @@ def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
 
 
 def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
-    """Return a sentence on where a server would look first that knows the map's own list of towns
-    and nothing else: at most three towns, with shares in percent; "" where none has half a percent.
+    """Return where a server would look first that knows the map's own list of towns and nothing
+    else: "1,024,621 people of this map's towns live where you are 5 times in 10. Of these towns
+    alone, a server's guess: Köln 98 %, Bonn 2 %." At most three towns, none of less than half a
+    percent; "" where there is none.
     """
     likely = [town for town in likeliest(towns, heat_map) if town[1] >= _LEAST_SHARE]
     if not likely:
