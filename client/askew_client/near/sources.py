@@ -80,7 +80,7 @@ class MapSource:
     @property
     def charge(self) -> SignalCharge:
         """Return the charge of a fresh signal, epsilon per straight-line kilometer of the device's
-        plane: no number of a server is in it.
+        plane as its `epsilon_per_km`: no number of a server is in it.
         """
         return SignalCharge.of_place(self.mechanism.epsilon)
 
@@ -150,7 +150,8 @@ class AxisSource:
     @property
     def charge(self) -> SignalCharge:
         """Return the charge of a fresh signal, between any two values: epsilon * diameter, by the
-        numbers of the axes.
+        numbers of the axes, as its `epsilon_per_rating`. Raises OutOfRange for a lattice that does
+        not fit them.
         """
         return self.space.charge(self.mechanism)
 

@@ -79,8 +79,8 @@ OPENING: Final = AskewError("this device is still opening its files: wait a mome
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
-    """Return what was asked for, or its AskewError as a Problem: the app catches all errors
-    here.
+    """Return what was asked for, or its AskewError as a Problem: the app catches all of them here,
+    and other errors pass.
     """
     try:
         return await asked

@@ -161,8 +161,8 @@ class PlaceHeatMap:
         return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
 
     def outline(self, depth: float) -> tuple[Position, ...]:
-        """Return 24 positions of this depth around the signal, from the east on,
-        counterclockwise.
+        """Return 24 positions of this depth around the signal, from the east on, counterclockwise,
+        15 degrees apart.
         """
         points = []
         for corner in range(_CORNERS):

@@ -147,7 +147,10 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="places")
     async def read(self) -> None:
-        """Read the named places, offer them in the choice of places, and show what is there."""
+        """Read the named places that are on a map, and offer them in the choice of places. Once the
+        server's card is there too, show the region where there is no place, else, unless an answer
+        stands there, `look` from the chosen one. A Problem is shown in the notice.
+        """
         places = await self.desk.on_device(places_on_map)
         if isinstance(places, Problem):
             self.query_one(Notice).tell(places)
@@ -159,7 +162,7 @@ class NearScreen(FrameScreen):
     @work(exclusive=True, group="meet")
     async def meet(self) -> None:
         """Fetch the server's card and offer its collections; a server that has none leads to the
-        screen of the profile instead, when the app starts.
+        screen of the profile instead, when the app starts. Another Problem is shown in the notice.
         """
         card = await self.desk.on_network(lambda device: device.nearby.connect())
         first, self._first = self._first, False
@@ -208,7 +211,7 @@ class NearScreen(FrameScreen):
     async def ask(self, collection: str, place: str, preferences: Preferences) -> None:
         """Ask a collection, or all at once by one question, and show the answers in the person's
         order. Asking again stops the one before. A question that would draw a fresh signal is not
-        asked.
+        asked, which the notice says, as it says what goes wrong.
         """
         device = self.desk.device
         if device is None:
@@ -313,8 +316,8 @@ class NearScreen(FrameScreen):
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Show settings and places as they are now, and the collections once the server is
-        there.
+        """Show settings and places as they are now, and the collections once the server is there;
+        do nothing while no device is open or another screen is shown.
         """
         device = self.desk.device
         if device is None or not self.is_current:
