@@ -115,7 +115,7 @@ def date_of(catalog_date: int) -> datetime.date:
 
 
 def name_of(catalog_date: int, part: Part) -> str:
-    """Return the name of a file on a static host: "2026-11-23.whole"."""
+    """Return the name of a file on a static host: "2026-11-23.whole" of 20780 and Part.WHOLE."""
     return f"{date_of(catalog_date).isoformat()}.{part}"
 
 
@@ -170,14 +170,14 @@ class CatalogCache:
 
     @classmethod
     def of(cls, directory: Path, server: str) -> CatalogCache:
-        """Return the cache of a server's address, in a directory of caches; nothing is made on the
-        disk.
+        """Return the cache of a server's address, in a directory of caches: at the first 32
+        hexadecimal digits of the address' SHA-256. Nothing is made on the disk.
         """
         return cls(directory / hashlib.sha256(server.encode()).hexdigest()[:32])
 
     def record(self) -> Record:
-        """Return what is remembered of this server; an empty record where there is none or it
-        cannot be read. Raises CacheError where others may write the file.
+        """Return what is remembered of this server; an empty Record(None, 0, 0) where there is none
+        or it cannot be read. Raises CacheError where others may write the file.
         """
         path = self.directory / _RECORD
         try:
@@ -188,7 +188,9 @@ class CatalogCache:
             return Record()
 
     def remember(self, record: Record) -> None:
-        """Write this record in place of the one before. Raises CacheError."""
+        """Write this record in place of the one before. Raises CacheError, as where the directory
+        is not there, which `locked` makes.
+        """
         with self._usable():
             replace_file(self.directory / _RECORD, json.dumps(asdict(record), default=bytes.hex))
 
@@ -247,7 +249,7 @@ class CatalogCache:
     @asynccontextmanager
     async def locked(self, patience: float) -> AsyncIterator[None]:
         """Hold the right to write to this cache, alone among all programs; wait at most `patience`
-        seconds for that.
+        seconds for that. Make its directory, if it is not there.
 
         Raises CacheError after them. A program that ends, however it ends, gives the right back.
         """
@@ -340,8 +342,8 @@ class CatalogSync:
         self._bits, self._check, self._patience = bits, check, patience
 
     async def cached(self, day: int) -> CachedFile:
-        """Return the file that is held, fetched first where nothing usable is. Raises
-        AskewError.
+        """Return the file that is held, fetched first where nothing usable is; `fetched` is 0 if it
+        was there. Raises AskewError.
         """
         file = await asyncio.to_thread(self.usable, day)
         if file is not None:
@@ -352,7 +354,7 @@ class CatalogSync:
 
     async def refresh(self, now: int) -> Refreshed:
         """Look for this week's file if it is time, at once where nothing usable is held, and return
-        what is held after that.
+        a Refreshed: what is held after that, and when the device looks next.
 
         now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays.
         """
@@ -367,9 +369,9 @@ class CatalogSync:
         return Refreshed(monday, str(version.part), size, file.fetched, when)
 
     async def forget(self, catalog_date: int) -> None:
-        """Drop the file of this Monday if it is the one that is held: the server answers about
-        other items. Neither a record nor a body of it stays, so that the next look is a first one
-        and tells nothing of what was held.
+        """Drop the file of this Monday if it is the one that is held, or none is: the server
+        answers about other items. Neither a record nor a body of it stays, so that the next look is
+        a first one and tells nothing of what was held. Of another Monday, do nothing.
         """
         async with self._cache.locked(self._patience):
             held = await asyncio.to_thread(lambda: self._cache.record().held)
@@ -378,8 +380,8 @@ class CatalogSync:
                 await asyncio.to_thread(self._settle, Record())
 
     def usable(self, day: int) -> CachedFile | None:
-        """Return the file in the cache, checked; None where there is none, it is too old on this
-        day, or damaged.
+        """Return the file in the cache, checked, `fetched` 0; None where there is none, it is not
+        `usable` on this day, or damaged. Raises CacheError where others may write the record.
         """
         version = self._cache.record().held
         if version is None or not usable(version.catalog_date, day):

@@ -162,7 +162,7 @@ class HttpsSource(CatalogSource):
     async def read(self, catalog_date: int, part: Part, start: int, size: int) -> bytes:
         """Return `size` bytes of a file from byte `start` on, fewer at its end. Raises
         TransportError or WireError; NotFound, or OtherKind from a server of ours, where there is no
-        such file.
+        such file. A connection that is refused is tried three times more, within a second.
         """
         path = f"{self._host.path}/{name_of(catalog_date, part)}"
         try:
@@ -214,8 +214,9 @@ _DISTRUST = {  # OpenSSL's numbers
 
 
 def as_ours(error: Exception, host: str) -> Exception:
-    """Return a failure of the network or the host as a TransportError or WireError that names
-    `host`; one of our errors, or a bug, as it is.
+    """Return a failure of the network or the host as an error of ours that names `host`: TooSlow
+    for a TimeoutError, Unreachable for another OSError, TLS's included, or what broke off,
+    Malformed for another HTTPException; one of our errors, or a bug, as it is.
     """
     match error:
         case AskewError():

@@ -37,8 +37,8 @@ _LETTERS: Final = str.maketrans(  # what is no letter with an accent, and is typ
 
 
 def folded(name: str) -> str:
-    """Return a name in small letters without accents, apostrophes and other signs, with one space
-    between words: "lodz" of "Łódź".
+    """Return a name in small letters without accents and apostrophes, any other signs and spaces
+    as one space: "lodz" of "Łódź", "saint etienne" of "Saint-Étienne", "laquila" of "L'Aquila".
     """
     letters = unicodedata.normalize("NFKD", name.casefold().translate(_LETTERS))
     plain = [letter for letter in letters if unicodedata.category(letter) not in ("Mn", "Lm")]
@@ -46,7 +46,7 @@ def folded(name: str) -> str:
 
 
 def n_towns() -> int:
-    """Return how many towns this device knows: the lines of its list."""
+    """Return how many towns this device knows, some 35,000: the lines of its list."""
     return _text().count("\n")
 
 
@@ -54,10 +54,10 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
     """Return all towns of this name, which may be one of several that a town goes by: those in a
     region first, and of these those of most people; () where there is none.
 
-    name: as people write it, such as "Kiel", or with a district or a country, "Frankfurt, Hesse".
-    region: a country, whose own towns come before its neighbors' in the same box, or edges in
-    degrees; "" is anywhere. Nothing is sent or fetched. Raises ParameterError for a region that is
-    none.
+    name: all of it, as by `folded`, such as "Kiel", or with a country or the beginning of a
+    district, "Frankfurt, Hesse". region: a country, whose own towns come before its
+    neighbors' in the same box, or edges in degrees; "" is anywhere. Nothing is sent or fetched.
+    Raises ParameterError for a region that is none.
     """
     wanted, _, where = name.partition(",")
     towns = [town for town in _with_names(f"{folded(wanted)}|") if _is_of(town, where)]
@@ -67,8 +67,8 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
 
 def towns_like(name: str, region: str = "") -> tuple[Town, ...]:
     """Return at most five towns of a region that have a name with the longest beginning of this
-    one that any has, at least three letters; those of the country first, then of most people. ()
-    where none is alike.
+    one that any has, 3 to 30 letters as by `folded`; those of the country first, then of most
+    people. () where none is alike. region: as in `find_towns`, and its ParameterError.
     """
     wanted, far = folded(name)[:_LONGEST], distance_in(region)
     while len(wanted) >= _SHORTEST:
@@ -94,7 +94,7 @@ def distance_in(region: str) -> Callable[[Town], int]:
 @cache
 def named_towns() -> tuple[Town, ...]:
     """Return the towns that a map names: all of 300,000 people or more, and the 25 largest of each
-    country; those of most people first.
+    country that have any people; those of most people first.
     """
     seen = Counter[str]()
     towns = []
@@ -157,8 +157,11 @@ _VALUE = re.compile(rf"([^=]+?)\s*=\s*({_NUMBER})")
 def spot_of(text: str, region: str = "") -> Spot:
     """Return the place that a text says: a Position of "48.86, 2.35" or of a town's middle,
     "Berlin", or the AxisValues of "hour = 8.5; ...". region: of the settings, in which a town lies;
-    "" is anywhere. Raises PlaceError, which repeats nothing of the text: UnclearTown for a name
-    that is not one town's; and ParameterError for a region that is none.
+    "" is anywhere. Of several towns of a name, the largest is meant if it alone is called just so.
+
+    Raises PlaceError, which repeats nothing of the text, for one that is no place or has an axis
+    twice; UnclearTown, a PlaceError, for a name of no town of the region or of several; and
+    ParameterError for a region that is none.
     """
     position = _POSITION.fullmatch(text.strip())
     if position is not None:

@@ -101,7 +101,7 @@ class Preferences:
 
 def preferences_of(text: str) -> Preferences:
     """Return the preferences that a text says, as a person types them in the app or in a file;
-    those that prefer nothing for an empty text.
+    those that prefer nothing, with ratings 0.0 and exponent 1.0, for an empty text.
 
     Each stands on a line of its own or between commas; what follows a # is a comment.
 
@@ -111,10 +111,12 @@ def preferences_of(text: str) -> Preferences:
         kind: a +2         a is as good as being 2 km nearer; -2, farther
         1 EUR = 2 km       a EUR more is as bad as 2 km more; -2, as good as 2 km less
         stars +0.5         the same for each star above three of one's own rating of a title
-        exponent 2         of the disutility of a distance
+        exponent 2         of the disutility of a distance, above 0 and at most 4
 
+    A sign before the worth of a kind is needed, and "km" is not. "<" is "<=". Kinds and units are
+    kept in small letters, names of attributes as typed. Of two that say the same, the later counts.
     A name with a comma or a # stands between double quotes. Raises PreferenceError, which repeats
-    nothing, for anything else.
+    nothing, for anything else, and for a number beyond 1e12 in size.
     """
     likes: dict[str, dict[str, float]] = {}
     only: dict[str, frozenset[str]] = {}
@@ -191,8 +193,9 @@ class ColumnPreferences:
     def of(
         cls, attribute: Attribute, values: Sequence[Value], preferences: Preferences
     ) -> ColumnPreferences:
-        """Return what a person prefers of one attribute, whose column has these values. What is not
-        named is neutral: no trade, no likes, no filter.
+        """Return what a person prefers of one attribute, whose column has these values. highest is
+        that of the floats among them, else 0.0. What is not named is neutral: trade 0.0, no likes,
+        any_kind and any_number True, only empty, most infinite.
         """
         name = attribute.name
         known = [value for value in values if isinstance(value, float)]
@@ -208,22 +211,25 @@ class ColumnPreferences:
 
     def worth(self, value: Value) -> float:
         """Return what a value's kind is worth to the person, in kilometers (on axes, in units of
-        distance); 0.0 where it is unknown or not among the likes.
+        distance); 0.0 where it is None or not among the likes. The kind is the text in any case,
+        "yes" or "no" of a flag, and of a number its text, "8.5".
         """
         word = _word(value)
         return self.likes.get(word, 0.0) if word is not None else 0.0
 
     def traded(self, value: Value) -> float:
         """Return what a number counts as in kilometers (or units of distance): trade times the
-        number. What is no number, or unknown, counts as the highest known one of the column (0
-        without any); a number counts as at most MOST in size, so that no power of it overflows.
+        number, which is at most 1e12 in size, so that no power of it overflows. Only a float is a
+        number: an int, bool, text or None counts as `highest`, that of the column (0.0 without
+        any).
         """
         number = value if isinstance(value, float) else self.highest
         return self.trade * min(max(number, -MOST), MOST)
 
     def lets(self, value: Value) -> bool:
-        """Return True if a value passes both filters of its attribute, `only` and `at_most`;
-        without a filter everything passes, and with one an unknown value does not.
+        """Return True if a value passes both filters of its attribute: its kind, as in `worth`, is
+        in `only`, and it is a float of at most `most`. Without a filter everything passes; with one
+        None does not, nor with `at_most` an int or text.
         """
         number = value if isinstance(value, float) else inf
         is_kind, is_low = _word(value) in self.only, number <= self.most
@@ -241,9 +247,10 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     """Return one Judged for each listing, from best to worst: those that pass first, then by
     ascending cost; ties keep the order of `listings`. index: that of the listing.
 
-    cost = h(distance + traded) - sum of h(worth), with h(d) = d**exponent. own_stars: what the
-    person gave titles, by `title_key`; `preferences.ratings` for each star above three adds to the
-    worths.
+    cost = h(distance + sum of traded) - sum of h(worth), with h(d) = d**exponent and h(-d) = -h(d).
+    own_stars: what the person gave titles, by `title_key`; `preferences.ratings` times the stars
+    above three (negative below) is one more worth. To pass, a listing has to pass all filters and
+    open_now; none passes where a filter names an attribute that is not there.
 
     Work: the same steps for all preferences and ratings; linear in the length of every text.
     """
@@ -268,9 +275,10 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
 
 
 def missing(attributes: Sequence[Attribute], preferences: Preferences) -> tuple[str, ...]:
-    """Return in words what preferences name and these attributes lack, such as "opening hours" or
-    "a number in eur", with the nearest name that is there; () where nothing is missing. Such a
-    filter lets nothing pass.
+    """Return in words what preferences name and these attributes lack, in this order: "cind
+    (perhaps kind)", the nearest name that is there; "kind as a number", for at_most; "a number in
+    eur", for trades; "kind deli (perhaps bakery)", where the kinds are listed; "opening hours". ()
+    where nothing is missing. A filter by what is missing lets nothing pass.
     """
     kinds = {each.name: each.kind for each in attributes}
     names = [
@@ -321,7 +329,8 @@ def hours_have(
     attributes: Sequence[Attribute], values: Sequence[Value], now: datetime.datetime
 ) -> bool | None:
     """Return True if opening hours of an item have `now`, False if none do; None without hours that
-    can be read, and where a flag is known, which says so itself.
+    can be read, and where a flag of `is_open_flag` is not None, which says so itself. values: of
+    the item, one for each attribute.
     """
     pairs = [*zip(attributes, values, strict=True)]
     said = [
@@ -397,18 +406,18 @@ _Span = tuple[int, int, bool]  # from and to a minute of its day, and whether it
 
 def is_open(hours: str, now: datetime.datetime) -> bool | None:
     """Return True if these opening hours have `now`, a local time of the device's own clock, else
-    False; None for hours that cannot be read.
+    False, as for ""; None for hours that cannot be read, such as "PH off". Ends are exclusive.
 
         hours = "24/7" | rule {(";" | ",") rule},   rule = [days] (times | [times] "off")
         days  = day ["-" day] {"," ...},            day = Mo | Tu | We | Th | Fr | Sa | Su
         times = HH:MM-HH:MM {"," ...}, up to 48:00; a time that ends before it begins ends on the
                 next day
 
-    After ";" a rule replaces what its days had, after "," it adds to it; times that are "off" are
-    taken from it. This is the weekly part of OpenStreetMap's opening_hours, to which `collect`
-    brings the rest. Each step of the grammar splits a text once and goes on with its parts, so the
-    steps are in proportion to the length: hours that are slow to read would tell a server who reads
-    them.
+    After ";" a rule replaces what its days had, after "," it adds to it; times that are "off" (or
+    "closed") are taken from it. Letters are of any case. This is the weekly part of OpenStreetMap's
+    opening_hours, to which `collect` brings the rest. Each step of the grammar splits a text once
+    and goes on with its parts, so the steps are in proportion to the length: hours that are slow to
+    read would tell a server who reads them.
     """
     try:
         week = _week(hours)

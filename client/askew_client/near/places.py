@@ -71,7 +71,8 @@ class PlaceService:
 
     def price(self) -> Cost:
         """Return what a position that is added now would cost, in whichever region: by the level
-        alone, with what is spent, and in `refused` the cap that refuses it. Nothing is drawn.
+        alone, with what is spent, and in `refused` the cap that refuses it, else "". Nothing is
+        drawn.
         """
         lattice = HexagonalLattice.for_epsilon(LEVELS[self._settings.level])
         charge, account = SignalCharge.of_place(lattice.epsilon), self._signals.account()
@@ -89,7 +90,9 @@ class PlaceService:
 
     def allowance(self) -> str:
         """Return in words how many whole positions of the level in force the caps allow, for life
-        and a month, whatever is spent; and, unless it is county, what share of it county costs.
+        and a month, whatever is spent; and, unless it is county, what share of it county costs: "At
+        level town the caps allow 15 positions for life and 5 a month, unnamed ones included; the
+        settings ... change that. Level county costs 0.25 of it."
         """
         settings, price = self._settings, LEVELS[self._settings.level]
         life, month = settings.place_lifetime_cap // price, settings.place_monthly_cap // price
@@ -103,7 +106,8 @@ class PlaceService:
 
     def check_name(self, name: str, *, known: bool) -> None:
         """Raise PlaceError for a name that has no place (known=True), or that no new place can be
-        given (known=False): before a position is typed in vain. Else return None.
+        given (known=False: it is taken or no name, or there are too many places), before a position
+        is typed in vain. Else return None.
         """
         document = self._profile.read()
         if known:

@@ -32,9 +32,9 @@ def best_rows(
     now: datetime.datetime,
     count: int = JUDGED,
 ) -> tuple[Listing, ...]:
-    """Return the best `count` items of all rows, in ascending order of id, or all where there are
-    fewer. Best: what passes the filters first, then by the cost of `near.pick`, without own
-    ratings.
+    """Return the best `count` items of all rows (500), in ascending order of id, or all where there
+    are fewer. Best: what passes the filters first, then by the least cost of `near.pick`, without
+    own ratings.
     """
     distances = _distances(source, rows.coordinates)
     away, gained = distances.copy(), np.zeros(len(rows))

@@ -51,7 +51,8 @@ def great_circle(here: Sequence[float], there: Sequence[float]) -> float:
 
 def perturbed(position: Position, noise: MapNoise, region: Region, bits: RandomBits) -> Signal:
     """Draw and return a signal with a noisy position, neither charged nor stored. region: whose
-    plane the position is drawn in.
+    plane the position is drawn in. Raises PlaceError for a position outside it, ParameterError for
+    one whose plane is not that of the noise.
     """
     return Signal(ANY_SPACE, noise, noise.perturb(position, region, bits))
 
@@ -79,13 +80,13 @@ class MapSource:
     @property
     def charge(self) -> SignalCharge:
         """Return the charge of a fresh signal, epsilon per straight-line kilometer of the device's
-        plane: no number of a server is in it.
+        plane as its `epsilon_per_km`: no number of a server is in it.
         """
         return SignalCharge.of_place(self.mechanism.epsilon)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw and return a signal with a noisy position. Raises PlaceError where the signal should
-        be stored (region is None) and the ledger has lost it.
+        """Draw and return a signal with a noisy position. Raises PlaceError where `region` is None:
+        the signal is stored then, and is asked for here only where the ledger has lost it.
         """
         if self.region is None:
             raise PlaceError(LOST)
@@ -143,13 +144,14 @@ class AxisSource:
 
     @property
     def space_version(self) -> str:
-        """Return a digest of the axes: other axes are another space."""
+        """Return a digest of the axes, 32 hexadecimal digits: other axes are another space."""
         return self.space.version
 
     @property
     def charge(self) -> SignalCharge:
         """Return the charge of a fresh signal, between any two values: epsilon * diameter, by the
-        numbers of the axes.
+        numbers of the axes, as its `epsilon_per_rating`. Raises OutOfRange for a lattice that does
+        not fit them.
         """
         return self.space.charge(self.mechanism)
 
@@ -190,9 +192,9 @@ NearSource = MapSource | AxisSource
 
 def results_of(card: MetricCard, collection: str, near_k: int, *, held: bool = False) -> int:
     """Return how many results to ask for: near_k, the person's own number, or for 0 the one of 5,
-    10, 20, ... 160 whose reply takes about REPLY_BYTES (1 where the server answers fewer than 5).
-    held: the rows are, so a reply brings live values alone. Public: of the card, the settings and
-    what is held.
+    10, 20, 40, 80, 160 whose reply is nearest to 4,000 bytes, by ratio, or the largest of them that
+    the server answers, if that is less (1 where it answers fewer than 5). held: the rows are, so a
+    reply brings live values alone. Public: of the card, the settings and what is held.
 
     Raises NotFound for a collection that there is not, and ParameterError for a number that the
     server does not answer.
@@ -227,14 +229,14 @@ def source_at(  # noqa: PLR0913  # a place, a server, and what is public of a qu
     held: bool = False,
 ) -> NearSource:
     """Return the source of a question from this place at this server: a MapSource on a map, an
-    AxisSource on axes. stored: the noise of a place's position, which is never drawn again. held:
-    the rows are.
+    AxisSource on axes, with the k of `results_of`. stored: the noise of a place's position, which
+    is never drawn again: `region` is None then. held: the rows are.
 
     Which axes a value names is public, as the name of a place is; its numbers are not, so one
     beyond an axis counts as its nearest end. A refusal by limits that a server chooses would let it
     find the value by halves. Raises PlaceError for a place of the other kind or without a value on
-    an axis, ParameterError for axes beyond this device's limits or a k beyond the server's,
-    NotFound for a collection that it does not have.
+    an axis, ParameterError for axes beyond this device's limits, a k beyond the server's or a
+    missing region, NotFound for a collection that it does not have.
     """
     k, spot, space = (
         results_of(card, collection, settings.near_k, held=held),
@@ -273,7 +275,8 @@ _MOST: Final = 4.1003712
 
 def landing(epsilon: float) -> tuple[float, float]:
     """Return how many kilometers from the true place a fresh signal lands on average, and within
-    how many it lands 9 times in 10. epsilon: per straight-line kilometer.
+    how many it lands 9 times in 10: 2.1065 / epsilon and 4.1004 / epsilon. epsilon: per
+    straight-line kilometer.
 
     With the gauge g of `askew_client.views.place_map` and rate = epsilon / 1.1545, the noise has a
     density in proportion to exp(-rate g). In the direction u its distance r has the Gamma law of

@@ -67,8 +67,8 @@ class AskewApp(Desk):
 
     @classmethod
     def names_of_keys(cls) -> tuple[str, ...]:
-        """Return the names of what the [keys] of a configuration can assign a key to: of a screen,
-        "near", or "screen.action", "near.ask".
+        """Return the names of what the [keys] of a configuration can assign a key to: of the app,
+        "help", of a screen, "near", or "screen.action", "near.ask".
         """
         bindings = (*cls.BINDINGS, *(binding for screen in SCREENS for binding in screen.BINDINGS))
         return tuple(
@@ -131,8 +131,8 @@ class AskewApp(Desk):
         self.action_go(message.mode)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for "retry" unless a connection failed; True for it if one did; else as
-        Textual does.
+        """Return for "retry" whether `connection` is a Problem: True after one failed, False before
+        and while one stands. Return for other actions what Textual does, True.
         """
         if action == "retry":
             return isinstance(self.connection, Problem)
@@ -159,8 +159,8 @@ class AskewApp(Desk):
         self.use_theme(dark=not self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield what the command palette offers: every screen, the help and the keys of this one,
-        "Connect again", "Light or dark" and "Quit".
+        """Yield what the command palette offers: "Go to Near" and the other four screens, "Help"
+        and the keys of this one, "Connect again", "Light or dark" and "Quit".
         """
         for tab in SCREENS:
             go = partial(self.action_go, tab.MODE)

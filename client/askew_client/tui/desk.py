@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]) -> str:
-    """Use settings as they were typed, keep those that changed in the file, and return a sentence
-    that says which epsilon and k hold from now on.
+    """Use settings as they were typed, keep those that changed in the file, if any, and return
+    "From now on: ε 0.8 a rating, k 20. A signal already drawn stays for its month."
 
     Raises ParameterError, in which case nothing changed, or ConfigError, in which case they are
     used and not kept.
@@ -53,7 +53,8 @@ def use_settings(file: ConfigFile | None, device: Device, *, typed: Mapping[str,
 def raised_cap(
     file: ConfigFile | None, device: Device, *, typed: Mapping[str, str]
 ) -> tuple[Fraction, Fraction] | tuple[()]:
-    """Return the lifetime cap of before and the typed one, if that is higher; else ().
+    """Return the lifetime cap of ratings of before and the typed one, if that is higher; else ():
+    also where the one in force is typed, or none.
 
     The lower of the one in force and the one in the file counts as that of before: neither is
     raised in silence. Raises ParameterError.
@@ -78,8 +79,8 @@ OPENING: Final = AskewError("this device is still opening its files: wait a mome
 
 
 async def outcome_of(asked: Awaitable[_Value]) -> _Value | Problem:
-    """Return what was asked for, or its AskewError as a Problem: the app catches all errors
-    here.
+    """Return what was asked for, or its AskewError as a Problem: the app catches all of them here,
+    and other errors pass.
     """
     try:
         return await asked
@@ -119,8 +120,8 @@ class Desk(App[AskewError | OSError]):
 
     async def on_device(self, act: Callable[[Device], _Value]) -> _Value | Problem:
         """Return `act(device)`, run in a thread, one at a time and while nothing is asked; until
-        then the screens show what is there. Return a Problem for an error, or while no device is
-        open.
+        then the screens show what is there. Return a Problem for an AskewError, or while no device
+        is open.
         """
         device = self.device
         if device is None:
@@ -131,7 +132,7 @@ class Desk(App[AskewError | OSError]):
     async def on_network(self, ask: Callable[[Device], Awaitable[_Value]]) -> _Value | Problem:
         """Return the outcome of asking a server, while `on_device` does nothing: a connection that
         found private work under way would not be opened, which the server could hear. Return a
-        Problem for an error, or while no device is open.
+        Problem for an AskewError, or while no device is open.
         """
         device = self.device
         if device is None:
@@ -143,7 +144,7 @@ class Desk(App[AskewError | OSError]):
     async def connect(self) -> None:
         """Connect, and set `connection` to what the server says of itself or to a Problem; a server
         without a catalog is asked for its places, and that is a Problem too. Then read profile and
-        budget anew.
+        budget anew. Do nothing while no device is open.
         """
         if self.device is None:
             return
@@ -178,10 +179,10 @@ class Desk(App[AskewError | OSError]):
 
     @work(group="edits")
     async def edit(self, act: Callable[[Device], object], said: str = "") -> None:
-        """Run `act` on the device, say what came of it, and read the profile anew.
+        """Run `act` on the device, notify the person of what came of it, and read the profile anew.
 
-        What `act` returns is said in place of `said` if it is text; nothing is said for "". Edits
-        happen in the order of the keys: the lock is fair.
+        What `act` returns is said in place of `said` if it is text; nothing is said for "". A
+        Problem is said by `refuse`. Edits happen in the order of the keys: the lock is fair.
         """
         outcome = await self.on_device(act)
         if isinstance(outcome, Problem):
@@ -192,7 +193,10 @@ class Desk(App[AskewError | OSError]):
 
     @work(group="edits")
     async def read_profile(self) -> None:
-        """Set `profile` to the profile as the device has it now."""
+        """Set `profile` to (ratings, bars) as the device has them now: ratings newest first, bars
+        () without a connection. Where the device refuses, `profile` stays and a notification is
+        shown.
+        """
         await self._bring_profile()
 
     async def _bring_profile(self) -> None:
@@ -209,18 +213,20 @@ class Desk(App[AskewError | OSError]):
 
     @work(exclusive=True, group="budget")
     async def read_budget(self) -> None:
-        """Set `budget` to the ledger as it is now, or to a Problem."""
+        """Set `budget` to the Budget as it is now, or to a Problem, as while no device is open."""
         self.budget = await self.on_device(lambda device: device.budget())
 
     def refuse(self, problem: Problem) -> None:
-        """Show a notification with a problem's words and hint: why something on the device was
-        refused.
+        """Show a warning as a notification: a problem's text, a dot and its hint, under its trouble
+        in words, such as "the place cannot be used".
         """
         text = f"{problem.text}. {problem.hint}".strip()
         self.notify(text, title=problem.trouble.value, severity="warning", markup=False)
 
     def use_theme(self, *, dark: bool) -> None:
-        """Use the dark or the light theme from now on, and keep that in the file of settings."""
+        """Use the dark or the light theme from now on, and keep that in the file of settings, if
+        there is one.
+        """
         self.theme = DARK.name if dark else LIGHT.name
         if (file := self.file) is not None:
             self.edit(lambda _: file.keep({"theme": "dark" if dark else "light"}))

@@ -91,11 +91,11 @@ def is_without_color(app: App[object]) -> bool:
 
 
 def colors(ground: Color, peak: Color, strength: float, system: str | None) -> list[TerminalColor]:
-    """Return STEPS + 1 colors from the ground towards the peak, the last one `strength` (0 to 1) of
-    the way.
+    """Return 25 colors from the ground, in equal steps, towards the peak, the last one `strength`
+    (0 to 1) of the way.
 
-    system: "truecolor", or "256", whose nearest colors do not rise by themselves: there a color
-    whose contrast with the ground is less than that of the one before gives way to it.
+    system: "truecolor", or else the nearest of 256 colors, which do not rise by themselves: there a
+    color whose contrast with the ground is less than that of the one before gives way to it.
     """
     mixed = [ground.blend(peak, strength * step / STEPS) for step in range(STEPS + 1)]
     exact = [TerminalColor.parse(color.hex6) for color in mixed]
@@ -110,7 +110,9 @@ def colors(ground: Color, peak: Color, strength: float, system: str | None) -> l
 
 
 def contrast(one: TerminalColor, other: TerminalColor) -> float:
-    """Return the absolute difference between the brightness of two colors, from 0 to 1."""
+    """Return the absolute difference between the brightness of two colors of Rich, from 0 to 1.
+    Brightness: (299 red + 587 green + 114 blue) / 255,000, so 0.299 for "#ff0000" and black.
+    """
     bright, dark = (Color(*each.get_truecolor()).brightness for each in (one, other))
     return abs(bright - dark)
 
@@ -124,8 +126,8 @@ class Inked(Widget):
 
 
 def fitted(text: str, width: int) -> str:
-    """Return text in exactly `width` cells: padded with spaces, or cut with an ellipsis at the end,
-    wide characters whole; "" for a width of 0.
+    """Return text in exactly `width` cells: padded with spaces, or cut with an ellipsis next to
+    the last letter, wide characters whole: "ab… " of "ab def" in 4; "" for a width of 0 or less.
     """
     if width <= 0:
         return ""

@@ -80,7 +80,8 @@ def distance(value: float) -> str:
 
 def known(values: Mapping[str, Value], units: Mapping[str, str]) -> str:
     """Return the known values of a result in a row, each with its unit: "price 8.5 EUR · bakery ·
-    free table"; False is "not free table", what is unknown is left out.
+    free table". A float follows its name, text stands alone, True is the name, False "not free
+    table"; None and "" are left out.
     """
     return " · ".join(
         f"{words} {units[name]}" if name in units else words
@@ -113,14 +114,15 @@ class Stars:
 
     def rating(self, stars: float) -> float:
         """Return the rating that this many stars (0 to 5) stand for, kept on the scale: 8.0 for
-        four stars on a scale from 1 to 10.
+        four stars on a scale from 1 to 10. No star stands for 0; if lowest is below 0 or above a
+        fifth of highest, for a quarter of the width below lowest: 0.0 for three from -1 to 1.
         """
         rating = self._zero + stars * (self.highest - self._zero) / STARS
         return min(max(rating, self.lowest), self.highest)
 
     def count(self, rating: float) -> float:
-        """Return how many stars a rating is, to the half: 4.0 for 8 on a scale from 1 to 10; one
-        beyond the scale counts as its end.
+        """Return how many stars a rating is, to the half, as by `rating`: 4.0 for 8 on a scale from
+        1 to 10; one beyond the scale counts as its end.
         """
         rating = min(max(rating, self.lowest), self.highest)
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2

@@ -32,15 +32,15 @@ from askew_client.views.place_map import (
 
 
 def place_on(value: float, lowest: float, highest: float, width: int) -> int:
-    """Return the cell, from 0, of a line of `width` cells from lowest to highest on which a value
-    lies; beyond an end, the end.
+    """Return the cell, from 0, of a line of `width` cells on which a value lies; beyond an end, the
+    end. The middle of the first cell is lowest, that of the last highest: 5 of 11 for halfway.
     """
     share = (value - lowest) / (highest - lowest)
     return round(min(max(share, 0.0), 1.0) * (width - 1))
 
 
 def short_number(value: Fraction | float) -> str:
-    """Return a number with at most four significant digits: "0.3333", "2"."""
+    """Return a number with at most four significant digits: "0.3333", "2", "1.235e+05"."""
     return f"{float(value):.4g}"
 
 
@@ -109,8 +109,8 @@ class HeatMap(Inked):
     def show(
         self, rate: float, sent: Sequence[Sequence[float]], you: Sequence[float] | None = None
     ) -> None:
-        """Show the noise of density exp(-rate |x|) on each coordinate, or nothing for a rate of 0,
-        and marks at points relative to its middle.
+        """Show the noise of density exp(-rate |x|) on each coordinate, or nothing at all for a rate
+        of 0, and marks at points relative to its middle: ◆ at each of `sent`, ● at `you`.
         """
         self.rate, self.sent, self.you = rate, sent, you
         self.refresh()
@@ -213,7 +213,7 @@ class PlaceMap(Widget):
 
     def framed(self) -> Frame:
         """Return the frame of the scene, resized to what the widget is now, less a row for the
-        scale.
+        scale, at least 4 times 3 cells; middle and km_a_row stay.
         """
         width, height = self.size.width, max(3, self.size.height - 1)
         if self.frame is None:

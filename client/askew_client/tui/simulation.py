@@ -70,8 +70,9 @@ class SimulatedServers(InProcess):
 
 @asynccontextmanager
 async def simulated_device(settings: ClientSettings) -> AsyncIterator[Device]:
-    """Open and yield a made-up person's device, with ratings and a place "home", which leaves no
-    file and touches no real one.
+    """Open and yield a made-up person's device, with ten ratings and a place "home" in Cologne,
+    already charged, which leaves no file and touches no real one. Its region is Germany where
+    `settings` has none.
     """
     transport = SimulatedServers(LocalTransport(*simulated_model()), simulated_places())
     with tempfile.TemporaryDirectory(prefix="askew-tui-") as directory:
@@ -113,7 +114,7 @@ Floats = NDArray[np.float64]
 
 def simulated_places(n_food: int = 6000, n_pharmacies: int = 2000) -> LocalPlaces:
     """Return a server of two made-up collections, "food" and "pharmacies", of so many items over
-    one map; the same items each time.
+    one map, that of Germany; the same items each time.
     """
     region = region_of(COUNTRY)
     food = tuple(_food(_scattered("food", n_food, region)))

@@ -38,7 +38,8 @@ def at_most(value: Fraction | float, digits: int = 4) -> str:
 
 def times(epsilon: Fraction | float) -> str:
     """Return in words how many times odds change at most at this epsilon, e^epsilon, rounded up to
-    a hundredth below 10 and to a whole number above: "2.72 times" of 1, "1 times" of 0.
+    a hundredth below 10 and to a whole number above: "2.72 times" of 1, "1 times" of 0, "more than
+    10,000,000,000,000 times" above 30.
     """
     if epsilon > _SURE:
         return "more than 10,000,000,000,000 times"
@@ -161,8 +162,9 @@ class Cost:
         )
 
     def check(self, shown: Cost) -> None:
-        """Raise NotShown unless a person who was shown the cost `shown` agreed to this one; else
-        return None.
+        """Raise NotShown if this cost is of another server, authority, space, handle or collection
+        than `shown`, which a person agreed to, if more leaves, or any part of `loss` is larger;
+        else, as where it is less, return None.
 
         Neither the month nor k, a date or what was spent needs a comparison: what a person agrees
         to is who hears, about what, whether, and how much it tells.
@@ -202,7 +204,8 @@ class Cost:
     @property
     def hidden_km(self) -> float:
         """Return how many kilometers apart two places may be for the odds between them to change
-        ODDS times at most: what the level promises. Of a signal of a place alone.
+        4 times at most, log(4) / epsilon: what the level promises, 5.0 at 0.277 per km. Of a signal
+        of a place alone: ZeroDivisionError for others.
         """
         return log(ODDS) / float(self.charge.epsilon_per_km)
 
@@ -214,8 +217,10 @@ class Cost:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return phrases that say what a question costs, what is spent, and whether it will be
-        refused; of one that sends nothing, or a kept signal, that nothing is charged.
+        """Return phrases that say what a question costs, "epsilon 0.8 a rating, at most 1.6 where a
+        title is replaced", what is spent, "all ratings together: 0 of 48 spent", and, if so, "it
+        will be refused: ..."; before them, of a kept signal, that nothing is charged. One alone of
+        what sends no signal: "nothing about you is sent, and nothing is drawn or charged".
         """
         if not self.sends:
             return ("nothing about you is sent, and nothing is drawn or charged",)

@@ -47,9 +47,9 @@ class Frame:
 
     @classmethod
     def around(cls, positions: Sequence[Position], width: int, height: int) -> Frame:
-        """Return the closest frame that has all these positions, with a margin, at least 1 km
-        high and at most 1000 km a row, in at least 4 times 3 cells. Without positions it is 1000 km
-        high around 0, 0.
+        """Return the closest frame that has all these positions, 1.12 times as large as they need,
+        at least 1 km high and at most 1000 km a row, in at least 4 times 3 cells. Without positions
+        it is 1000 km high around 0, 0.
 
         Longitudes count from the first position, so no two are torn apart at 180 degrees.
         """
@@ -153,15 +153,16 @@ class PlaceHeatMap:
 
     def depth(self, at: Position) -> float:
         """Return the depth u of a position: 0 at the signal, larger the less likely the true place
-        is there.
+        is there: epsilon / 1.1545 * max(|x + t/2|, |t|, |x - t/2|), t = 15 y / 13, of x kilometers
+        east and y north.
         """
         x, y = self.kilometers(at)
         t = 15 * y / 13
         return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
 
     def outline(self, depth: float) -> tuple[Position, ...]:
-        """Return 24 positions of this depth around the signal, from the east on,
-        counterclockwise.
+        """Return 24 positions of this depth around the signal, from the east on, counterclockwise,
+        15 degrees apart.
         """
         points = []
         for corner in range(_CORNERS):
@@ -178,8 +179,8 @@ class PlaceHeatMap:
 
 
 def share_above(depth: float) -> float:
-    """Return the share of all draws, from 0 to 1, in which the true place lies at this depth or
-    less: 0 for depth 0.
+    """Return the share of all draws, from 0 to 1, in which the true place lies at this depth u or
+    less, 1 - (1 + u) exp(-u): 0 for depth 0, 0.264 for 1.
     """
     return 1 - (1 + depth) * exp(-depth)
 
@@ -187,8 +188,9 @@ def share_above(depth: float) -> float:
 def likeliest(
     towns: Sequence[Town], heat_map: PlaceHeatMap, count: int = 3
 ) -> tuple[tuple[Town, float], ...]:
-    """Return the `count` towns with the largest share, largest first, and their shares: where a
-    server would look that knows no more than the list, by population times density.
+    """Return the `count` towns with the largest share, largest first, and their shares, (town,
+    0.25): where a server would look that knows no more than the list, by population times
+    exp(-depth).
 
     The shares are among all towns of the list, so they sum to at most one. A town without a share
     is left out; without people there is none.
@@ -200,8 +202,8 @@ def likeliest(
 
 
 def people_within(towns: Sequence[Town], heat_map: PlaceHeatMap, depth: float = HALF) -> int:
-    """Return the sum of the people of all listed towns at this depth or less (by default where the
-    true place is 5 times in 10): those whom you are hidden among.
+    """Return the sum of the people of all listed towns at this depth or less (by default 1.678,
+    where the true place is 5 times in 10): those whom you are hidden among.
     """
     return sum(town.population for town in towns if heat_map.depth(town.at) <= depth)
 
@@ -269,8 +271,10 @@ def rank_sign(rank: int) -> str:
 
 
 def signs(scene: Scene, frame: Frame) -> Signs:
-    """Return what stands in the cells of a frame, by row and column: a sign, or a letter of a
-    town's name, and its ink. Names go over query points alone.
+    """Return what stands in the cells of a frame, {(row, column): (sign, ink)}, without the empty
+    cells: a mark's sign, or a letter of the names of at most 12 towns, the largest that there is
+    room for. Names go over query points alone; of two marks in a cell, the later of `Ink` is seen,
+    and "◈" for you and the signal.
     """
     marks = _marks(scene, frame)
     fixed = {at: sign for at, sign in marks.items() if sign[1] is not Ink.PROBE}
@@ -292,8 +296,9 @@ def depths(scene: Scene, frame: Frame, row: int) -> list[tuple[float, float]]:
 
 
 def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
-    """Return the map as text without color, a string a row, and one with the scale at the end:
-    where nothing stands, the heat map is a shade, "░" for half of the law, "·" for nine tenths.
+    """Return the map as text without color, a string a row, less the spaces at its end, and one
+    with the scale last: where nothing stands, the heat map is a shade, "░" for half of the law, "·"
+    for nine tenths.
     """
     marks, rows = signs(scene, frame), []
     for row in range(frame.height):
@@ -304,7 +309,10 @@ def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
 
 
 def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
-    """Return a phrase for each kind of sign that this map has, such as "● you", in a fixed order.
+    """Return a phrase for each kind of sign that this scene has, in a fixed order: "● you", "◆ the
+    noisy position", "◈ both", "◇ query points", "1 2 3 results in your order", "+ later results"
+    (beyond 35), "★ your pick", "∘ town", and two of the heat map, "░ you, 5 times in 10" and "░ and
+    · you, 9 times in 10", if shaded, else one: "the brighter, the likelier you".
 
     shaded: the heat map is in characters, and not in color.
     """
@@ -380,7 +388,7 @@ def _names(towns: Sequence[Town], frame: Frame, marks: Signs) -> Signs:
 
 def shade(upper: float, lower: float) -> str:
     """Return the heat of a cell as a character, by the mean depth of its halves: "░" where half of
-    the law lies, "·" up to nine tenths of it, else " ".
+    the law lies, up to 1.678, "·" up to nine tenths of it, 3.890, else " ".
     """
     depth = (upper + lower) / 2
     return _HALF_SHADE if depth <= HALF else _MOST_SHADE if depth <= MOST else " "

@@ -95,8 +95,9 @@ _PLACES: Final = (
 
 
 def problem_of(error: AskewError) -> Problem:
-    """Return an error as something to show: its trouble, its text, and a hint at what the person
-    can do. The most specific row of the table decides.
+    """Return an error as something to show: its trouble, by its kind, its text, and a hint at what
+    the person can do, "" where there is none; next_month is None but for some BudgetExceeded. The
+    most specific row of the table decides.
     """
     trouble, hint = _row(type(error))
     if isinstance(error, ParameterError) and (error.name, error.value) == ("region", ""):
@@ -116,8 +117,8 @@ def problem_of(error: AskewError) -> Problem:
 
 
 def hint_of(kind: type[AskewError]) -> str:
-    """Return in words what a person can do about an error of this kind; "" where only its message
-    says.
+    """Return in words what a person can do about an error of this kind, "Is the server running at
+    this address?" of TransportError; "" where only its message says, as of AskewError.
     """
     return _row(kind)[1]
 

@@ -212,13 +212,16 @@ class AskScreen(FrameScreen):
 
 
 def mode_text(cost: Cost) -> Text:
-    """Return how a question is answered, and why: "held: ..." or "ask: ...", the name in bold."""
+    """Return how a question is answered, and why: "held: REASON." or "ask: REASON.", where REASON
+    is `cost.reason` and all before it is bold.
+    """
     return Text.assemble((f"{cost.mode}: ", "bold"), f"{cost.reason}.")
 
 
 def cost_text(cost: Cost) -> Text:
     """Return what a question would cost, before it is asked: epsilon, spent and caps for a fresh
-    signal, one line for a kept one; empty text where nothing leaves.
+    signal, "Asking draws the signal of 2026-11 and costs ..."; for a kept one, after an empty line,
+    "Asking sends the signal of 2026-11 again, for nothing."; empty text where nothing leaves.
     """
     text = Text()
     if not cost.fresh:
@@ -236,8 +239,9 @@ def cost_text(cost: Cost) -> Text:
 
 
 def outcome_text(answer: Answer) -> Text:
-    """Return what left the device, drawn now or sent again, and what that cost; or that nothing has
-    left.
+    """Return what left the device, a line "● 3.57  →  ◆ 3.13" for each coordinate and the numbers
+    that were sent, drawn now or sent again, and what that cost; or "Nothing has left." and, on the
+    next line, `mode_text`.
     """
     left, cost = answer.departure, answer.cost
     if left is None:

@@ -42,8 +42,9 @@ def offer(
     words: Mapping[Any, str] | None = None,
 ) -> None:
     """Set the options of the Select with the id `name`, without a message, and choose `chosen`, or
-    the first where that is not among them. A Fraction of one's own is offered beside `values`, in
-    order, since using what stands there must change nothing.
+    the first where that is not among them; without values only "none yet", "". A Fraction of one's
+    own is offered beside `values`, in ascending order, since using what stands there must change
+    nothing.
 
     words: what stands on the screen for some of the values.
     """
@@ -73,7 +74,7 @@ def chosen_number(screen: Widget, name: str) -> Fraction:
 
 
 def short(value: _Value) -> str:
-    """Return a name as it is, and a number with at most four significant digits."""
+    """Return a name as it is, and a number with at most four significant digits: "0.3333", "2"."""
     return value if isinstance(value, str) else f"{float(value):.4g}"
 
 
@@ -166,7 +167,7 @@ class Notice(Static):
 
 def words(problem: Problem) -> Text:
     """Return a problem as text in three parts: a bold heading, what happened, and in italics what
-    to do, if anything.
+    to do, if anything: "• It did not work. The file is gone. Try again."
     """
     text = Text()
     text.append(f"• {_capital(problem.trouble.value)}. ", "bold")

@@ -147,7 +147,10 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="places")
     async def read(self) -> None:
-        """Read the named places, offer them in the choice of places, and show what is there."""
+        """Read the named places that are on a map, and offer them in the choice of places. Once the
+        server's card is there too, show the region where there is no place, else, unless an answer
+        stands there, `look` from the chosen one. A Problem is shown in the notice.
+        """
         places = await self.desk.on_device(places_on_map)
         if isinstance(places, Problem):
             self.query_one(Notice).tell(places)
@@ -159,7 +162,7 @@ class NearScreen(FrameScreen):
     @work(exclusive=True, group="meet")
     async def meet(self) -> None:
         """Fetch the server's card and offer its collections; a server that has none leads to the
-        screen of the profile instead, when the app starts.
+        screen of the profile instead, when the app starts. Another Problem is shown in the notice.
         """
         card = await self.desk.on_network(lambda device: device.nearby.connect())
         first, self._first = self._first, False
@@ -208,7 +211,7 @@ class NearScreen(FrameScreen):
     async def ask(self, collection: str, place: str, preferences: Preferences) -> None:
         """Ask a collection, or all at once by one question, and show the answers in the person's
         order. Asking again stops the one before. A question that would draw a fresh signal is not
-        asked.
+        asked, which the notice says, as it says what goes wrong.
         """
         device = self.desk.device
         if device is None:
@@ -313,8 +316,8 @@ class NearScreen(FrameScreen):
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Show settings and places as they are now, and the collections once the server is
-        there.
+        """Show settings and places as they are now, and the collections once the server is there;
+        do nothing while no device is open or another screen is shown.
         """
         device = self.desk.device
         if device is None or not self.is_current:
@@ -490,7 +493,8 @@ def outlook_of(
     from it means and what a level and k would give there. Nothing is sent or charged.
 
     what_if: show where a fresh one might land, and not the one that the place has. Raises
-    AskewError.
+    PlaceError for a name of none of `places_on_map`. Without a region the words end with "No
+    forecast: ...".
     """
     place = next((place for place in places_on_map(device) if place.name == name), None)
     if place is None:  # forgotten by another program; StopIteration would never leave a thread
@@ -522,8 +526,9 @@ def outlook_of(
 
 
 def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, moves: bool) -> str:
-    """Draw, charge and keep a place, and return a sentence that says so. Raises AskewError, in
-    which case nothing was drawn.
+    """Draw, charge and keep a place, and return "Drawn and charged; every server will get this one
+    position."; if the draft takes a place, draw nothing and return "Kept as one more name of that
+    place; nothing was drawn or charged." Raises AskewError, in which case nothing was drawn.
 
     Where the person named another region, that is a setting from now on, even if the place is
     refused.
@@ -538,7 +543,9 @@ def keep_place(device: Device, draft: PlaceDraft, file: ConfigFile | None, *, mo
 
 
 def mapped(device: Device, answer: NearAnswer) -> Ranked:
-    """Return an answer with its map and words."""
+    """Return an answer with its map, and words: what it cost, and a server's guess; where no signal
+    left, the reason alone, and a map of where one would land from the true place.
+    """
     results = tuple(Position(*result.coordinates) for result in answer.results)
     picked = next((n for n, result in enumerate(answer.results) if result.picked), None)
     towns, true = named_towns(), Position(*answer.true)
@@ -568,8 +575,10 @@ def _heat_map_of(sent: tuple[float, ...], cost: Cost) -> PlaceHeatMap:
 
 
 def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
-    """Return a sentence on where a server would look first that knows the map's own list of towns
-    and nothing else: at most three towns, with shares in percent; "" where none has half a percent.
+    """Return where a server would look first that knows the map's own list of towns and nothing
+    else: "1,024,621 people of this map's towns live where you are 5 times in 10. Of these towns
+    alone, a server's guess: Köln 98 %, Bonn 2 %." At most three towns, none of less than half a
+    percent; "" where there is none.
     """
     likely = [town for town in likeliest(towns, heat_map) if town[1] >= _LEAST_SHARE]
     if not likely:

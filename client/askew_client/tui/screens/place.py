@@ -46,14 +46,16 @@ class PlaceDraft:
 
 
 def sentences(cost: Cost) -> str:
-    """Return the words of a cost as sentences in a row."""
+    """Return the words of a cost as sentences in a row, with a capital and a dot: "Epsilon 0.277
+    per km; ... All places together: 0 of 4.2 per km spent."
+    """
     return " ".join(f"{words[:1].upper()}{words[1:]}." for words in cost.words)
 
 
 def position_typed(text: str, region: str = "") -> Position:
-    """Return the position of two numbers of degrees, latitude first, or of a town by its name.
-    region: in which the town lies. Raises PlaceError for anything else, and ParameterError for a
-    region that is none.
+    """Return the position of two numbers of degrees, latitude first, "50.94, 6.96", or of a town by
+    its name. region: in which the town lies; "" is anywhere. Raises PlaceError for anything else,
+    values on axes too, and ParameterError for a region that is none.
     """
     from askew_client.near.gazetteer import spot_of  # heavy: the app's first screen comes before it
 

@@ -228,7 +228,7 @@ def _answer_row(past: PastAnswer) -> tuple[Text, Text, Text]:
 
 def account_text(budget: Budget) -> Text:
     """Return what all that has left means together, in lines: why nothing is spent (if so), the
-    mode, the words of the ledger, and when the next month begins.
+    mode, the words of the ledger, and last "The next month begins on 1 December 2026."
     """
     text = Text()
     refused = budget.account.refused

@@ -33,8 +33,9 @@ LIMIT: Final = 500  # titles that a search lists
 def listed_text(
     connection: Connection | Problem | None, count: int, *, rated: bool, only_rated: bool
 ) -> str:
-    """Return one line on the list of titles: "12 found", "500 or more found", "3 rated (o: all
-    titles)"; or why it is empty, or that there is no catalog. rated: whether anything is.
+    """Return one line on the list of titles: "12 found", "500 or more found", "3 rated  (o: all
+    titles)"; or why it is empty, "Nothing is rated yet.", "No title has all these words."; or that
+    there is no catalog, "No catalog: these are your ratings." rated: whether anything is.
     """
     if not rated and only_rated:
         return "Nothing is rated yet."
@@ -185,7 +186,7 @@ class ProfileScreen(FrameScreen):
             self.search(self.query_one(Input).value, only_rated=self._only_rated)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for "search" while its field has the focus, else True."""
+        """Return False for "search" while any Input has the focus, else True."""
         return not (action == "search" and isinstance(self.focused, Input))
 
     def action_rate(self, stars: int) -> None:

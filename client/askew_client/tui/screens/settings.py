@@ -151,7 +151,9 @@ class SettingsScreen(FrameScreen):
 
     @work(group="question")
     async def wipe(self) -> None:
-        """Forget ratings, past answers and named places, after the person says yes."""
+        """Forget ratings, past answers and named places, for good, after the person says yes; after
+        a no, do nothing.
+        """
         question = "Forget every rating, place and past answer, for good?"
         if await self.app.push_screen_wait(ConfirmScreen(question, "Forget")):
             self.desk.edit(lambda device: device.profile.wipe(), "Your profile is forgotten.")
