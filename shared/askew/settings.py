@@ -218,7 +218,7 @@ _HIDDEN: Final = _Hidden()
 
 
 def setting(kind: Kind, default: object, help: str = "", flag: str = "", **more: Any) -> Any:  # noqa: A002
-    """Declare a field of a dataclass that is a setting; see `Setting`.
+    """Return a field of a dataclass that declares a setting; more: other fields of `Setting`.
 
     Without a help it is an argument of programs alone: `check` looks at it, and no source has it.
     """
@@ -261,8 +261,8 @@ def check(role: object) -> None:
 
 
 def tables_of(data: bytes, name: str) -> dict[str, Any]:
-    """Return the tables of a file in TOML, in which a decimal is a Decimal, so exact. Raises
-    ConfigError, which calls it `name` and does not repeat it.
+    """Return the tables of a file in TOML, {table: {name: value}}, in which a decimal is a Decimal,
+    so exact. Raises ConfigError, which calls it `name` and does not repeat it.
     """
     try:
         tables = tomllib.loads(data.decode(), parse_float=Decimal)
@@ -380,7 +380,7 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 
 def host_of(server: str) -> str:
-    """Return the host of "host:port", with its brackets if it has some.
+    """Return the host of "host:port", with its brackets if it has some: "[::1]" of "[::1]:7571".
 
     Raises ParameterError for anything else, and a port that is not from 1 to 65535.
     """

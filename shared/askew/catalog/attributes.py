@@ -228,7 +228,9 @@ class Words:
 
     @property
     def arrays(self) -> Arrays:
-        """Return {"codes", "words" (UTF-8), "word_ends"}: the arrays that it is saved as."""
+        """Return {"codes": int32, "words": uint8, all in UTF-8, "word_ends": int64}: the arrays
+        that it is saved as.
+        """
         words = self._texts
         return {"codes": self.codes, "words": words.blob, "word_ends": words.ends}
 
@@ -250,8 +252,8 @@ class Words:
         return Words(self.codes[rows], self.vocabulary)
 
     def changed(self, rows: Rows, values: Words) -> Words:
-        """Return a copy with other values in these rows; its vocabulary is a sorted tuple of the
-        words that are still in use.
+        """Return a copy with other values, one a row, in these rows; its vocabulary is a sorted
+        tuple of the words that are still in use.
         """
         both = list(self.vocabulary) + list(values.vocabulary)
         moved = np.where(values.codes == UNKNOWN, UNKNOWN, values.codes + len(self.vocabulary))

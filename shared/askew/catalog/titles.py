@@ -44,8 +44,8 @@ class TitleIndex:
         self._add(items)
 
     def with_more(self, items: Sequence[Item]) -> TitleIndex:
-        """Return the index of these items with others behind them, the same as one of all. Looks
-        at the others alone, and moves 24 bytes an item.
+        """Return the index of these items with others behind them, whose numbers go on, the same as
+        one of all; this one stays as it is. Looks at the others alone, and moves 24 bytes an item.
         """
         index = object.__new__(TitleIndex)
         index._count, index._titles, index._labels = self._count, self._titles, self._labels

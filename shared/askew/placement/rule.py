@@ -65,7 +65,7 @@ _CHUNK = 1024  # samples at once, so that distances to 256 points stay in the ca
 
 
 def sample(noise: Laplace, count: int, generator: np.random.Generator) -> Points:
-    """Draw `count` values of the noise at unit epsilon, float32 (count, d).
+    """Draw `count` values of the noise at unit epsilon, whatever its own, float32 (count, d).
 
     For simulation only: a device draws its noise from exact integers instead.
     """
@@ -174,7 +174,9 @@ def _library() -> Mapping[Law, Codebook]:
 
 
 def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
-    """Return the codebooks of a file of `data`, by (the number of their law in it, d, k)."""
+    """Return the codebooks of a file of `data`, by (the number of their law in it, d, k); in
+    "codebooks.npz" 0 is l1 and l1, 1 is l1 and l2, 2 is l2 and l2.
+    """
     books: dict[tuple[int, int, int], Codebook] = {}
     resource = files("askew.placement") / "data" / name
     with as_file(resource) as path, np.load(path, allow_pickle=False) as data:
@@ -224,7 +226,7 @@ def arms(dimension: int, k: int) -> NDArray[np.float64]:
     """Return the first k points of the cross with arms of length one, (k, d): 0 where k is odd,
     then e_1, -e_1, e_2, -e_2 and so on.
 
-    Raises ParameterError for k > 2 d + 1.
+    Raises ParameterError for a k that is not from 1 to 2 d + 1.
     """
     if not 1 <= k <= 2 * dimension + 1:
         raise ParameterError("k", k, "from 1 to 2 d + 1")

@@ -67,8 +67,8 @@ class Collection:
         return Collection(card, self.coordinates[rows], self.titles.part(rows), columns)
 
     def spread(self, share: float) -> Collection:
-        """Return the `part` of a share, 0 to 1, of the items: n = its number rounded down, at least
-        1, of rows i * len(self) // n.
+        """Return n items, share * len(self) rounded down, at least 1, evenly along their order: the
+        `part` of rows i * len(self) // n.
         """
         count = min(len(self), max(1, int(share * len(self))))
         return self.part(np.arange(count, dtype=np.int64) * len(self) // count)

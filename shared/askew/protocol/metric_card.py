@@ -170,7 +170,10 @@ class CollectionCard:
         )
 
     def check(self, listing: Listing, space: MetricSpace) -> None:
-        """Raise OutOfRange for an item that does not fit this collection over this space."""
+        """Raise OutOfRange for an item that does not fit this collection over this space: an id
+        from n_items on, coordinates beyond `check_item`, or values that are not one an attribute,
+        of its kind.
+        """
         if listing.id >= self.n_items:
             raise OutOfRange("an item id", f"below the number of items, {self.n_items}")
         space.check_item(listing.coordinates)
@@ -233,8 +236,8 @@ class MetricCard:
         return ALL_NUMBER if name == ALL else self.collection(name).number
 
     def asked(self, which: str | int | None) -> tuple[CollectionCard, ...]:
-        """Return the collection of this name or number, as one of a tuple, or all, in the card's
-        order, for "*" or 256 (ALL). Raises NotFound.
+        """Return a tuple: the collection of this name or number alone, or all, in the card's order,
+        for "*" or 256 (ALL). Raises NotFound.
         """
         return self.collections if which in (ALL, ALL_NUMBER) else (self.collection(which),)
 

@@ -193,7 +193,9 @@ def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.flo
 
 
 def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
-    """Return V R, the longest item vector times the bound of a taste, rounded up."""
+    """Return V R, the longest item vector times the bound of a taste, |origin| + sum_j max|w_j|
+    |p_j|, rounded up.
+    """
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     shifts = np.abs(encoder.shift_limits).max(axis=0)
     tastes = np.linalg.norm(encoder.origin.astype(np.float64))

@@ -192,7 +192,9 @@ class Encoder:
         return self.unit * self.ranks(z)
 
     def ranks(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return F of each coordinate, (..., d) -> (..., d) in [0, 1]: i / 32 at knot i, from 0."""
+        """Return F of each coordinate, (..., d) -> (..., d) in [0, 1]: i / 32 at knot i, from 0,
+        linear between knots.
+        """
         ranks = [np.interp(z[..., j], row, _RANKS) for j, row in enumerate(self.knots)]
         inside: NDArray[np.float64] = np.clip(np.stack(ranks, axis=-1), 0.0, 1.0)
         return inside
@@ -205,7 +207,9 @@ class Encoder:
         return self.tastes(self.shifts(points))
 
     def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return z of points, less that of the mean taste, (k, d): within `shift_limits`."""
+        """Return z of points, less that of the mean taste, (k, d): within `shift_limits`, also for
+        points beyond the box.
+        """
         ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
         z = np.empty_like(ranks)
         for j, row in enumerate(self.knots):
@@ -216,7 +220,9 @@ class Encoder:
 
     @property
     def shift_limits(self) -> NDArray[np.float64]:
-        """Return the least and the largest shift of each coordinate, (2, d)."""
+        """Return the least and the largest shift of each coordinate, (2, d): the first and the last
+        knot, less z of the mean taste.
+        """
         limits: NDArray[np.float64] = self.knots[:, [0, -1]].T - self._mean_z
         return limits
 
@@ -382,11 +388,11 @@ def fold_in(
 
         taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 
-    The point is the encoder's, of the same likes, as in the formulas above. The square root lets
-    more likes say more, and the floor keeps a few from saying too much. Who likes nothing has a
-    profile like anybody else: a taste of zeros. contributions: the encoder's, of all vectors, if
-    they are there already; they take the longest and do not depend on the person. Raises
-    ProfileError for a rating off the scale.
+    The point is `Encoder.encode` of the same likes, and liked their rows, in the order of the
+    ratings. The square root lets more likes say more, and the floor keeps a few from saying too
+    much. Who likes nothing has a profile like anybody else: a taste of zeros. contributions: the
+    encoder's, of all vectors, if they are there already; they take the longest and do not depend on
+    the person. Raises ProfileError for a rating off the scale.
     """
     liked = [item for item, rating in ratings.items() if space.scale.is_like(rating)]
     rows = np.array(liked, dtype=np.int64)

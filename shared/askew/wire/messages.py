@@ -58,7 +58,9 @@ def version_from_bytes(digest: bytes) -> str:
 
 
 def opening(message: type[Message], field: str, size: int) -> bytes:
-    """Return what stands before `size` bytes of a field: its tag and their length."""
+    """Return what stands before `size` bytes of a field: its tag, number << 3 | 2, and their
+    length, both as `varint`.
+    """
     number = message.DESCRIPTOR.fields_by_name[field].number
     return varint(number << 3 | SIZED) + varint(size)
 
@@ -96,7 +98,7 @@ def fields_within(data: memoryview) -> Iterator[Field]:
 
 
 def most_unpacked(packed: int) -> int:
-    """Return the most bytes that so many packed bytes may unpack to: 65536 and 8 a byte."""
+    """Return the most bytes that so many packed bytes may unpack to: 65536 + 8 * packed."""
     return (1 << 16) + _LARGEST_FACTOR * packed
 
 

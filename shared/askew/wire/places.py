@@ -127,8 +127,7 @@ def _slate(
 
 
 def metric_card_to_bytes(card: MetricCard) -> bytes:
-    """Return the card, all that a device learns before it asks, as bytes of a GetModelCardResponse.
-    """
+    """Return the card, all that a device learns before it asks, as a GetModelCardResponse."""
     return pb.GetModelCardResponse(
         metric_space=_space_to_message(card.space),
         max_slate_size=card.max_slate_size,

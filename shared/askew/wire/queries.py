@@ -56,13 +56,11 @@ def query_from_bytes(data: bytes, card: Card) -> Query:
 
 
 def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
-    """Return the query of a parsed request, whose Monday says which model answers; it is in the
-    card's space, or in none on a map.
+    """Return the query of a parsed request, in the card's space, or in none for a position.
 
-    A question of the other kind is of a device that knew this address by another server: StaleSpace
-    makes it look anew, as after any other model, and as without a Monday, but on a map that holds
-    no rows. Raises Malformed without a mechanism, OutOfRange for one of other numbers, else as
-    `card.check`.
+    Raises StaleSpace, so that the device looks anew, for a question of the other kind (it knew this
+    address by another server), and for one without a Monday, which only a position without rows may
+    lack; Malformed without a mechanism, OutOfRange for one beyond its limits; else as `card.check`.
     """
     mechanism, date = _read_mechanism(message), message.catalog_date
     on_axes = isinstance(card, MetricCard) and isinstance(card.space, AxisSpace)
