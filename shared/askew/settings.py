@@ -74,18 +74,22 @@ def _exact(value: object) -> Fraction:
 
 
 def whole(least: int, most: int = LARGEST) -> Kind:
-    """Return the kind of ints from least to most, also written as text; never a bool."""
+    """Return the Kind whose `read` takes ints from least to most, 10**9 by default, or their digits
+    as text, and raises ValueError for all else, also a bool or 7.0.
+    """
     return _between(_whole, least, most, f"a whole number from {least} to {most}", "INTEGER")
 
 
 def number(least: float, most: float, unit: str = "") -> Kind:
-    """Return the kind of floats from least to most. unit: text behind the limits."""
+    """Return the Kind whose `read` makes a float from least to most of an int, a float, a Decimal
+    or text that `float` takes; ValueError for all else. unit: text behind the limits in `words`.
+    """
     return _between(_number, least, most, f"a number from {least:g} to {most:g}{unit}", "NUMBER")
 
 
 def exact(least: Fraction, most: Fraction) -> Kind:
-    """Return the kind of Fractions from least to most: read from a Fraction, an int, a Decimal of
-    a file, or text as `exact_number` takes, but from no float.
+    """Return the Kind of Fractions from least to most: read from a Fraction, an int, a Decimal of a
+    file, or text as `exact_number` takes, but from no float; ValueError for all else.
     """
     words = f'a number such as 2, 1/3 or "0.5", from {least} to {most}'
     return _between(_exact, least, most, words, "NUMBER")
@@ -94,8 +98,9 @@ def exact(least: Fraction, most: Fraction) -> Kind:
 def text(
     words: str = "text", check: Callable[[str], object] | None = None, *, empty: bool = False
 ) -> Kind:
-    """Return the kind of text on one line, without controls. check: raises ValueError or
-    ParameterError for a text of another form. empty: whether "" is accepted, which is not checked.
+    """Return the Kind of text on one line, without controls. words: what is accepted. check: raises
+    ValueError or ParameterError for a text of another form. empty: whether "" is accepted, which is
+    not checked.
     """
 
     def read(value: object) -> str:
@@ -109,7 +114,7 @@ def text(
 
 
 def one_of(*names: str) -> Kind:
-    """Return the kind of texts that are one of these names, to the letter."""
+    """Return the Kind of texts that are one of these names, to the letter: its `choices`."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in names:
@@ -131,7 +136,9 @@ SWITCH: Final = Kind("true or false", _read_switch)
 
 
 def several(kind: Kind) -> Kind:
-    """Return the kind of tuples of values of a kind: from a list, or text with spaces between."""
+    """Return the Kind of tuples of values of a kind: from a list or tuple, or text with spaces
+    between, "" being ().
+    """
 
     def read(value: object) -> tuple[Any, ...]:
         values = value.split() if isinstance(value, str) else value
@@ -178,8 +185,9 @@ class Setting:
         raise ParameterError(called, _HIDDEN if self.secret else value, limit) from None
 
     def option(self) -> tuple[Sequence[str], dict[str, Any]]:
-        """Return names, the flag before the parameter, and keywords for `click.option`; its value
-        is text, which `Table.read` looks at.
+        """Return names, the flag ("--k", or "--k/--no-k" of a switch) before the parameter, and
+        keywords for `click.option`, with default None and the true default in the help; its value
+        is text, or a switch's bool, which `Table.read` looks at.
         """
         names, default = [self.flag], "" if self.default in {None, (), False, ""} else self.default
         keywords: dict[str, Any] = {
@@ -210,7 +218,7 @@ _HIDDEN: Final = _Hidden()
 
 
 def setting(kind: Kind, default: object, help: str = "", flag: str = "", **more: Any) -> Any:  # noqa: A002
-    """Declare a field of a dataclass that is a setting; see `Setting`.
+    """Return a field of a dataclass that declares a setting; more: other fields of `Setting`.
 
     Without a help it is an argument of programs alone: `check` looks at it, and no source has it.
     """
@@ -219,9 +227,10 @@ def setting(kind: Kind, default: object, help: str = "", flag: str = "", **more:
 
 
 def settings_of(role: type, variables: str, tables: Sequence[str] = ()) -> tuple[Setting, ...]:
-    """Return the settings that a dataclass declares. variables: what their variables begin with.
-    tables: of the file, each of the fields whose names begin with its own, and the first one of all
-    others; () where the file has none.
+    """Return the settings that a dataclass declares, in its order, of those with a help. variables:
+    what their variables begin with: "ASKEW_" makes ASKEW_TLS_KEY of tls_key. tables: of the file,
+    each of the fields whose names begin with its own ("tls.key"), and the first one of all others;
+    () where the file has none.
     """
 
     def name_of(field_name: str) -> str:
@@ -241,9 +250,9 @@ def settings_of(role: type, variables: str, tables: Sequence[str] = ()) -> tuple
 
 
 def check(role: object) -> None:
-    """Put each declared field of an object of a dataclass into the form of its kind.
+    """Put each declared field of an object of a dataclass into the form of its kind, in place.
 
-    Raises ParameterError, by the name of the field.
+    Raises ParameterError, by the name of the field, for the first that has none.
     """
     for each in fields(role):  # type: ignore[arg-type]
         if declared := each.metadata.get("setting"):
@@ -252,8 +261,8 @@ def check(role: object) -> None:
 
 
 def tables_of(data: bytes, name: str) -> dict[str, Any]:
-    """Return the tables of a file in TOML, in which a decimal is a Decimal, so exact. Raises
-    ConfigError, which calls it `name` and does not repeat it.
+    """Return the tables of a file in TOML, {table: {name: value}}, in which a decimal is a Decimal,
+    so exact. Raises ConfigError, which calls it `name` and does not repeat it.
     """
     try:
         tables = tomllib.loads(data.decode(), parse_float=Decimal)
@@ -285,10 +294,13 @@ class Table:
         file: Mapping[str, Any],
         source: str = "the configuration",
     ) -> dict[str, Any]:
-        """Return the value of every setting by its parameter, from the first source that has it.
+        """Return the value of every setting by its parameter, from the first source that has it:
+        flag, its own variable, the shared one, file, default. All are checked, also those that do
+        not count.
 
         flags: by parameter; None and () say nothing, and neither does an empty variable. file: its
-        tables; source: its name. Raises ConfigError with all that is wrong.
+        tables; source: its name. Raises ConfigError with all that is wrong, also names that are no
+        setting.
         """
         spoken = {
             name: value
@@ -340,7 +352,9 @@ def is_of_kubernetes(name: str, value: str) -> bool:
 
 
 def exact_number(text: str) -> Fraction:
-    """Return the Fraction of a text such as 2, -0.5 or 1/3. Raises ValueError for other forms."""
+    """Return the Fraction of a text such as 2, -0.5 or 1/3: at most 12 digits before and after a
+    point, 24 around a slash. Raises ValueError for other forms, as +2, .5 or 1e3.
+    """
     # Short digits only: Fraction would spend minutes on "1e99999999". A ratio has room for what
     # 12 digits before and after a point become when they are written down again.
     if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,12})?|-?[0-9]{1,24}/0*[1-9][0-9]{0,23}", text):
@@ -366,7 +380,7 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 
 def host_of(server: str) -> str:
-    """Return the host of "host:port", with its brackets if it has some.
+    """Return the host of "host:port", with its brackets if it has some: "[::1]" of "[::1]:7571".
 
     Raises ParameterError for anything else, and a port that is not from 1 to 65535.
     """

@@ -22,9 +22,10 @@ _SIX_DIGITS = 10**6
 
 
 def decimals(stored: NDArray[np.float32]) -> list[float]:
-    """Return stored numbers as the decimals that they were: 23.6 again, not the float32 beside it.
+    """Return stored numbers (n,) as the decimals that they were: 23.6 again, not the float32 beside
+    it.
 
-    A decimal is the number of fewest digits that is stored alike, as a float64; NaN stays NaN.
+    A decimal is the number of fewest digits that is stored alike, as a Python float; NaN stays NaN.
     """
     with np.errstate(invalid="ignore"):  # a NaN of any bits
         wide = stored.astype(np.float64)
@@ -51,12 +52,12 @@ class Titles:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Titles:
-        """Return the texts of a list, in its order, as one."""
+        """Return Titles of these texts, in their order; nothing is checked."""
         return cls.of_encoded([text.encode() for text in texts])
 
     @classmethod
     def of_encoded(cls, encoded: Sequence[bytes]) -> Titles:
-        """Return texts that are given in UTF-8, in their order, as one."""
+        """Return Titles of these texts in UTF-8, in their order; nothing is checked."""
         blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         return cls(blob, np.cumsum([*map(len, encoded)], dtype=np.int64))
 
@@ -71,21 +72,23 @@ class Titles:
         return (self[item] for item in range(len(self)))
 
     def part(self, rows: Rows) -> Titles:
-        """Return the titles of some rows, in the order of these, as columns of their own."""
+        """Return Titles of these rows alone, in their order, copied."""
         return Titles.of_encoded(self.encoded(rows))
 
     def take(self, rows: Rows) -> list[str]:
-        """Return the texts of some rows, in their order."""
+        """Return the texts of these rows, an array of numbers from 0, in their order."""
         return [str(text, "utf-8") for text in self.encoded(rows)]
 
     def encoded(self, rows: Rows) -> list[bytes]:
-        """Return the texts of some rows in UTF-8."""
+        """Return the texts of these rows in UTF-8, in their order."""
         starts = np.where(rows > 0, self.ends[rows - 1], 0).tolist()
         spans, blob = zip(starts, self.ends[rows].tolist(), strict=True), self.blob.data
         return [bytes(blob[start:end]) for start, end in spans]
 
     def check(self, name: str) -> None:
-        """Raise OutOfRange unless all are plain text, as `askew.limits.check_plain` has it."""
+        """Raise OutOfRange, with this name, unless all are plain text: visible, of 1 to 500
+        characters, with at most 8 combining marks in a row.
+        """
         limit = OutOfRange(name, f"printable text of 1 to {MAX_TEXT} characters")
         sizes = np.diff(self.ends, prepend=0)
         whole = int(self.ends[-1]) if len(self) else 0
@@ -191,7 +194,7 @@ class Flags(_Values):
         return cls(np.full(size, UNKNOWN, np.int8))
 
     def check(self, name: str) -> None:
-        """Raise OutOfRange for anything but 1, 0 and unknown."""
+        """Raise OutOfRange for anything but 1, 0 and -1 (unknown)."""
         if ((self.values < UNKNOWN) | (self.values > 1)).any():
             raise OutOfRange(name, "flags")
 
@@ -225,13 +228,17 @@ class Words:
 
     @property
     def arrays(self) -> Arrays:
-        """Return {"codes", "words" (UTF-8), "word_ends"}: the arrays that it is saved as."""
+        """Return {"codes": int32, "words": uint8, all in UTF-8, "word_ends": int64}: the arrays
+        that it is saved as.
+        """
         words = self._texts
         return {"codes": self.codes, "words": words.blob, "word_ends": words.ends}
 
     @property
     def reply_bytes(self) -> float:
-        """Return 4 and the mean length of the rows' words in UTF-8, 0 where one is unknown."""
+        """Return 4.0 plus the mean over rows of their word's length in bytes of UTF-8, 0 where it
+        is unknown.
+        """
         lengths = np.append(np.diff(self._texts.ends, prepend=0), 0)  # the last is of UNKNOWN
         return 4.0 + float(lengths[self.codes].mean())
 
@@ -245,7 +252,9 @@ class Words:
         return Words(self.codes[rows], self.vocabulary)
 
     def changed(self, rows: Rows, values: Words) -> Words:
-        """Return a copy with other values in these rows; its vocabulary is sorted, and all used."""
+        """Return a copy with other values, one a row, in these rows; its vocabulary is a sorted
+        tuple of the words that are still in use.
+        """
         both = list(self.vocabulary) + list(values.vocabulary)
         moved = np.where(values.codes == UNKNOWN, UNKNOWN, values.codes + len(self.vocabulary))
         codes = _changed(self.codes, rows, moved)
@@ -257,7 +266,9 @@ class Words:
         return Words(new[codes], tuple(words))
 
     def check(self, name: str) -> None:
-        """Raise OutOfRange for a code without a word, or a word that is no plain text."""
+        """Raise OutOfRange, with this name, for a code that is neither -1 nor that of a word, and
+        for a word that is no plain text, as `Titles.check` has it.
+        """
         if ((self.codes < UNKNOWN) | (self.codes >= len(self.vocabulary))).any():
             raise OutOfRange(name, "codes of its vocabulary")
         self._texts.check(name)

@@ -59,7 +59,9 @@ class ItemColumns(Sequence[Item]):
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> ItemColumns:
-        """Return columns of items, at least one; what are columns already is returned as it is."""
+        """Return columns of these items; what are columns already is returned as it is. Raises
+        OutOfRange for no items.
+        """
         if isinstance(items, ItemColumns):
             return items
         lists = {genres: at for at, genres in enumerate(dict.fromkeys(i.genres for i in items))}
@@ -187,13 +189,17 @@ class Neighbors:
 
     @property
     def parts(self) -> Iterator[bytes]:
-        """Yield the bytes of items (uint16), codes (uint8) and step (float64), little-endian."""
+        """Yield three bytes objects, little-endian: of items (uint16), codes (uint8) and step
+        (float64).
+        """
         yield self.items.astype("<u2").tobytes()
         yield self.codes.tobytes()
         yield np.float64(self.step).astype("<f8").tobytes()
 
     def by_likes(self, liked: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the sum of N_ij over liked items i, (n,); items behind the n have no neighbors."""
+        """Return for every item j the sum of N_ij = N_ji = step * code over liked items i, (n,),
+        whichever of the two lists the pair; a liked row of n or more adds nothing.
+        """
         sums, liked = np.zeros(len(self)), liked[liked < len(self)]
         np.add.at(sums, self.items[liked], self.codes[liked])
         likes = np.zeros(len(self))
@@ -202,9 +208,9 @@ class Neighbors:
         return self.step * sums
 
     def moved(self, places: NDArray[np.int64], n: int) -> Neighbors | None:
-        """Return the neighbors of the same items in another catalog of n items; None where that is
-        too large to have any. places: of these items there, (len(self),), -1 for one that is gone,
-        to which no item links any more. A new item has no neighbors.
+        """Return the neighbors of the same items in another catalog of n items; None where n is
+        above 65536, too large to have any. places: of these items there, (len(self),), -1 for one
+        that is gone, to which no item links any more. A new item has no neighbors.
         """
         if n > MOST_ITEMS:
             return None
@@ -264,7 +270,9 @@ class Catalog:
 
     @cached_property
     def scoring(self) -> NDArray[np.float32]:
-        """Return boost_i * v_i, (n_items, D): what a taste is multiplied with to rank."""
+        """Return boost_i * v_i, (n_items, D): what a taste is multiplied with to rank; the vectors
+        themselves where all boosts are 1.
+        """
         if (self.boosts == 1).all():
             return self.vectors
         scoring: NDArray[np.float32] = self.vectors * self.boosts[:, None]
@@ -276,8 +284,8 @@ class Catalog:
 
     def first(self, n: int) -> Catalog:
         """Return the first n items, as a catalog of their own, without neighbors, which are for who
-        holds every item. Its shared slate is as long as this one, or as there are items: default
-        items come best first, and this slate is of the others.
+        holds every item; itself where n is all. Its shared slate is this one's items below n, then
+        0, 1, ... (default items come best first), as long as this one's, or n if that is less.
         """
         if n == len(self):
             return self
@@ -286,8 +294,9 @@ class Catalog:
         return Catalog(self.items[:n], self.vectors[:n], self.boosts[:n], shared)
 
     def joined(self, more: Catalog) -> Catalog:
-        """Return these items, and those of another catalog behind them; this one's shared slate.
-        Nothing is checked again. O(n) bytes copied, of columns and codes where this has those.
+        """Return these items, and those of another catalog behind them; this one's shared slate and
+        neighbors. Nothing is checked again. O(n) bytes copied, of columns and codes where this has
+        those.
         """
         parts = {
             "items": ItemColumns.of(self.items).joined(more.items),

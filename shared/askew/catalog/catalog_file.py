@@ -45,8 +45,8 @@ class FileHead:
 
     @classmethod
     def of(cls, data: bytes) -> FileHead:
-        """Return the head of a file, or of its first HEAD_BYTES. Raises Malformed for less, for
-        another beginning, and for a length of 0.
+        """Return the head of a file, or of its first 48 bytes. Raises Malformed for less, for
+        another beginning than b"askewhld", and for a length of 0; what follows is not looked at.
         """
         if len(data) < HEAD_BYTES or data[:8] != _MAGIC:
             raise Malformed("not the beginning of a file that devices hold")
@@ -57,7 +57,7 @@ class FileHead:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the whole file: HEAD_BYTES and the body's length."""
+        """Return how many bytes the whole file has: 48 and the body's length."""
         return HEAD_BYTES + self.length
 
     def check(self, body: bytes) -> None:
@@ -67,7 +67,9 @@ class FileHead:
 
 
 def file_of(*parts: bytes | memoryview) -> bytes:
-    """Return a whole file, head and body; the body is these parts one after the other."""
+    """Return a whole file: a head of 48 bytes (magic, length, digest), then the body, which is
+    these parts one after the other.
+    """
     length, digest = sum(map(len, parts)).to_bytes(8, "little"), hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -89,5 +91,5 @@ def catalog_date_of(day: int) -> int:
 
 
 def is_catalog_date(day: int) -> bool:
-    """Return True for a Monday, in days from 1970-01-01, that is from FIRST to LAST."""
+    """Return True for a Monday, in days from 1970-01-01, that is from 4 to 2**31 - 1."""
     return FIRST <= day <= LAST and catalog_date_of(day) == day

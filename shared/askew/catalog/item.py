@@ -83,7 +83,7 @@ class Attribute:
 
     def check(self, value: Value) -> None:
         """Raise OutOfRange unless a value is None, which is unknown, or of the kind: a finite float
-        and no int, a bool, or plain text.
+        and no int, a bool, or plain text of 1 to 500 characters, 1 to 200 for hours.
         """
         match self.kind:
             case AttributeKind.NUMBER:
@@ -129,8 +129,8 @@ _ARTICLE_AT_THE_START = re.compile(r"^(the|an?) (?=[^(])")
 
 
 def title_key(text: str) -> str:
-    """Return the key of a title: lower case, no accents, the article first: "the miserables
-    (1998)" for "Misérables, The (1998)".
+    """Return the key of a title: as `plain_text`, one space for several, an article that stands
+    behind a comma first: "the miserables (1998)" for "Misérables, The (1998)".
     """
     plain = " ".join(plain_text(text).split())
     turned = _ARTICLE_AT_THE_END.fullmatch(plain)
@@ -147,8 +147,9 @@ def without_article(key: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return text in lower case without accents and joiners, so that "amelie" finds "Amélie".
-    O(length) where few combining marks are in a row, as `askew.limits.check_marks` has it.
+    """Return text casefolded and in NFKD, without accents and joiners: "amelie" for "Amélie",
+    "strasse" for "Straße". O(length) where few combining marks are in a row, as
+    `askew.limits.check_marks` has it.
     """
     folded = text.casefold()
     if folded.isascii():  # nothing to take apart: most titles, of which there may be a million

@@ -44,8 +44,8 @@ class TitleIndex:
         self._add(items)
 
     def with_more(self, items: Sequence[Item]) -> TitleIndex:
-        """Return the index of these items with others behind them, the same as one of all. Looks
-        at the others alone, and moves 24 bytes an item.
+        """Return the index of these items with others behind them, whose numbers go on, the same as
+        one of all; this one stays as it is. Looks at the others alone, and moves 24 bytes an item.
         """
         index = object.__new__(TitleIndex)
         index._count, index._titles, index._labels = self._count, self._titles, self._labels
@@ -61,8 +61,9 @@ class TitleIndex:
         self._count += len(items)
 
     def get(self, key: str) -> int | None:
-        """Return the number of the item that a key names, None where none or several do; of several
-        whose very label it is, the first. Looks at no item. O(log n_items).
+        """Return the number, from 0, of the item that a `title_key` names: a label, "alien (1979)",
+        or a title alone, "alien"; one English article is optional. None where none or several do;
+        of several whose very label it is, the first. Looks at no item. O(log n_items).
         """
         entries, run = _labels(key), self._titles.run
         alike = [run(entry & ~_TAGS, entry | _TAGS) for entry in entries]
@@ -81,7 +82,9 @@ class TitleIndex:
         return numbers[clear[0]] if sum(map(len, alike)) == 1 else None
 
     def of_label(self, label: str) -> int | None:
-        """Return the first item of a label, to the letter, or None. Looks at no item. O(log n)."""
+        """Return the number, from 0, of the first item of a label, "Alien (1979)", to the letter,
+        or None. Looks at no item. O(log n).
+        """
         key = _of_label(label)
         places = self._labels.run(key, key)
         return self._labels.numbers[places.start] if places else None

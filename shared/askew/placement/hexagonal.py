@@ -47,10 +47,11 @@ _CLAIM = "a volume bound: k balls hold at most the likeliest region of their are
 
 
 def place_on_map(epsilon: float, k: int) -> Placement:
-    """Place at most k offsets (k, 2) in kilometers of the device's plane, nearest first.
+    """Return at most k offsets (k, 2) in kilometers of the device's plane, nearest to 0 first,
+    their cost, and how they were found.
 
     epsilon: per straight-line kilometer. The cost is the mean straight-line distance. For k > 64
-    there are 64 offsets. Raises ParameterError for an epsilon or a k that is not positive.
+    there are 64 offsets. Raises ParameterError as `check_k` and `check_positive` do.
     """
     check_k(k)
     check_positive("epsilon", epsilon)
@@ -66,7 +67,7 @@ def place_on_map(epsilon: float, k: int) -> Placement:
 
 
 def mean_distance() -> float:
-    """Return E |x| at unit epsilon: the mean distance from the signal to the person."""
+    """Return E |x| at unit epsilon, 2.1065...: the mean distance from the signal to the person."""
     ends = corners()
     edges = zip(ends, np.roll(ends, -1, axis=0), strict=True)
     return 2 * _GAUGE * float(np.mean([_mean_length(a, b) for a, b in edges]))
@@ -84,7 +85,9 @@ def _library() -> Mapping[int, Codebook]:
 
 
 def corners() -> Array:
-    """Return the six neighbors of zero, (6, 2), in steps: (1, 0), (1/2, 13/15) and so on."""
+    """Return the six neighbors of zero, (6, 2), in steps, counterclockwise: (1, 0), (1/2, 13/15),
+    (-1/2, 13/15), (-1, 0) and so on.
+    """
     lattice = np.array(NEIGHBORS, dtype=np.float64)
     return np.column_stack([lattice[:, 0] - lattice[:, 1] / 2, float(RISE) * lattice[:, 1]])
 

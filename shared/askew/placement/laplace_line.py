@@ -193,7 +193,9 @@ def _refined(h: Increasing) -> Array:
 
 
 def line_offsets(epsilon: float, k: int) -> NDArray[np.float64]:
-    """Return the optimal offsets for h(t) = t, ascending, shape (k,), in units of distance."""
+    """Return the optimal offsets for h(t) = t, ascending, shape (k,), in units of distance: 0 for k
+    = 1, +-ln 2 / epsilon for 2, 0 and +-2 ln 2 / epsilon for 3. Raises ParameterError as `check_k`.
+    """
     check_k(k)
     half = (k + 1) // 2
     i = np.arange(1, k // 2 + 1, dtype=np.float64)
@@ -206,7 +208,9 @@ def line_offsets(epsilon: float, k: int) -> NDArray[np.float64]:
 
 
 def line_cost(epsilon: float, k: int) -> float:
-    """Return the expected distance from the person to the nearest of the k `line_offsets`."""
+    """Return the expected distance from the person to the nearest of the k `line_offsets`: 2 / ((k
+    + 1) epsilon) for an odd k, ln(1 + 2 / k) / epsilon for an even one.
+    """
     check_k(k)
     if k % 2:
         return 2 / ((k + 1) * epsilon)
@@ -218,8 +222,8 @@ _UNIQUE = "exact: the stationary set of a symmetric log-concave law is unique"
 
 
 def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
-    """Place k optimal offsets, ascending. Raises InfiniteCost for an h of infinite expected cost,
-    ParameterError for a k or an epsilon beyond what floats can tell.
+    """Return k optimal offsets, ascending, (k,), and their cost. Raises InfiniteCost for an h of
+    infinite expected cost, ParameterError for a k or an epsilon beyond what floats can tell.
     """
     check_k(k)
     # The numbers are those of unit epsilon; h reads its distances in units of 1 / epsilon.

@@ -77,12 +77,12 @@ _FACTORS = 1e-200, 1e200  # floats hold their products with costs
 
 
 def check_k(k: int) -> None:
-    """Raise ParameterError unless k is an integer from 1 to MAX_PLACED."""
+    """Raise ParameterError unless k is an integer, no bool, from 1 to 100000."""
     check_count("k", k, MAX_PLACED)
 
 
 def check_count(name: str, value: int, most: int) -> None:
-    """Raise ParameterError unless value is an integer from 1 to `most`."""
+    """Raise ParameterError, by this name, unless value is an integer, no bool, from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ParameterError(name, value, "an integer of at least 1")
     if value > most:
@@ -203,7 +203,7 @@ class Increasing(Disutility):
             return self._evaluate(t) - self.at_zero
 
     def in_units_of(self, unit: float) -> tuple[float, Disutility]:
-        """Return (1, the same function read in a unit that is `unit` times as long)."""
+        """Return (1.0, the same function read in a unit that is `unit` times as long)."""
         return 1.0, Increasing(self.function, self.unit * unit)
 
     def _evaluate(self, t: Array) -> Array:
@@ -227,7 +227,8 @@ class Increasing(Disutility):
 
 def in_units_of_noise(h: Disutility, epsilon: float) -> tuple[float, Disutility]:
     """Return (factor, g) with h(t / epsilon) = factor * g(t), with which a law of any scale is one
-    of unit epsilon. Raises ParameterError where no float holds the factor.
+    of unit epsilon. Raises ParameterError for a factor beyond 1e-200 to 1e200, and as
+    `in_units_of`.
     """
     try:
         factor, unit = h.in_units_of(1 / epsilon)

@@ -65,7 +65,7 @@ _CHUNK = 1024  # samples at once, so that distances to 256 points stay in the ca
 
 
 def sample(noise: Laplace, count: int, generator: np.random.Generator) -> Points:
-    """Draw `count` values of the noise at unit epsilon, float32 (count, d).
+    """Draw `count` values of the noise at unit epsilon, whatever its own, float32 (count, d).
 
     For simulation only: a device draws its noise from exact integers instead.
     """
@@ -140,12 +140,16 @@ class Codebook:
 
 
 def shipped(law: Law) -> Codebook | None:
-    """Return the codebook of a law that came with this package, or None."""
+    """Return the codebook that came with this package for a law: its sizes are `shipped_sizes`;
+    None for others, also of k = 1.
+    """
     return _library().get(law)
 
 
 def shipped_sizes(noise: Norm, disutility: Norm, dimension: int) -> tuple[int, ...]:
-    """Return the sizes k that are shipped for a law, ascending."""
+    """Return the sizes k that are shipped, ascending: 2 to 8, 10, 12, 16, 20, 24, 32, 48, 64, 96,
+    128, 192 and 256 for l1 and l1, l1 and l2, or l2 and l2, of 2 to 16 dimensions; () for others.
+    """
     laws = _library()
     return tuple(sorted(law.k for law in laws if law[:3] == (noise, disutility, dimension)))
 
@@ -153,7 +157,9 @@ def shipped_sizes(noise: Norm, disutility: Norm, dimension: int) -> tuple[int, .
 def expected_cost(
     law: Law, points: NDArray[np.float64], h: Disutility, samples: int = _FRESH
 ) -> tuple[float, float]:
-    """Return E h(min_i ||X - a_i||) at unit epsilon and its standard error, on fresh draws."""
+    """Return E h(min_i ||X - a_i||) at unit epsilon and its standard error, on `samples` draws of a
+    fixed seed, other ones than codebooks were fitted to: the same at every call.
+    """
     noise = Laplace(1.0, law.dimension, law.noise)
     fresh = sample(noise, samples, np.random.default_rng([_SEED + 1, law.dimension]))
     costs = h(assign(fresh, points.astype(np.float32), law.disutility)[1].astype(np.float64))
@@ -168,7 +174,9 @@ def _library() -> Mapping[Law, Codebook]:
 
 
 def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
-    """Return the codebooks of a file of `data`, by (the number of their law in it, d, k)."""
+    """Return the codebooks of a file of `data`, by (the number of their law in it, d, k); in
+    "codebooks.npz" 0 is l1 and l1, 1 is l1 and l2, 2 is l2 and l2.
+    """
     books: dict[tuple[int, int, int], Codebook] = {}
     resource = files("askew.placement") / "data" / name
     with as_file(resource) as path, np.load(path, allow_pickle=False) as data:
@@ -183,20 +191,22 @@ def packaged(name: str) -> dict[tuple[int, int, int], Codebook]:
 
 def best_factors(k: int, dimension: int) -> tuple[int, ...]:
     """Return how many grid points each axis gets for the least expected l1 distance, in falling
-    order; their product is at most k.
+    order; their product is at most k: (4, 2, 2) for k = 16 and 3 dimensions.
     """
     return min(_factorizations(k, dimension, k), key=lambda factors: cost(1.0, factors))
 
 
 def cost(epsilon: float, factors: tuple[int, ...]) -> float:
     """Return the expected l1 distance from the person to the nearest point of the grid that has
-    these numbers of points on its axes.
+    these numbers of points on its axes: the sum of their `line_cost`.
     """
     return sum(line_cost(epsilon, count) for count in factors)
 
 
 def offsets(epsilon: float, factors: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the grid's points, shape (prod factors, d); the last coordinate changes fastest."""
+    """Return the grid's points, shape (prod factors, d): all combinations of `line_offsets`,
+    ascending; the last coordinate changes fastest.
+    """
     axes = [line_offsets(epsilon, count) for count in factors]
     return np.array(list(itertools.product(*axes)))
 
@@ -216,7 +226,7 @@ def arms(dimension: int, k: int) -> NDArray[np.float64]:
     """Return the first k points of the cross with arms of length one, (k, d): 0 where k is odd,
     then e_1, -e_1, e_2, -e_2 and so on.
 
-    Raises ParameterError for k > 2 d + 1.
+    Raises ParameterError for a k that is not from 1 to 2 d + 1.
     """
     if not 1 <= k <= 2 * dimension + 1:
         raise ParameterError("k", k, "from 1 to 2 d + 1")
@@ -234,14 +244,16 @@ _ROUGH = 8_000  # samples that choose among them
 
 
 def lower_bound(law: Law, h: Disutility) -> float:
-    """Return a cost under h at unit epsilon that no law.k points go below."""
+    """Return a cost under h at unit epsilon that no law.k points go below: d / k**(1 / d) for h(t)
+    = t and equal norms.
+    """
     d = law.dimension
     volumes = _ball(law.disutility, d) - _ball(law.noise, d) + math.log(law.k)
     return volume_bound(d, volumes / d, h)
 
 
 def volume_bound(d: int, shrink: float, h: Disutility) -> float:
-    """Return E h(G exp(-shrink)), G of law Gamma(d, 1)."""
+    """Return E h(G exp(-shrink)), G of law Gamma(d, 1): d exp(-shrink) for h(t) = t."""
     if isinstance(h, Identity):
         return d * math.exp(-shrink)
     nodes, weights = legendre(48)
@@ -318,15 +330,15 @@ def place(
     *,
     disutility_metric: Norm | None = None,
 ) -> Placement:
-    """Place the best k offsets known here, of least expected disutility, and how they were found.
+    """Return the best k offsets known here, of least expected disutility, and how they were found.
 
-    On the line: by closed forms and a recurrence, exact for any increasing h. In d >= 2 dimensions:
-    the best of codebook, product grid and cross.
+    On the line: (k,) ascending, by closed forms and a recurrence, exact for any increasing h. In d
+    >= 2 dimensions: (at most k, d), the best of codebook, product grid and cross.
 
     disutility: h, default h(t) = t; any increasing callable will do. disutility_metric: the norm of
     the distance t in d >= 2, default that of the noise. Where no codebook of k points is shipped, a
-    shipped one of fewer points, a grid or a cross stands in.
-    Raises InfiniteCost where no offsets have a finite cost, ParameterError for other arguments.
+    shipped one of fewer points, a grid or a cross stands in. Raises InfiniteCost where no offsets
+    have a finite cost, ParameterError for other arguments.
     """
     check_k(k)
     if disutility_metric not in {None, "l1", "l2"}:

@@ -59,13 +59,17 @@ class Collection:
         return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
 
     def part(self, rows: NDArray[np.int64]) -> Collection:
-        """Return the items of these rows, in their order, under the new ids 0, 1, ..."""
+        """Return the items of these rows, in their order, under the new ids 0, 1, ...; the card
+        keeps all but the number of items, also the whole's version.
+        """
         card = replace(self.card, n_items=len(rows))
         columns = tuple([column.part(rows) for column in self.columns])
         return Collection(card, self.coordinates[rows], self.titles.part(rows), columns)
 
     def spread(self, share: float) -> Collection:
-        """Return a share of the items, rounded down, at least one, evenly along their order."""
+        """Return n items, share * len(self) rounded down, at least 1, evenly along their order: the
+        `part` of rows i * len(self) // n.
+        """
         count = min(len(self), max(1, int(share * len(self))))
         return self.part(np.arange(count, dtype=np.int64) * len(self) // count)
 
@@ -89,7 +93,8 @@ class Collection:
             column.check(f"the column {attribute.name}")
 
     def with_live(self, columns: Mapping[str, Column]) -> Collection:
-        """Return the same items with other live values; nothing else is copied.
+        """Return the same items with other live values, by the attribute's name; nothing else is
+        copied.
 
         Raises ParameterError for a name that is no live attribute.
         """
@@ -112,8 +117,9 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
     simulated: bool,
     number: int = 0,
 ) -> Collection:
-    """Return a collection of these items: its card has their version, their words, and the bytes
-    that one takes in a reply on average, rounded up.
+    """Return a collection of these items: its card has their version, their words, no wants, mode
+    ASK, and as item_bytes what one takes in a reply on average, rounded up: 12 + 8 d, the title's
+    bytes, and `reply_bytes` of each column.
     """
     version = version_of(attributes, coordinates, titles, columns)
     card = CollectionCard(
@@ -135,7 +141,8 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
 
 
 def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rows along Morton's curve of the first two coordinates, on which neighbors follow.
+    """Return the rows along Morton's curve of the first two coordinates, on which neighbors follow;
+    rows of one cell (of 2**16 by 2**16) in their own order.
 
     Items in this order take few bytes, and every n-th of them are spread evenly.
     """
@@ -151,8 +158,8 @@ def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def with_words(attributes: Iterable[Attribute], columns: Iterable[Column]) -> tuple[Attribute, ...]:
-    """Return the attributes; a category that is not live with the words in use, sorted, or with
-    none where they are more than MAX_WORDS or one is longer than MAX_NAME.
+    """Return the attributes; a category that is not live with the words in use, sorted, if they are
+    at most 64 of at most 40 characters; all else without words.
     """
     return tuple(
         replace(attribute, words=_words_of(attribute, column))
@@ -176,7 +183,9 @@ def version_of(
     titles: Titles,
     columns: tuple[Column, ...],
 ) -> str:
-    """Return 32 hexadecimal digits: a digest of titles, positions and whatever is not live."""
+    """Return 32 hexadecimal digits: a digest of titles, positions, and name, kind, unit and values
+    of every attribute that is not live.
+    """
     fixed = [(a, column) for a, column in zip(attributes, columns, strict=True) if not a.live]
     arrays: dict[str, NDArray[Any]] = {
         "coordinates": coordinates,

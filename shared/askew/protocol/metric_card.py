@@ -81,8 +81,8 @@ class Want:
             raise OutOfRange("a want", f"a word, or a rate of at most {_MAX_RATE:g}, and not 0")
 
     def check(self, attributes: Iterable[Attribute]) -> None:
-        """Raise OutOfRange unless one of these attributes has the name, and its kind fits: a word
-        of a category, yes or no of a flag, no word of a number.
+        """Raise OutOfRange unless one of these attributes has the name, and its kind fits: any
+        plain word of a category, "yes" or "no" of a flag, no word of a number; hours never fit.
         """
         kind = next(
             (attribute.kind for attribute in attributes if attribute.name == self.attribute), None
@@ -150,8 +150,9 @@ class CollectionCard:
 
     @property
     def live_bytes(self) -> int | None:
-        """Return what all its live values take in a file, whatever they are: five flags a byte, and
-        four bytes a number. None where one is text, which has no fixed size.
+        """Return what all its live values take in a file, whatever they are: n_items / 5, rounded
+        up, a flag, and 4 n_items a number; 0 without any. None where one is text, which has no
+        fixed size.
         """
         kinds = [attribute.kind for attribute in self.attributes if attribute.live]
         if not {*kinds} <= {AttributeKind.FLAG, AttributeKind.NUMBER}:
@@ -161,15 +162,18 @@ class CollectionCard:
 
     @property
     def value_bytes(self) -> int:
-        """Return about how many bytes an item takes in a reply to who holds its row: 8, and for a
-        live value 4 to 32 by its kind.
+        """Return about how many bytes an item takes in a reply to who holds its row: 8, and for
+        each live attribute 11 (number), 4 (flag), 16 (category) or 32 (hours).
         """
         return _ID_BYTES + sum(
             _VALUE_BYTES[attribute.kind] for attribute in self.attributes if attribute.live
         )
 
     def check(self, listing: Listing, space: MetricSpace) -> None:
-        """Raise OutOfRange for an item that does not fit this collection over this space."""
+        """Raise OutOfRange for an item that does not fit this collection over this space: an id
+        from n_items on, coordinates beyond `check_item`, or values that are not one an attribute,
+        of its kind.
+        """
         if listing.id >= self.n_items:
             raise OutOfRange("an item id", f"below the number of items, {self.n_items}")
         space.check_item(listing.coordinates)
@@ -208,8 +212,8 @@ class MetricCard:
     @property
     def in_live_file(self) -> tuple[CollectionCard, ...]:
         """Return the collections whose live values are one file: all live ones of mode held, or
-        none at all where one has live text or LIVE_BYTES are too few. Whoever fetches the file does
-        not say of which they ask.
+        none at all where one has live text or together they take more than 4000 bytes. Whoever
+        fetches the file does not say of which they ask.
         """
         live = [c for c in self.collections if c.is_live and c.mode is ServingMode.HELD]
         sizes = [card.live_bytes for card in live]
@@ -217,8 +221,8 @@ class MetricCard:
         return tuple(live) if fixed == sizes and sum(fixed) <= LIVE_BYTES else ()
 
     def collection(self, which: str | int | None) -> CollectionCard:
-        """Return the collection of this name or number. Raises NotFound, as for a question that
-        names none.
+        """Return the collection of this name (str) or number (int). Raises NotFound for others, and
+        for None, as of a question that names none.
         """
         for collection in self.collections:
             if which in (collection.name, collection.number):
@@ -226,24 +230,29 @@ class MetricCard:
         raise NotFound("collection")
 
     def asked_number(self, name: str) -> int:
-        """Return the number of the collection of this name, ALL_NUMBER for ALL. Raises NotFound."""
+        """Return the number of the collection of this name, 256 for ALL, which is "*". Raises
+        NotFound.
+        """
         return ALL_NUMBER if name == ALL else self.collection(name).number
 
     def asked(self, which: str | int | None) -> tuple[CollectionCard, ...]:
-        """Return the collection of this name or number, or all for ALL. Raises NotFound."""
+        """Return a tuple: the collection of this name or number alone, or all, in the card's order,
+        for "*" or 256 (ALL). Raises NotFound.
+        """
         return self.collections if which in (ALL, ALL_NUMBER) else (self.collection(which),)
 
     def largest_slate(self, which: str | int | None, *, held: bool = False) -> int:
-        """Return the largest k that a collection, or ALL, is asked for: max_slate_size, or
-        REPLY_BYTES over the bytes of an item of each where that is less, at least 1, whatever the
-        number of items. held: by a device that holds their rows. Raises NotFound.
+        """Return the largest k that a collection, or ALL, is asked for: max_slate_size, or 16000 //
+        the sum of its item_bytes (of all collections for ALL) if that is less, at least 1, whatever
+        the number of items. held: by a device that holds their rows: value_bytes count instead.
+        Raises NotFound.
         """
         sizes = [card.value_bytes if held else card.item_bytes for card in self.asked(which)]
         return min(self.max_slate_size, max(1, REPLY_BYTES // sum(sizes)))
 
     def questions(self, query: Query) -> tuple[Query, ...]:
-        """Return a checked question as one for each collection that it asks, of k items or as many
-        as the collection has.
+        """Return a checked question as one for each collection that it asks, in the card's order,
+        with its number, and of k items or as many as the collection has.
         """
         return tuple(
             replace(query, collection=card.number, k=min(query.k, card.n_items))
@@ -251,7 +260,9 @@ class MetricCard:
         )
 
     def check(self, query: Query) -> None:
-        """Raise StaleSpace, OutOfRange or NotFound for a question that this server cannot answer.
+        """Raise StaleSpace for a question of another space, NotFound of no collection here,
+        OutOfRange of a k beyond `largest_slate` or of another mechanism, DimensionMismatch of
+        another number of axes.
 
         A position asks any map; a point on axes asks the space in which it was made.
         """

@@ -43,14 +43,16 @@ class ModelCard:
 
     @property
     def n_held(self) -> int:
-        """Return how many first items no answer needs to name, since whoever asks has them.
-
-        These are the default items, or none where a catalog has no others.
+        """Return how many first items no answer needs to name, since whoever asks has them:
+        n_default, or 0 where those are all items.
         """
         return self.n_default if self.n_default < self.n_items else 0
 
     def check(self, query: Query) -> None:
-        """Raise StaleSpace, OutOfRange, DimensionMismatch or NotFound for an unanswerable query."""
+        """Raise StaleSpace for a signal of another space, OutOfRange for a k beyond 1 to
+        max_slate_size, DimensionMismatch for another dimension, NotFound for a query that names a
+        collection.
+        """
         if query.signal.space_version != self.space.version:
             raise StaleSpace
         if not 1 <= query.k <= self.max_slate_size:

@@ -37,7 +37,9 @@ class Slate:
 
     @classmethod
     def of_catalog(cls, catalog: Catalog, item_ids: Sequence[int]) -> Slate:
-        """Return the slate of these items of a catalog, in this order, with vectors and boosts."""
+        """Return the slate of these items of a catalog, with vectors and boosts. Raises OutOfRange
+        unless the ids are distinct and ascending.
+        """
         rows, items = list(item_ids), tuple([catalog.items[item] for item in item_ids])
         vectors, boosts = catalog.vectors[rows], catalog.boosts[rows]
         return cls(catalog.version, tuple(item_ids), vectors, boosts, items)
@@ -59,7 +61,7 @@ class Slate:
 
 
 def scores(taste: NDArray[np.float64], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the score of every vector (n, D) for a taste (D,), shape (n,)."""
+    """Return the product of every vector (n, D) with a taste (D,), shape (n,)."""
     return np.asarray(vectors @ taste)
 
 
@@ -88,10 +90,10 @@ def rank(
     slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
 ) -> Ranking:
     """Return all of the slate's item ids and their scores, ranked by the taste of this person: of
-    equal scores the lower id first, and what they have seen behind all else.
+    equal scores the lower id first, and what they have seen behind all else, in the same order.
 
-    Without likes the taste says nothing: then items stand in the order of `shared`, the slate for
-    anybody.
+    With a taste of zeros, as without likes, items stand in the order of `shared`, the slate for
+    anybody, then others by id; seen ones behind them.
     """
     values = scores(profile.taste, slate.scoring)
     order = [slate.item_ids[i] for i in best(values, len(values))]
@@ -104,9 +106,11 @@ def rank(
 
 
 def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) -> Ranking:
-    """Rank the `count` best items of a catalog by the taste of this person, seen ones last.
+    """Rank the `count` best items of a catalog that this person has not seen; where there are
+    fewer, the best seen ones fill it up, last.
 
-    They are ordered as by `rank`. O(n_items (D + log n_items)).
+    They are ordered as by `rank`, neighbors of liked items counted, `shared` being the catalog's
+    shared slate. O(n_items (D + log n_items)).
     """
     values = _best_of_all(catalog, profile, count + len(seen))
     order = list(values)  # so many have `count` that are not seen

@@ -31,7 +31,10 @@ _AT_ONCE = 1 << 15  # scores, which stay in a core's own cache
 
 
 def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
-    """Return k distinct rows in the order of choice. Raises ParameterError unless 1 <= k <= p."""
+    """Return k distinct rows in the order of greedy choice: each the one that adds most to the sum
+    over people of weight (m,) times the best score (p, m) so far; of a tie the lower. Raises
+    ParameterError unless 1 <= k <= p.
+    """
     n_rows, n_people = scores.shape
     if not 1 <= k <= n_rows:
         raise ParameterError("k", k, f"from 1 to the number of items, {n_rows}")
@@ -48,7 +51,9 @@ def cover(scores: Scores, weights: NDArray[np.float32], k: int) -> list[int]:
 
 
 def gains(scores: Scores, held: NDArray[np.float32]) -> Scores:
-    """Return what every row (p, m) would add to a best so far of `held` (m,)."""
+    """Return max(scores - held, 0), (p, m): what every row would add to a best so far of `held`
+    (m,).
+    """
     return np.asarray(np.maximum(scores - held, 0))
 
 

@@ -127,7 +127,8 @@ class LinearScores:
         return len(self.numbers) - 1
 
     def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
-        """Return F of some of the items at these shifts (n, d): (n, number of those items).
+        """Return F, the linear scores, of some of the items at these shifts (n, d): (n, number of
+        those items).
 
         All numbers are finite. OpenBLAS 0.3.31 calls a row times columns of 5 invalid now and then,
         by what its registers held before; the product is right.
@@ -137,13 +138,15 @@ class LinearScores:
         return values
 
     def factors(self, shifts: NDArray[np.float64]) -> NDArray[Any]:
-        """Return what the numbers are multiplied with at these shifts, (n, 1 + d)."""
+        """Return what the numbers are multiplied with at these shifts (n, d), (n, 1 + d): a 1, then
+        the shift.
+        """
         moved = np.ones((len(shifts), 1 + self.dimension), self.numbers.dtype)
         moved[:, 1:] = shifts
         return moved
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
-        """Return the scores of these rows, which are ascending."""
+        """Return the scores of these rows, which are ascending places here, and no ids."""
         return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
@@ -190,7 +193,9 @@ def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.flo
 
 
 def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
-    """Return V R, the longest item vector times the bound of a taste, rounded up."""
+    """Return V R, the longest item vector times the bound of a taste, |origin| + sum_j max|w_j|
+    |p_j|, rounded up.
+    """
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     shifts = np.abs(encoder.shift_limits).max(axis=0)
     tastes = np.linalg.norm(encoder.origin.astype(np.float64))
@@ -199,7 +204,9 @@ def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
 
 
 def margin_of(encoder: Encoder, largest: float) -> float:
-    """Return how far F can be off where no score is above `largest`."""
+    """Return how far F can be off where no score is above `largest`: (2 (D + d + 8) 2**-53 + (d +
+    8) 2**-24) min(largest, 2**80) + 2**-80.
+    """
     d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
     unit, own = 2.0**-53, 2.0**-24
     return (2 * (sizes + 8) * unit + (d + 8) * own) * min(largest, _LARGEST) + 2.0**-80
@@ -283,7 +290,10 @@ class UpperLayers:
         object.__setattr__(self, "by_item", np.ascontiguousarray(self.scores.numbers.T))
 
     def near(self, shifts: NDArray[np.float64], size: int) -> Candidates:
-        """Return the items that may be among the `size` best at these shifts (n, d)."""
+        """Return as Candidates the rows of `scores` that may be among the `size` best at each of
+        these shifts (n, d), their linear scores there, and how many rows each shift has. size: 16
+        or 64.
+        """
         cells = [edges.searchsorted(w) for edges, w in zip(self.edges, shifts.T, strict=True)]
         every = self.lists[size]
         lists = [every[part] for part in self.part_of[tuple(cells)].tolist()]
@@ -402,18 +412,20 @@ class ItemSearch:
         self._all = None if pays else every  # no memory for what is asked for rarely, if ever
 
     def prepare(self, most: int) -> None:
-        """Make what answers of up to `most` items need beyond the lists, if they need any."""
+        """Make what answers of up to `most` items need beyond the lists, if `most` is above 64."""
         if most > SIZES[-1] and self._all is None:
             self._all = self._every_item()
 
     def looked_at(self, k: int) -> int:
-        """Return how many items a probe usually looks at; never over eight times that."""
+        """Return how many items a probe usually looks at, never over eight times that; all of them
+        for a k above 64, up to 1024 items, or more than 4 dimensions.
+        """
         layers = self._layers_for(k)
         return len(self._scoring) if layers is None else layers.usual[_size_of(k)]
 
     def best(self, points: Scores, k: int) -> NDArray[np.int64]:
-        """Return the best item of every point (n, d) that no earlier point took, (k,), 1 <= k <=
-        n_items.
+        """Return the best item of every point (n, d) that no earlier point took, by its row in the
+        scoring vectors, (k,), 1 <= k <= n_items, in the order of the points.
 
         The turn begins again at the first point until there are k.
         """

@@ -51,10 +51,10 @@ class OffsetRule:
         self._search = ItemSearch(encoder, scoring[held:], cells)
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
-        """Return k distinct item ids, ascending: the best item of every probe that no probe before
-        it has taken, nearest probe first, and again from the first where there are fewer probes
-        than k. Complexity: `ItemSearch`. Raises ParameterError for a k out of range, and OutOfRange
-        for a signal that is no point.
+        """Return k distinct item ids, ascending, none below `held`: the best item of every probe
+        that no probe before it has taken, nearest probe first, and again from the first where there
+        are fewer probes than k. Complexity: `ItemSearch`. Raises ParameterError for a k beyond 1 to
+        the items that not every device has, and OutOfRange for a signal that is no point.
         """
         if not 1 <= k <= self._n_items:
             raise ParameterError("k", k, f"from 1 to the number of items, {self._n_items}")
@@ -62,11 +62,15 @@ class OffsetRule:
         return tuple((self._held + np.sort(chosen)).tolist())
 
     def scores(self, k: int) -> int:
-        """Return how many scores of items at probes an answer of k usually computes."""
+        """Return how many scores of items at probes an answer of k usually computes: k times
+        `ItemSearch.looked_at`.
+        """
         return k * self._search.looked_at(k)
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
-        """Return the probes, (n, d) with n <= k, in the box; the nearest to the signal first."""
+        """Return the probes, (n, d) with n <= k, in the box; that of the shortest offset (l1)
+        first. Raises OutOfRange for a signal of a map.
+        """
         levels, epsilon = _placed(self._encoder.dimension, k), float(signal.lattice.epsilon)
         return _inside(levels, signal.point(), epsilon, self._encoder.unit)
 
@@ -90,7 +94,8 @@ def _placed(dimension: int, k: int) -> NDArray[np.float64]:
 
 def offsets_of(epsilon: float, dimension: int, k: int) -> NDArray[np.float64]:
     """Return the offsets from a signal at which the rule looks, (n, d) with n <= k, in units of
-    distance, far from the edges: those that are best for Laplace noise of this epsilon.
+    distance, far from the edges: those of `place` for l1 Laplace noise of this epsilon and h(t) =
+    t, in its order.
     """
     placed = place(Laplace(epsilon, dimension), Identity(), k)
     return placed.offsets.reshape(-1, dimension)

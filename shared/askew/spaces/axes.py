@@ -61,7 +61,7 @@ class Axis:
         return (Fraction(self.high) - Fraction(self.low)) / Fraction(self.scale)
 
     def clamped(self, value: float) -> Fraction:
-        """Return a finite value, or the nearest end where it lies beyond, exactly."""
+        """Return a finite value, or the nearest end where it lies beyond, as an exact Fraction."""
         # The signal would tell a rounding before the noise, and a server that sets the ends could
         # make it as large as it likes.
         return min(max(Fraction(value), Fraction(self.low)), Fraction(self.high))
@@ -104,7 +104,8 @@ class AxisSpace:
         return sum((axis.size for axis in self.axes), Fraction(0))
 
     def charge(self, lattice: LatticeLaplace) -> SignalCharge:
-        """Return what one fresh signal costs: epsilon between any two points.
+        """Return SignalCharge(lattice.epsilon * diameter): what one fresh signal costs, epsilon
+        between any two points.
 
         Raises OutOfRange, before anything is charged, for a lattice that does not fit the axes.
         """
@@ -136,12 +137,16 @@ class AxisSpace:
         return lattice.perturb(point, bits)
 
     def check_lattice(self, lattice: LatticeLaplace) -> None:
-        """Raise OutOfRange for steps so small that the wire cannot carry the axes in them."""
+        """Raise OutOfRange for steps so small that an axis has more than 2**31 - 1, which the wire
+        cannot carry.
+        """
         if max(axis.size for axis in self.axes) * (1 << lattice.step_exponent) > COORDINATE_LIMIT:
             raise OutOfRange("an axis's size", f"at most {COORDINATE_LIMIT} lattice steps")
 
     def check_item(self, coordinates: Sequence[float]) -> None:
-        """Raise OutOfRange unless these are one value an axis, each from its low to its high."""
+        """Raise OutOfRange unless these are one value an axis, each from its low to its high, both
+        included.
+        """
         if len(coordinates) != self.dimension:
             raise OutOfRange("the coordinates of an item", f"{self.dimension}, one an axis")
         for axis, value in zip(self.axes, coordinates, strict=True):

@@ -49,8 +49,8 @@ _BOOSTS = np.ldexp(_EIGHTHS[_PLACES % _BOOST_STEPS], _PLACES // _BOOST_STEPS).as
 
 
 def scales_of(vectors: Vectors) -> Vectors:
-    """Return the scales (D,) whose code 15 is the largest number of these vectors (n, D), in size;
-    at least 2**-40 and at most MAX_SCALE.
+    """Return the scales (D,) whose code 15 is the largest number of these vectors (n, D), in size,
+    so a seventh of it; at least 2**-40 and at most 64.
     """
     # Finer ones round better on average and cut the vectors of the items that win: on ratings
     # tried, they lost.
@@ -60,12 +60,16 @@ def scales_of(vectors: Vectors) -> Vectors:
 
 
 def rounded(vectors: Vectors, scales: Vectors) -> Vectors:
-    """Return the nearest vectors (n, D) that codes at these scales (D,) can say."""
+    """Return the nearest vectors (n, D) that codes at these scales (D,) can say: whole multiples of
+    a scale, -8 to 7 of them; a half goes to the even one.
+    """
     return _numbers(_steps(vectors, scales), scales)
 
 
 def encode(vectors: Vectors, scales: Vectors) -> Codes:
-    """Return codes (n, W) of vectors (n, D). Raises OutOfRange unless they say them exactly."""
+    """Return codes (n, W) of vectors (n, D): number / scale + 8, two a byte, the first in the low
+    half. Raises OutOfRange unless they say them exactly.
+    """
     packed: Codes = np.empty((len(vectors), (len(scales) + 1) // 2), dtype=np.uint8)
     for start in range(0, len(vectors), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -78,13 +82,13 @@ def encode(vectors: Vectors, scales: Vectors) -> Codes:
 
 
 def decode(data: bytes, scales: Vectors, n: int) -> Vectors:
-    """Return the vectors (n, D) of codes. Raises Malformed as `check_codes`."""
+    """Return the vectors (n, D), float32, of codes. Raises Malformed as `check_codes`."""
     return numbers_of(check_codes(data, len(scales), n), scales)
 
 
 def check_codes(data: bytes, D: int, n: int) -> Codes:  # noqa: N803 - as in the formulas
-    """Return the codes (n, W) of vectors (n, D), two a byte. Raises Malformed for another size, and
-    where an odd D leaves half a byte that is not 0.
+    """Return the codes (n, W), two a byte, of n vectors of D numbers, W = ceil(D / 2). Raises
+    Malformed for another size, and where an odd D leaves half a byte that is not 0.
     """
     width = (D + 1) // 2
     if len(data) != n * width:
@@ -96,26 +100,30 @@ def check_codes(data: bytes, D: int, n: int) -> Codes:  # noqa: N803 - as in the
 
 
 def numbers_of(codes: Codes, scales: Vectors) -> Vectors:
-    """Return the vectors (..., D) of checked codes (..., W)."""
+    """Return the vectors (..., D) of checked codes (..., W): (code - 8) * scale."""
     pairs = np.stack([codes & 15, codes >> 4], axis=-1)
     every = pairs.reshape(*codes.shape[:-1], 2 * codes.shape[-1])
     return _numbers(every[..., : len(scales)], scales)
 
 
 def check_scales(scales: Vectors) -> None:
-    """Raise OutOfRange unless all scales are above 0 and at most MAX_SCALE."""
+    """Raise OutOfRange unless all scales are above 0 and at most 64; NaN is not."""
     if not ((scales > 0) & (scales <= MAX_SCALE)).all():  # NaN is not
         raise OutOfRange("a scale of item vectors", f"positive and at most {MAX_SCALE:g}")
 
 
 def rounded_boosts(boosts: Vectors) -> Vectors:
-    """Return the nearest boosts that codes can say, by their logarithms."""
+    """Return the nearest boosts that codes can say, by their logarithms: powers of 2**(1/8) from
+    2**-24 to 2**7.875.
+    """
     nearest: Vectors = _BOOSTS[_boost_codes(boosts)]
     return nearest
 
 
 def encode_boosts(boosts: Vectors) -> bytes:
-    """Return one byte for each boost. Raises OutOfRange unless codes can say them exactly."""
+    """Return one byte for each boost, 192 + 8 log2(boost), so 192 for 1. Raises OutOfRange unless
+    codes can say them exactly.
+    """
     codes = _boost_codes(boosts)
     if not (_BOOSTS[codes] == boosts).all():
         raise OutOfRange("a boost", "an eighth root of a power of two")
@@ -123,7 +131,9 @@ def encode_boosts(boosts: Vectors) -> bytes:
 
 
 def decode_boosts(data: bytes) -> Vectors:
-    """Return the boosts (n,) that n bytes stand for; every byte stands for one."""
+    """Return the boosts (n,), float32, of n bytes: 2**((byte - 192) / 8); every byte stands for
+    one.
+    """
     boosts: Vectors = _BOOSTS[np.frombuffer(data, dtype=np.uint8)]
     return boosts
 
@@ -190,8 +200,8 @@ class CodedVectors:
         return CodedVectors(self._codes, self._scales, before * boosts[:, 0])
 
     def joined(self, vectors: Vectors) -> CodedVectors:
-        """Return these vectors, and others (m, D) behind them. Raises OutOfRange unless codes can
-        say them exactly.
+        """Return these vectors, without boosts, and others (m, D) behind them. Raises OutOfRange
+        unless codes at these scales can say them exactly.
         """
         return CodedVectors(
             np.concatenate([self._codes, encode(vectors, self._scales)]), self._scales
@@ -210,12 +220,16 @@ class CodedVectors:
 
 
 def coded_vectors(data: bytes, scales: Vectors, n: int) -> Vectors:
-    """Return coded vectors (n, D), for a catalog. Raises Malformed as `check_codes`."""
+    """Return CodedVectors (n, D), which a catalog takes for an array. Raises Malformed as
+    `check_codes`.
+    """
     return cast("Vectors", CodedVectors(check_codes(data, len(scales), n), scales))
 
 
 def joined_vectors(before: Vectors, more: Vectors) -> Vectors:
-    """Return vectors (n, D), and others (m, D) behind them; as codes where the first are."""
+    """Return vectors (n, D), and others (m, D) behind them; as codes where the first are, and then
+    OutOfRange is raised as by `CodedVectors.joined`.
+    """
     if isinstance(before, CodedVectors):
         return cast("Vectors", before.joined(more))
     return np.concatenate([before, more])

@@ -75,8 +75,8 @@ class Position:
 
 
 def microdegrees(latitude: Fraction, longitude: Fraction) -> tuple[int, int]:
-    """Return latitude and longitude as the nearest integers of 1e-6 degrees: the latitude clamped
-    at the poles, the longitude wrapped to -180000000 or more and below 180000000.
+    """Return latitude and longitude in degrees as the nearest integers of 1e-6 degrees: the
+    latitude clamped at the poles, the longitude wrapped to -180000000 or more and below 180000000.
     """
     north = max(-90 * MICRODEGREES, min(90 * MICRODEGREES, round(latitude * MICRODEGREES)))
     turn = 360 * MICRODEGREES
@@ -228,7 +228,9 @@ class MapNoise:
 
     @classmethod
     def in_region(cls, epsilon: Fraction, region: Region) -> MapNoise:
-        """Return noise of at most this epsilon per straight-line kilometer in a region's plane."""
+        """Return noise of at most this epsilon, by under 0.1 %, per straight-line kilometer in a
+        region's plane. Raises ParameterError for one outside [1/1024, 1024], and for a float.
+        """
         return cls(HexagonalLattice.for_epsilon(epsilon), region.cosine)
 
     @property
@@ -271,7 +273,9 @@ class MapSpace:
         return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[: 2 * VERSION_BYTES]
 
     def check_item(self, coordinates: Sequence[float]) -> None:
-        """Raise OutOfRange unless these are a latitude and a longitude, in degrees."""
+        """Raise OutOfRange unless these are a latitude and a longitude, in degrees, in the area or
+        not.
+        """
         match coordinates:
             case (latitude, longitude) if abs(latitude) <= 90 and abs(longitude) <= 180:
                 return

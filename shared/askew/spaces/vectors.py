@@ -62,7 +62,9 @@ MAX_SIZE = 1024.0  # of a coordinate of an item or a direction
 
 
 def frozen(values: NDArray[np.floating], kind: str) -> NDArray[np.floating]:
-    """Return a little-endian copy, of kind f4 or f8, that nothing can make writable."""
+    """Return a little-endian copy, of kind f4 or f8 and the same shape, that nothing can make
+    writable.
+    """
     array = np.ascontiguousarray(values, dtype=f"<{kind}")
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
@@ -139,7 +141,9 @@ class Encoder:
 
     @cached_property
     def slopes(self) -> NDArray[np.float64]:
-        """Return L, the largest slope of each F_j, (d,), rounded up."""
+        """Return L, the largest slope of each F_j, 1 / (32 * the least gap of its knots), (d,),
+        rounded up.
+        """
         slopes: NDArray[np.float64] = (1 + 2.0**-50) / ((KNOTS - 1) * self._gaps.min(axis=1))
         return slopes
 
@@ -150,13 +154,15 @@ class Encoder:
 
     @cached_property
     def one_rating(self) -> Fraction:
-        """Return how far one rating can move a point, rounded up; at most the diameter."""
+        """Return how far one rating can move a point, unit * g(least_likes) * clip, rounded up by
+        2**-20 to 2**-19; at most the diameter.
+        """
         moved = self.unit * one_like(self.least_likes) * self.clip
         return min(Fraction(math.ceil(moved * 2**20) + 1, 2**20), self.diameter)
 
     def unit_within(self, diameter: Fraction) -> Fraction:
-        """Return the unit, within 2**-15 of the largest one, with which one rating moves a point
-        by at most 1, and no two points are farther apart than the diameter.
+        """Return the unit, a multiple of 2**-16 within 2**-15 of the largest one, with which one
+        rating moves a point by at most 1, and no two points are farther apart than the diameter.
 
         `one_rating` is below unit * g(m) * clip + 2**-19, and never above the diameter.
         """
@@ -165,7 +171,8 @@ class Encoder:
         return min(widest, diameter / self.dimension) // UNIT_STEP * UNIT_STEP
 
     def contributions(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return c of the items (n, D) of a catalog, (n, d): at most `clip` in the norm |.|_L.
+        """Return c of the items (n, D) of a catalog, (n, d): vectors @ directions, shrunk to at
+        most `clip` in the norm |.|_L, and rounded toward zero to multiples of 2**-24.
 
         Public, and made for a whole catalog at once: no rounding depends on what is liked.
         """
@@ -178,12 +185,16 @@ class Encoder:
         return projected
 
     def encode(self, contributions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point of a person by the contributions of their likes, (n, d) -> (d,)."""
+        """Return the point of a person by the contributions of their likes, (n, d) -> (d,): unit *
+        F(their sum / sqrt(max(n, least_likes))).
+        """
         z = contributions.sum(axis=0) / math.sqrt(max(len(contributions), self.least_likes))
         return self.unit * self.ranks(z)
 
     def ranks(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return F of each coordinate, (..., d) -> (..., d) in [0, 1]."""
+        """Return F of each coordinate, (..., d) -> (..., d) in [0, 1]: i / 32 at knot i, from 0,
+        linear between knots.
+        """
         ranks = [np.interp(z[..., j], row, _RANKS) for j, row in enumerate(self.knots)]
         inside: NDArray[np.float64] = np.clip(np.stack(ranks, axis=-1), 0.0, 1.0)
         return inside
@@ -196,7 +207,9 @@ class Encoder:
         return self.tastes(self.shifts(points))
 
     def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return z of points, less that of the mean taste, (k, d): within `shift_limits`."""
+        """Return z of points, less that of the mean taste, (k, d): within `shift_limits`, also for
+        points beyond the box.
+        """
         ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
         z = np.empty_like(ranks)
         for j, row in enumerate(self.knots):
@@ -207,12 +220,14 @@ class Encoder:
 
     @property
     def shift_limits(self) -> NDArray[np.float64]:
-        """Return the least and the largest shift of each coordinate, (2, d)."""
+        """Return the least and the largest shift of each coordinate, (2, d): the first and the last
+        knot, less z of the mean taste.
+        """
         limits: NDArray[np.float64] = self.knots[:, [0, -1]].T - self._mean_z
         return limits
 
     def tastes(self, shifts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the tastes of shifts, (k, d) -> (k, D): linear in them."""
+        """Return the tastes of shifts, (k, d) -> (k, D): origin + shifts @ per_shift."""
         tastes: NDArray[np.float64] = self.origin.astype(np.float64) + shifts @ self.per_shift
         return tastes
 
@@ -229,7 +244,9 @@ class Encoder:
 
 
 def one_like(least_likes: int) -> float:
-    """Return g(m): how far one like more or less can move z, in units of the clip."""
+    """Return g(m), m the least likes: how far one like more or less can move z, in units of the
+    clip: sqrt(m) - (m - 1) / sqrt(m + 1), so 1 for m = 1.
+    """
     return math.sqrt(least_likes) - (least_likes - 1) / math.sqrt(least_likes + 1)
 
 
@@ -249,12 +266,14 @@ class RatingScale:
 
     @classmethod
     def between(cls, lowest: float, highest: float) -> RatingScale:
-        """Return the scale on which the upper quarter is a like: 4 and 5 of 1 to 5."""
+        """Return the scale on which a like is from lowest + 0.75 (highest - lowest) on: 4 and 5 of
+        1 to 5.
+        """
         return cls(lowest, highest, lowest + 0.75 * (highest - lowest))
 
     def is_like(self, rating: float) -> bool:
-        """Return True if a rating is a like; others only mark a thing as seen. Raises ProfileError
-        for a rating off the scale.
+        """Return True if a rating is a like, like_from or more; others only mark a thing as seen.
+        Raises ProfileError for a rating off the scale.
         """
         if not self.lowest <= rating <= self.highest:
             raise ProfileError(f"a rating must be between {self.lowest:g} and {self.highest:g}")
@@ -295,7 +314,9 @@ class FeatureSpace:
 
     @property
     def diameter(self) -> Fraction:
-        """Return the largest distance of two points; epsilon * diameter is the plain local DP."""
+        """Return the largest distance of two points, dimension * unit; epsilon * diameter is the
+        plain local DP.
+        """
         return self.encoder.diameter
 
     @cached_property
@@ -367,11 +388,11 @@ def fold_in(
 
         taste = sum of v_i over liked items / sqrt(max(n_liked, least_likes))
 
-    The point is the encoder's, of the same likes, as in the formulas above. The square root lets
-    more likes say more, and the floor keeps a few from saying too much. Who likes nothing has a
-    profile like anybody else: a taste of zeros. contributions: the encoder's, of all vectors, if
-    they are there already; they take the longest and do not depend on the person. Raises
-    ProfileError for a rating off the scale.
+    The point is `Encoder.encode` of the same likes, and liked their rows, in the order of the
+    ratings. The square root lets more likes say more, and the floor keeps a few from saying too
+    much. Who likes nothing has a profile like anybody else: a taste of zeros. contributions: the
+    encoder's, of all vectors, if they are there already; they take the longest and do not depend on
+    the person. Raises ProfileError for a rating off the scale.
     """
     liked = [item for item, rating in ratings.items() if space.scale.is_like(rating)]
     rows = np.array(liked, dtype=np.int64)

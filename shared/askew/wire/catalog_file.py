@@ -66,7 +66,9 @@ _TITLES, _YEARS, _LISTS, _GENRES = [
 
 
 def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
-    """Return a server's files: Part.WHOLE, and Part.DEFAULT where the default items are fewer."""
+    """Return a server's files: Part.WHOLE, and Part.DEFAULT where the default items are fewer than
+    all.
+    """
     files = {Part.WHOLE: catalog_to_bytes(card, catalog)}
     if card.n_default < len(catalog):
         files[Part.DEFAULT] = catalog_to_bytes(card, catalog.first(card.n_default))
@@ -74,7 +76,7 @@ def catalog_files(card: ModelCard, catalog: Catalog) -> dict[Part, bytes]:
 
 
 def catalog_to_bytes(card: ModelCard, catalog: Catalog) -> bytes:
-    """Return the file of a card and of all its items, or of the first of them.
+    """Return the file, head and body, of a card and of all its items, or of the first of them.
 
     Raises OutOfRange for vectors or boosts that codes cannot say.
     """
@@ -97,7 +99,9 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
 
 
 def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
-    """Return the card of a file's body, and all or the default items. Raises a WireError."""
+    """Return the card of a file's body, without the head, and the catalog of all or the default
+    items. Raises OtherKind for rows of collections, and another WireError for what is malformed.
+    """
     message = parse_few(pb.CatalogFile(), body, FIELDS_OF_CARD)
     card = card_from_message(message.card)
     n = len(message.boosts)
@@ -119,7 +123,9 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
 
 
 def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
-    """Return a message with a file's three fields of neighbors; an empty one for None."""
+    """Return a message with a file's three fields of neighbors alone: neighbors, neighbor_codes and
+    neighbor_step; an empty one for None.
+    """
     if neighbors is None:
         return pb.CatalogFile()
     codes = neighbors.codes
@@ -132,7 +138,9 @@ def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
 
 
 def neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
-    """Return the neighbors of n items, None if a file has none. Raises Malformed."""
+    """Return the neighbors of n items, None if a file has none. Raises Malformed for fields of
+    other sizes, and OutOfRange as Neighbors does.
+    """
     count, odd = divmod(len(message.neighbors), 2 * n)
     if not count and not message.neighbor_codes:
         return None
@@ -222,11 +230,10 @@ _FIELDS_OF_ROWS = 4 + 3 * MAX_ATTRIBUTES
 
 
 def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
-    """Return what a server offers: every row, and a default part where those are more than a device
-    holds.
+    """Return what a server offers: Part.WHOLE, every row, and Part.DEFAULT where that takes more
+    than 4,000,000 bytes and some collections have no live values.
 
-    The default part takes DEFAULT_BYTES of the collections without live values, evenly along their
-    order.
+    The default part takes about 800,000 bytes of those collections, evenly along their order.
     """
     whole = rows_to_bytes(card, collections)
     files = {Part.WHOLE: whole}
@@ -242,7 +249,9 @@ def rows_files(card: MetricCard, collections: Rows) -> dict[Part, bytes]:
 
 
 def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
-    """Return the file of a card and of these rows; a collection that is not among them is empty."""
+    """Return the file of a card and of these rows, by name, without live values; a collection that
+    is not among them is empty.
+    """
     on_map = isinstance(card.space, MapSpace)
     rows = [
         b"".join(_packed(_rows_of, collections[shown.name], on_map))
@@ -256,7 +265,8 @@ def rows_to_bytes(card: MetricCard, collections: Rows) -> bytes:
 
 
 def rows_from_body(body: bytes) -> tuple[MetricCard, Rows]:
-    """Return the card of a file's body and its rows by collection, with unknown live values.
+    """Return the card of a file's body and its rows by the name of their collection, with unknown
+    live values; a collection without rows is left out.
 
     Raises OtherKind for a catalog of titles, and another WireError for what is malformed.
     """
@@ -379,8 +389,8 @@ _PLACES = 3 ** np.arange(5, dtype=np.uint8)  # of the digits of a byte
 
 
 def live_to_bytes(card: MetricCard, collections: Mapping[str, Collection]) -> bytes | None:
-    """Return the file of live values, the same for all devices: those of each collection whose rows
-    devices hold. None where the card has no such collection.
+    """Return the file of live values, the same for all devices: those of each collection of
+    `MetricCard.in_live_file`, whose rows devices hold. None where there is none.
 
         body = SHA-256 of the rows that they are of | each live column of each collection, in order
 
@@ -404,8 +414,8 @@ def live_to_bytes(card: MetricCard, collections: Mapping[str, Collection]) -> by
 def with_live_values(
     card: MetricCard, rows: Mapping[str, Collection], file: bytes
 ) -> Mapping[str, Collection]:
-    """Return rows that a device holds, by name of their collection, with the live values of a
-    file. Those of a collection of which not every row is held stay as they are.
+    """Return rows that a device holds, by name of their collection, with the live values of a file,
+    head and body. Those of a collection of which not every row is held stay as they are.
 
     Raises Malformed for a file that is damaged, of another length, or of other rows.
     """

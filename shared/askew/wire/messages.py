@@ -30,7 +30,9 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def parse(message: _Message, data: bytes) -> _Message:
-    """Parse bytes into this message and return it. Raises Malformed for other bytes."""
+    """Parse bytes into this message, which is empty, and return it. Raises Malformed for bytes that
+    are none; no bytes are one without fields.
+    """
     try:
         message.ParseFromString(data)
     except DecodeError:
@@ -39,32 +41,41 @@ def parse(message: _Message, data: bytes) -> _Message:
 
 
 def parse_few(message: _Message, data: bytes, most: int) -> _Message:
-    """Parse and return a message of at most `most` fields, counted first. Raises Malformed."""
+    """Parse and return a message of at most `most` fields, counted first as by `check_count`.
+    Raises Malformed.
+    """
     check_count(type(message), data, most)
     return parse(message, data)
 
 
 def version_from_bytes(digest: bytes) -> str:
-    """Return the hexadecimal digits of a version, a digest. Raises Malformed for another size."""
+    """Return the 32 hexadecimal digits, in lower case, of a version of 16 bytes. Raises Malformed
+    for another size.
+    """
     if len(digest) != VERSION_BYTES:
         raise Malformed(f"a version must be {VERSION_BYTES} bytes")
     return digest.hex()
 
 
 def opening(message: type[Message], field: str, size: int) -> bytes:
-    """Return what stands before `size` bytes of a field: its tag and their length."""
+    """Return what stands before `size` bytes of a field: its tag, number << 3 | 2, and their
+    length, both as `varint`.
+    """
     number = message.DESCRIPTOR.fields_by_name[field].number
     return varint(number << 3 | SIZED) + varint(size)
 
 
 def varint(number: int) -> bytes:
-    """Return a number >= 0 as seven bits a byte, lowest first; all but the last have bit 8 set."""
+    """Return a number >= 0 as seven bits a byte, lowest first; all but the last have bit 8 set:
+    bytes 172 and 2 for 300.
+    """
     low = number & 127
     return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
 
 
 def fields_within(data: memoryview) -> Iterator[Field]:
-    """Yield the fields of a message, one by one, without a copy. O(1) a field.
+    """Yield (number, end, content) of the fields of a message, one by one, without a copy; end: 0,
+    1, 2 or 5, protobuf's wire type. O(1) a field.
 
     Raises Malformed where the bytes end amid one, and for groups, which no message of ours has.
     """
@@ -87,12 +98,13 @@ def fields_within(data: memoryview) -> Iterator[Field]:
 
 
 def most_unpacked(packed: int) -> int:
-    """Return the most bytes that so many packed bytes may unpack to."""
+    """Return the most bytes that so many packed bytes may unpack to: 65536 + 8 * packed."""
     return (1 << 16) + _LARGEST_FACTOR * packed
 
 
 def unpack(packed: bytes, what: str) -> bytes:
-    """Return what zlib unpacks. Raises Malformed for what unpacks to far more than honest data.
+    """Return what zlib unpacks. Raises Malformed for what is no zlib, is cut short, has bytes
+    behind it, or unpacks to more than `most_unpacked`.
 
     what: names it in the error.
     """

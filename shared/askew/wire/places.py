@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 def places_to_bytes(slate: PlaceSlate, asked: CollectionCard, *, held: bool = False) -> bytes:
-    """Return the reply on the wire, which names its collection. Its size is that of its items'
-    words, which follow from the signal. held: the device holds the rows, and gets of each item its
-    id and live values.
+    """Return the reply on the wire, a RetrieveResponse, which names its collection by number. Its
+    size is that of its items' words, which follow from the signal. held: the device holds the rows,
+    and gets of each item its id and live values.
     """
     live = [at for at, attribute in enumerate(asked.attributes) if attribute.live]
     listings = []
@@ -74,11 +74,12 @@ def all_places_to_bytes(replies: Iterable[bytes]) -> bytes:
 def places_from_bytes(
     data: bytes, card: MetricCard, query: Query, rows: Mapping[str, Collection] | None = None
 ) -> tuple[PlaceSlate, ...]:
-    """Return the answers to a question: of the collection that it names, or of each for ALL, of
-    exactly k whole items, or all of a smaller collection's.
+    """Return the answers to a question: of the collection that it names, or of each for ALL, in the
+    card's order, of exactly k whole items, or all of a smaller collection's.
 
-    rows: what the question said is held. Raises Malformed for an answer of another collection, and
-    StaleSpace where it is about another version of the one that was asked.
+    rows: held rows, by name, which complete an answer to a question that holds_rows. Raises
+    StaleSpace for another version of what was asked, Malformed for another collection, or another
+    WireError.
     """
     questions = card.questions(query)
     most = sum((question.k + 1) * FIELDS_OF_ITEM for question in questions)
@@ -126,7 +127,7 @@ def _slate(
 
 
 def metric_card_to_bytes(card: MetricCard) -> bytes:
-    """Return the card on the wire: all that a device learns before it asks."""
+    """Return the card, all that a device learns before it asks, as a GetModelCardResponse."""
     return pb.GetModelCardResponse(
         metric_space=_space_to_message(card.space),
         max_slate_size=card.max_slate_size,
@@ -138,7 +139,8 @@ def metric_card_to_bytes(card: MetricCard) -> bytes:
 def metric_card_from_bytes(data: bytes) -> MetricCard:
     """Return a card of a metric space: its numbers are checked, none sets what a device promises.
 
-    Raises a WireError.
+    Raises OtherKind for a card of tastes, Malformed for other bytes, and OutOfRange beyond the
+    limits.
     """
     message = parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD)
     kind, rule = message.WhichOneof("kind"), message.rule

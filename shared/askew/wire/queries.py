@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def query_to_bytes(query: Query) -> bytes:
-    """Return the request on the wire. Its size depends on public settings alone.
+    """Return the request on the wire, a RetrieveRequest without the space's version. Its size
+    depends on public settings alone.
 
     The Monday names the space of the signal: a digest of it would mark the device.
     """
@@ -49,16 +50,17 @@ def query_to_bytes(query: Query) -> bytes:
 def query_from_bytes(data: bytes, card: Card) -> Query:
     """Return the query of a request, checked against the card that is to answer.
 
-    Raises a WireError.
+    Raises Malformed for other bytes, and another WireError as `query_from_message`.
     """
     return query_from_message(parse(pb.RetrieveRequest(), data), card)
 
 
 def query_from_message(message: pb.RetrieveRequest, card: Card) -> Query:
-    """Return the query of a parsed request, whose Monday says which model answers.
+    """Return the query of a parsed request, in the card's space, or in none for a position.
 
-    A question of the other kind is of a device that knew this address by another server: StaleSpace
-    makes it look anew, as after any other model. Raises a WireError.
+    Raises StaleSpace, so that the device looks anew, for a question of the other kind (it knew this
+    address by another server), and for one without a Monday, which only a position without rows may
+    lack; Malformed without a mechanism, OutOfRange for one beyond its limits; else as `card.check`.
     """
     mechanism, date = _read_mechanism(message), message.catalog_date
     on_axes = isinstance(card, MetricCard) and isinstance(card.space, AxisSpace)

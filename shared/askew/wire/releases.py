@@ -20,19 +20,24 @@ PAGE = 100
 
 
 def charge_from_bytes(data: bytes) -> int:
-    """Return the charge, from 1, of the release that is asked for. Raises a WireError."""
+    """Return the charge of the release that is asked for. Raises Malformed for other bytes than a
+    GetReleaseRequest, and OutOfRange for a charge that is not from 1 to 2**63 - 1, as of no bytes.
+    """
     charge = parse(pb.GetReleaseRequest(), data).charge
     check_charge(charge)
     return charge
 
 
 def document_to_bytes(document: bytes) -> bytes:
-    """Return the reply that carries a stored release."""
+    """Return the reply, a GetReleaseResponse, that carries a stored release, untouched."""
     return pb.GetReleaseResponse(document=document).SerializeToString()
 
 
 def page_request_from_bytes(data: bytes) -> tuple[str, int]:
-    """Return the data set, or "", and the charge to go on after, or 0. Raises a WireError."""
+    """Return (data set, or "" for all, charge to go on after, or 0) of a ListReleasesRequest.
+    Raises Malformed for other bytes, and OutOfRange for a name that is no text or a charge beyond
+    2**63 - 1.
+    """
     message = parse(pb.ListReleasesRequest(), data)
     if message.dataset:
         check_text("the name of a data set", message.dataset)
@@ -42,7 +47,9 @@ def page_request_from_bytes(data: bytes) -> tuple[str, int]:
 
 
 def page_to_bytes(summaries: Sequence[ReleaseSummary], *, more: bool) -> bytes:
-    """Return the reply that carries a page of the list."""
+    """Return the reply, a ListReleasesResponse, that carries these rows of the list, in their
+    order, and whether there are more.
+    """
     rows = [
         pb.ReleaseSummary(
             charge=summary.charge,
@@ -58,49 +65,60 @@ def page_to_bytes(summaries: Sequence[ReleaseSummary], *, more: bool) -> bytes:
 
 
 def question_to_bytes(question: TopKQuestion) -> bytes:
-    """Return the request of an analyst's question."""
+    """Return the request, a TopKRequest, with dataset, k and key of an analyst's question."""
     return pb.TopKRequest(
         dataset=question.dataset, k=question.k, key=question.key
     ).SerializeToString()
 
 
 def question_from_bytes(data: bytes) -> TopKQuestion:
-    """Return an analyst's question, checked against its limits. It does not say who asks."""
+    """Return dataset, k and key of an analyst's question; who asks is not in it. Raises Malformed
+    for other bytes, and OutOfRange beyond the limits: k from 1 to 1000, a key of 1 to 64
+    characters.
+    """
     message = parse(pb.TopKRequest(), data)
     return TopKQuestion(message.dataset, message.k, message.key)
 
 
 def answer_to_bytes(document: bytes, budget: BudgetStatus) -> bytes:
-    """Return the reply of a stored answer and the budget after it."""
+    """Return the reply, a TopKResponse, of a stored answer, untouched, and the budget after it."""
     return pb.TopKResponse(document=document, budget=_budget_message(budget)).SerializeToString()
 
 
 def answer_from_bytes(data: bytes) -> tuple[Release, bytes, BudgetStatus]:
-    """Return an answer, the bytes that were stored, and the budget. Raises a WireError."""
+    """Return the release of an answer, its bytes as they were stored, and the budget. Raises
+    Malformed for other bytes or a release that is none, and OutOfRange beyond the limits.
+    """
     message = parse(pb.TopKResponse(), data)
     release = release_from_bytes(message.document)
     return release, message.document, _budget(message.budget)
 
 
 def budget_request_to_bytes(dataset: str) -> bytes:
-    """Return the request for a data set's budget."""
+    """Return the request, a GetBudgetRequest, for the budget of this data set."""
     return pb.GetBudgetRequest(dataset=dataset).SerializeToString()
 
 
 def budget_request_from_bytes(data: bytes) -> str:
-    """Return the data set whose budget is asked for. Raises a WireError."""
+    """Return the name of the data set whose budget is asked for. Raises Malformed for other bytes,
+    and OutOfRange for a name that is empty or no text of at most 500 characters.
+    """
     dataset = parse(pb.GetBudgetRequest(), data).dataset
     check_text("the name of a data set", dataset)
     return dataset
 
 
 def budget_to_bytes(budget: BudgetStatus) -> bytes:
-    """Return the reply that carries a budget."""
+    """Return the reply, a GetBudgetResponse, that carries a budget: its terms, what is spent, and
+    whether it is closed.
+    """
     return pb.GetBudgetResponse(budget=_budget_message(budget)).SerializeToString()
 
 
 def budget_from_bytes(data: bytes) -> BudgetStatus:
-    """Return the budget of a reply. Raises a WireError."""
+    """Return terms, outputs, calls and closed of the budget in a reply. Raises Malformed for other
+    bytes, and OutOfRange for terms beyond the limits, or more spent than they allow.
+    """
     return _budget(parse(pb.GetBudgetResponse(), data).budget)
 
 

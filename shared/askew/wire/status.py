@@ -50,10 +50,10 @@ _REASONS = (
 
 def credentials_for(server: str, authority: bytes | None = None) -> grpc.ChannelCredentials | None:
     """Return the TLS credentials of a channel to "host:port"; None, which is plain text, for this
-    machine without an authority.
+    machine (a loopback host) without an authority.
 
-    authority: certificates in PEM that are trusted in place of the public ones.
-    Raises ParameterError for a server that is not host:port.
+    authority: certificates in PEM that are trusted in place of the public ones. Raises
+    ParameterError for a server that is not host:port.
     """
     if is_loopback(host_of(server)) and authority is None:
         return None
@@ -61,9 +61,8 @@ def credentials_for(server: str, authority: bytes | None = None) -> grpc.Channel
 
 
 def checked_authority(authority: bytes, file: str) -> bytes:
-    """Return these certificates as they are if they are PEM.
-
-    file: where they are. Raises ParameterError.
+    """Return these certificates as they are if they are PEM. Raises ParameterError, which shows
+    `file`, where they are.
     """
     try:
         certificates = authority.decode("ascii")
@@ -74,7 +73,9 @@ def checked_authority(authority: bytes, file: str) -> bytes:
 
 
 def why_unreachable(details: str) -> str | None:
-    """Return why a handshake failed, from what gRPC says; None where it was something else."""
+    """Return why no connection came about, such as "its certificate has expired" or "there is no
+    host of this name", from what gRPC says; None where it was something else.
+    """
     if details.startswith(_NO_ADDRESS):
         return "there is no host of this name"
     if not details.startswith(_NO_CONNECTION):
@@ -88,7 +89,9 @@ def nobody_there(details: str) -> bool:
 
 
 def cannot_pass(details: str) -> bool:
-    """Return True if gRPC's words name a failure that no retry mends while the server stays so."""
+    """Return True if gRPC's words name a handshake that no retry mends while the server stays so:
+    any that `why_unreachable` can say, but for a closed socket and a host that is not there.
+    """
     is_handshake = details.startswith(_NO_CONNECTION) and why_unreachable(details) is not None
     return is_handshake and _CLOSED not in details
 
@@ -111,7 +114,8 @@ _STATUS_OF: dict[type[BaseException], grpc.StatusCode] = {
 
 def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
     """Return the status code of an error, and the text that the other side may see: that of a
-    WireError, and of any other one fixed text.
+    WireError (INVALID_ARGUMENT, unless its class has a code of its own, as OutOfRange has
+    OUT_OF_RANGE), and of any other, mostly INTERNAL, "the server could not answer".
     """
     codes = [_STATUS_OF[kind] for kind in type(error).__mro__ if kind in _STATUS_OF]
     text = str(error) if isinstance(error, WireError) else FIXED_TEXT
@@ -121,10 +125,12 @@ def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
 def error_of(
     code: grpc.StatusCode, server: str = "the server", details: str | None = None
 ) -> AskewError:
-    """Return the error that a device raises for a status code. The server's text is never shown.
+    """Return the error that a device raises for a status code: of the class that `status_of` has
+    for it, StaleSpace for FAILED_PRECONDITION, Malformed for INVALID_ARGUMENT, Overloaded also for
+    CANCELLED, ServerFailed for all others. The server's text is never shown.
 
-    server: what the device calls it, such as its address. details: searched for why there is no
-    connection.
+    server: what the device calls it, such as its address. details: searched by `why_unreachable`
+    for why there is no connection (UNAVAILABLE).
     """
     match code:
         case grpc.StatusCode.INVALID_ARGUMENT:

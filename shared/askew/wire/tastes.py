@@ -25,7 +25,9 @@ _Floats = NDArray[np.float32]
 
 
 def slate_to_bytes(slate: Slate, card: ModelCard) -> bytes:
-    """Return the reply on the wire. Its size follows from its items, and so from the signal."""
+    """Return the reply on the wire, a RetrieveResponse. Its size follows from its items, and so
+    from the signal. Raises OutOfRange for vectors or boosts that codes cannot say.
+    """
     items = [pb.Item(title=i.title, year=i.year or 0, genres=i.genres) for i in slate.items]
     return pb.RetrieveResponse(
         catalog_version=bytes.fromhex(slate.catalog_version),
@@ -39,7 +41,8 @@ def slate_to_bytes(slate: Slate, card: ModelCard) -> bytes:
 def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
     """Return a reply of exactly k whole items of this card's catalog.
 
-    Raises StaleSpace where it is about another catalog, and other WireErrors.
+    Raises StaleSpace where it is about another catalog, OutOfRange for items beyond the limits, and
+    Malformed for another number of items or other bytes.
     """
     message = parse_few(pb.RetrieveResponse(), data, (k + 1) * FIELDS_OF_ITEM)
     version = version_from_bytes(message.catalog_version)
@@ -59,12 +62,12 @@ def slate_from_bytes(data: bytes, card: ModelCard, k: int) -> Slate:
 
 
 def card_to_bytes(card: ModelCard) -> bytes:
-    """Return the bytes of a card of tastes."""
+    """Return the bytes, of a GetModelCardResponse, of a card of tastes."""
     return card_to_message(card).SerializeToString()
 
 
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
-    """Return the message of a card of tastes."""
+    """Return the message of a card of tastes; the version of its space is not in it."""
     return pb.GetModelCardResponse(
         space=space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
@@ -78,12 +81,16 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
 
 
 def card_from_bytes(data: bytes) -> ModelCard:
-    """Return a card of tastes. Raises a WireError."""
+    """Return a card of tastes. Raises OtherKind for a card of places, Malformed for other bytes,
+    and OutOfRange beyond the limits.
+    """
     return card_from_message(parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD))
 
 
 def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
-    """Return a card of tastes, whose space version is computed here. Raises a WireError."""
+    """Return a card of tastes, whose space version is computed here. Raises OtherKind for a card of
+    places, Malformed for arrays that do not fit, and OutOfRange beyond the limits.
+    """
     if message.WhichOneof("kind") == "metric_space":
         raise OtherKind(
             "this server has collections of places, and no catalog of titles", places=True
@@ -122,7 +129,8 @@ def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
 def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     """Return a space that a device may use.
 
-    Raises Malformed for arrays that do not fit together, and OutOfRange as the space itself.
+    Raises Malformed for arrays that do not fit together, and OutOfRange for numbers beyond the
+    limits of a space, its encoder or its rating scale.
     """
     dimension, rest = divmod(len(message.knots), KNOTS)
     ranking, odd = divmod(len(message.origin), 4)
