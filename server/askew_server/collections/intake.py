@@ -67,8 +67,8 @@ class AttributeOption:
     @classmethod
     def parsed(cls, text: str, *, live: bool = False) -> AttributeOption:
         """Return the option of a text "NAME", "NAME=KIND" or "NAME=KIND:UNIT"; the kind is None and
-        the unit "" where they are not given. Raises ParameterError for an empty name or another
-        kind.
+        the unit "" where they are not given. Raises ParameterError for an empty name, or a kind
+        that is not number, flag, category or hours.
         """
         name, _, rest = text.partition("=")
         kind, _, unit = rest.partition(":")

@@ -110,9 +110,9 @@ Floats = NDArray[np.float64]
 def scattered(
     n: int, towns: Towns, region: Region, rng: np.random.Generator, power: float = CROWDING
 ) -> Floats:
-    """Draw n places around towns that are drawn by their people to this power: degrees of latitude
-    and longitude, (n, 2), to five decimals, about a meter, within the region. Raises ParameterError
-    below one place.
+    """Draw n places around towns that are drawn by their people to this power, by default .8:
+    degrees of latitude and longitude, (n, 2), to five decimals, about a meter, within the region.
+    Raises ParameterError below one place.
     """
     if n < 1:
         raise ParameterError("n", n, "at least 1")

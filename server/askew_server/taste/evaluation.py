@@ -99,9 +99,10 @@ def simulate_signals(
 
 
 def device_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
-    """Return the scorer that ranks as devices do: by the product of an item's scoring vector and
-    the taste that likes fold in to. whole: of a device that holds every item, where the neighbors
-    of liked items, if there are any, add to the score.
+    """Return the scorer, of scores (n, n_items) for likes (n, n_items), that ranks as devices do:
+    by the product of an item's scoring vector and the taste that likes fold in to. whole: of a
+    device that holds every item, where the neighbors of liked items, if there are any, add to the
+    score.
     """
     pairs, neighbors = None, items.neighbors
     if whole and neighbors is not None:

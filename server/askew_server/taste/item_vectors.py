@@ -122,8 +122,9 @@ def _accuracies(
 def factor_scorer(
     vectors: NDArray[np.floating], boosts: NDArray[np.floating], pairs: csr_array
 ) -> Scorer:
-    """Return a scorer of all items: the product of an item's vector with the sum of liked items'
-    vectors, plus what pairs (n_items, n_items) add for likes, all of it times the item's boost.
+    """Return a scorer, of scores (n, n_items) for likes (n, n_items): the product of an item's
+    vector with the sum of liked items' vectors, plus what pairs (n_items, n_items) add for likes,
+    all of it times the item's boost.
     """
 
     def score(likes: csr_array) -> NDArray[np.floating]:

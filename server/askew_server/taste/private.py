@@ -272,8 +272,8 @@ GOOD = 379.0
 
 def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | None:
     """Return the share of the NDCG@10 without noise that a model keeps, by x = N / (sigma
-    sqrt(items)): .47 at 30, .66 at 70, .77 at 131, .89 at 379, .99 from 3,790 on; None below 30,
-    where a list of what is popular does better.
+    sqrt(items)): .47 at 30, .66 at 70, .77 at 131, .89 at 379, .99 from 3,790 on, and between by
+    log x; None below 30, where a list of what is popular does better.
     """
     rise = people / (noise.sigma * sqrt(items))
     if rise < WORTH_HAVING:
@@ -306,8 +306,8 @@ def private_model(
     *,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """Return the model of a noisy matrix, whose place i is the item keys[i]. step: as in
-    `model.train`. Deterministic.
+    """Return the model of a noisy matrix, whose place i is the item keys[i]. step: is called with
+    "item vectors" and "simulated people" as these begin, then as in `model.train`. Deterministic.
 
     Raises ParameterError where matrix and keys do not fit, and DataError, by the noisy matrix
     alone, where too little rises above the noise.
