@@ -128,7 +128,7 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 def device_files(model: MetricModel) -> Mapping[Part, bytes]:
     """Return what devices may hold of a model, by part: what it has already, or files made now;
-    nothing where it proposes that for no collection, or has more than MOST_HELD items.
+    none where every collection's mode is ASK, or there are more than 2,000,000 items.
     """
     is_proposed = any(card.mode is not ServingMode.ASK for card in model.card.collections)
     if model.files or not is_proposed or sum(map(len, model.collections.values())) > MOST_HELD:
@@ -246,15 +246,15 @@ _OWN: dict[str, ArrayKind] = {
 
 
 def live_path(directory: Path, number: int) -> Path:
-    """Return the path of the file of live values of the collection of a number, whether or not it
-    is there.
+    """Return the path of the file of live values of the collection of a number,
+    "live-3.safetensors" in the directory, whether or not it is there.
     """
     return directory / f"{LIVE}{number}.safetensors"
 
 
 def mark_of(path: Path) -> Mark:
-    """Return the file's mark as it is now: its time, size and place on the disk; None where it is
-    not there.
+    """Return the file's mark as it is now: its time in nanoseconds, size in bytes and inode; None
+    where it is not there.
     """
     try:
         status = path.stat()
@@ -338,11 +338,12 @@ NUMBERS_FILE = "collection-numbers.txt"
 
 def numbers_for(models: Path, names: Sequence[str]) -> dict[str, int]:
     """Return the number of every collection that this folder ever had, by name, these included: a
-    name keeps its number, and a new one gets the next that was never given, from 0 on. They are
-    written to the folder's file first.
+    name keeps its number, and a new one gets 1 more than the largest, from 0 on. They are written
+    to the folder's file first; the folder is made where it is missing.
 
-    Raises DataError for a file that gives a number twice, ParameterError where all numbers are
-    given, and ArtifactError where the file cannot be written.
+    Raises DataError for a file that cannot be read, or gives a number or a name twice,
+    ParameterError where a number would pass 255, and ArtifactError where the file cannot be
+    written.
     """
     path = models / NUMBERS_FILE
     try:

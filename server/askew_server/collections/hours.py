@@ -38,12 +38,14 @@ PARTLY: Final = "certain: where it is in doubt, as 18:00+ is, it counts as close
 
 
 def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | None]:
-    """Return the hours of the week from this Monday, in the grammar of
-    `askew_client.near.pick.is_open`, at most MAX_HOURS long, or None where nothing is known of
-    them; and the reason why not all is known, one of the three texts of this module, or None.
+    """Return the hours of the week from this Monday, such as "Mo-Fr 08:00-18:00", as
+    `askew_client.near.pick.is_open` reads them, at most 200 characters, or None where nothing is
+    known of them; and the reason why not all is known, UNREADABLE, INDEFINITE or PARTLY, or None.
 
-    text: by OpenStreetMap's specification of opening_hours; a comment without "open" or "closed"
-    makes its rule unknown, and a rule for holidays alone is left out.
+    text: by OpenStreetMap's specification of opening_hours. A comment makes its rule unknown,
+    unless open, closed or off stands right before it. A rule for holidays alone is left out: "PH
+    off" by itself gives (None, INDEFINITE). So does a text of which all is unknown, or that names
+    the sun.
     """
     if len(text) > _LONGEST:
         return None, UNREADABLE

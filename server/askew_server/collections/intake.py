@@ -67,8 +67,8 @@ class AttributeOption:
     @classmethod
     def parsed(cls, text: str, *, live: bool = False) -> AttributeOption:
         """Return the option of a text "NAME", "NAME=KIND" or "NAME=KIND:UNIT"; the kind is None and
-        the unit "" where they are not given. Raises ParameterError for an empty name or another
-        kind.
+        the unit "" where they are not given. Raises ParameterError for an empty name, or a kind
+        that is not number, flag, category or hours.
         """
         name, _, rest = text.partition("=")
         kind, _, unit = rest.partition(":")
@@ -121,14 +121,16 @@ def read_collection(
     progress: Progress = lambda _: None,
 ) -> ReadCollection:
     """Return the collection of the items of a file, in order along a curve, so that neighbors
-    follow each other, and what was left out or could not be read.
+    follow each other, and what was left out or could not be read. Degrees are rounded to five
+    decimals.
 
     Options name attributes; those of columns that it lacks do not count, but for live ones of a
     declared kind, whose values are unknown until the first update. Keys are read where values are
     live. wants: as an operator names them; else those by default. progress: is called with how much
     of the file, from 0 to 1, was read. Raises ArtifactError for a model before it that cannot be
-    read, and DataError for a file that cannot be read, that lacks a title or a coordinate, or of
-    which no row is usable.
+    read, and DataError for a file that cannot be read, that lacks a title or a coordinate, of which
+    a larger share than max_bad_rows is bad, or no row is usable; rows outside of the space are left
+    out, and not bad.
     """
     table = open_table(file.path)
     points = _points(table, space)
@@ -183,8 +185,9 @@ def read_towns(
     *,
     progress: Progress = lambda _: None,
 ) -> tuple[Towns, Omissions]:
-    """Return the towns of a file that lie in the space, in its order, and what was left out.
-    progress: as in read_collection. Raises DataError as it does.
+    """Return the towns of a file, by a column population or people, that lie in the space, in its
+    order, and what was left out. max_bad_rows: a share, by default .1. progress, and what is raised
+    for a file: as in read_collection.
     """
     table = open_table(path)
     points, people = _points(table, space), people_column(_present(table, _PEOPLE))
@@ -203,12 +206,13 @@ def update_live(
     progress: Progress = lambda _: None,
 ) -> LiveUpdate:
     """Write the live values of a collection anew, with those of a file in place of its own; return
-    what was changed and left out.
+    how many items were updated, the names of the file's live columns, what was left out, and what
+    could not be read.
 
-    Raises DataError for a file without a key and a live column, or of which no row is usable, or if
-    `strict` any is not or any value is unknown; ArtifactError for a model without keys, or with a
-    live file that cannot be read: without it the items that are not named would lose their values.
-    Then nothing changes.
+    Raises DataError for a file without a key and a live column, or of which no row is usable or too
+    many are bad, or if `strict` any is not or any value is unknown; ArtifactError for a model
+    without keys, or with a live file that cannot be read: without it the items that are not named
+    would lose their values. Then nothing changes.
     """
     numbers = {card.name: card.number for card in artifact.read_card(directory).collections}
     with one_writer(directory):

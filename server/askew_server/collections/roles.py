@@ -51,8 +51,8 @@ class FileColumn:
         self._packed: array[Any] = array(code)
 
     def take(self, texts: Iterable[str]) -> list[tuple[int, str]]:
-        """Take the texts of the next rows. Return the place among these texts of each bad one, and
-        why it is bad.
+        """Take the texts of the next rows. Return the place among these texts, from 0 on, of each
+        bad one, and why it is bad: (1, "lat must be a finite number").
         """
         faults = []
         for at, text in enumerate(texts):
@@ -67,19 +67,21 @@ class FileColumn:
     @property
     def values(self) -> NDArray[Any]:
         """Return the packed values of all rows taken, in their order; those of bad texts are
-        `missing`.
+        `missing`, or what their BadField has in place of the text.
         """
         return np.frombuffer(self._packed, self._packed.typecode)
 
 
 def number_column(names: Sequence[str]) -> FileColumn:
-    """Return the column of a coordinate, of one of these names, whose texts are numbers."""
+    """Return the column of a coordinate, of one of these names, whose texts are finite numbers."""
     name = " or ".join(names)
     return FileColumn(names, lambda text: number(text, name))
 
 
 def people_column(names: Sequence[str]) -> FileColumn:
-    """Return the column, of one of these names, of how many people live in a town: above 0."""
+    """Return the column, of one of these names, of how many people live in a town: above 0 and at
+    most 1e11.
+    """
     name = " or ".join(names)
 
     def read(text: str) -> float:
@@ -149,8 +151,8 @@ class AttributeColumn(FileColumn):
                 super().__init__([name], self._code, "i", UNKNOWN)
 
     def column(self, good: Mask) -> Column:
-        """Return the attribute's values of the good rows, in their order. Raises DataError for a
-        category of more than MAX_CATEGORIES words.
+        """Return the attribute's values of the good rows, in their order; words are coded in the
+        order in which they come. Raises DataError for a category of more than 10,000 words.
         """
         values = self.values[good]
         match self._kind:
@@ -198,9 +200,10 @@ class AttributeColumn(FileColumn):
 
 
 def guess_kind(name: str, texts: Iterable[str]) -> AttributeKind:
-    """Return the kind of which nine in ten of the filled values of a column look: flag, number or
-    hours, in this order; a category where at most half look like any of these. Raises DataError for
-    a share between.
+    """Return the kind of which nine in ten of the filled values of a column look: flag (true, yes,
+    t, y and their opposites, in any case, not 1 or 0), number or hours (a time 08:00, or 24/7), in
+    this order; a category where at most half look like any of these, or none is filled. Raises
+    DataError for a share between.
     """
     filled = [text for text in map(str.strip, texts) if text]
     words = (_TRUE | _FALSE) - {"0", "1"}

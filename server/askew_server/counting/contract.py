@@ -237,7 +237,9 @@ def is_file(name: str) -> bool:
 
 def is_text_file(name: str) -> bool:
     """Return True for a name of files of text, whose column names are but their first line, if they
-    have any; for a folder where any file in it is one.
+    have any: one that ends in .csv, .tsv or .txt, or these and .gz or .zst, in any case; .dat and
+    .data only where the file is there. Of a folder written with a slash, True where any file in it
+    is one.
     """
     if _is_folder(name):
         from askew_server.tables.files import files_of  # pyarrow takes a while

@@ -91,7 +91,7 @@ SOURCE = "towns of Germany (GeoNames, CC BY 4.0)"
 
 def german_towns(least: float = 0) -> Towns:
     """Return the 10,000 most populous places of Germany, the most populous first, as in towns.csv;
-    or those of at least so many people.
+    or those of at least so many people, which `source` then says: "... of at least 5,000 people".
     """
     table = resources.files("askew_server.demo").joinpath("towns.csv")
     rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))
@@ -110,9 +110,9 @@ Floats = NDArray[np.float64]
 def scattered(
     n: int, towns: Towns, region: Region, rng: np.random.Generator, power: float = CROWDING
 ) -> Floats:
-    """Draw n places around towns that are drawn by their people to this power: degrees of latitude
-    and longitude, (n, 2), to five decimals, about a meter, within the region. Raises ParameterError
-    below one place.
+    """Draw n places around towns that are drawn by their people to this power, by default .8:
+    degrees of latitude and longitude, (n, 2), to five decimals, about a meter, within the region.
+    Raises ParameterError below one place.
     """
     if n < 1:
         raise ParameterError("n", n, "at least 1")
@@ -129,8 +129,8 @@ def scattered(
 
 
 def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) -> Collection:
-    """Return a collection of `n` SIMULATED places to eat, by cuisine, with prices, hours and free
-    tables.
+    """Return the collection "food" of `n` SIMULATED places to eat: kind, price in EUR, hours, and
+    the live flag "free table", with default wants.
 
     Deterministic for a seed. Raises ParameterError below one place.
     """
@@ -156,8 +156,8 @@ def places_to_eat(n: int, towns: Towns, region: Region, seed: int = 20261122) ->
 
 
 def pharmacies(n: int, towns: Towns, region: Region, seed: int = 20261123) -> Collection:
-    """Return a collection of `n` SIMULATED pharmacies, with their hours and who is on duty.
-    Deterministic and raises as places_to_eat.
+    """Return the collection "pharmacies" of `n` SIMULATED pharmacies: hours, and the live flag "on
+    duty". Deterministic and raises as places_to_eat.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     coordinates = scattered(n, towns, region, rng)
@@ -213,8 +213,9 @@ LARGE = 5_000  # people: what the server knows of who lives where is coarser tha
 
 
 def places_model() -> MetricModel:
-    """Return the model of the demo: simulated places to eat and pharmacies in Germany.
-    Deterministic; the cards say that nobody can eat there.
+    """Return the model of the demo: 30,000 simulated places to eat, "food", and 6,000 "pharmacies",
+    in Germany, by the rule `posterior` and the towns of 5,000 people and more. Deterministic; the
+    cards say that nobody can eat there.
     """
     towns, density = german_towns(), german_towns(LARGE)
     food, shops = (

@@ -84,7 +84,9 @@ N_PEOPLE = 2000
 
 
 def films() -> tuple[ItemRow, ...]:
-    """Return the films of the demo catalog, by title, each with a year and one to three genres."""
+    """Return the 417 films of the demo catalog, sorted by title, each with a year and one to three
+    genres.
+    """
     table = resources.files("askew_server.demo").joinpath("films.csv")
     rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))
     return tuple(
@@ -95,9 +97,9 @@ def films() -> tuple[ItemRow, ...]:
 def simulate(
     catalog: Sequence[ItemRow], *, n_people: int = N_PEOPLE, seed: int = 20261121
 ) -> RatingTable:
-    """Return simulated ratings of some of `films` by n_people, in half stars from .5 to 5, sorted
-    by person and then by item. Item i is the i-th film, its key the title. Deterministic for a
-    seed; a person sees at most the whole catalog.
+    """Return simulated ratings of some of `films` by n_people, 20 to 120 each, in half stars from
+    .5 to 5, sorted by person and then by item. Item i is the i-th film, its key the title.
+    Deterministic for a seed; a person sees at most the whole catalog.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     decade = np.array([(film.year or 0) // 10 * 10 for film in catalog], dtype=np.float64)
@@ -139,9 +141,9 @@ def _draw_views(
 
 
 def write_events(folder: Path) -> tuple[tuple[str, int], ...]:
-    """Write events.csv (unit, item) and catalog.csv (item) into a folder. Return each film with how
-    many people saw it, most first; films are called "Title (1979)". The counts are exact because
-    nobody is behind them: every event is simulated.
+    """Write events.csv (unit, item) and catalog.csv (item) into a folder that is there. Return each
+    film with how many people saw it, most first; films are called "Title (1979)", people "person
+    12", from 0 on. The counts are exact because nobody is behind them: every event is simulated.
     """
     labels = [f"{film.title} ({film.year})" for film in films()]
     ratings = simulate(films())
@@ -159,8 +161,8 @@ OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8)  # 8 archetypes, and
 
 
 def demo_model() -> ItemModel:
-    """Return the demo model, trained now. Deterministic; its card says that nobody gave these
-    ratings.
+    """Return the demo model, of 2 signal dimensions and 8 of ranking, trained now. Deterministic;
+    its card says that nobody gave these ratings.
     """
     rows = {film.title: film for film in films()}
     return train(simulate(films()), rows, OPTIONS, source=SOURCE, simulated=True)

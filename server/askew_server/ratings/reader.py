@@ -63,8 +63,9 @@ class RatingTable:
         return self._at(kept)
 
     def likes_of_counts(self, least: float) -> RatingTable:
-        """Return counts as ratings on the scale from 0 to 1, one a person and item: 1, a like,
-        where a person's counts of a thing add up to `least` or more, else 0.
+        """Return counts as ratings on the scale from 0 to 1, one a person and item, in the order of
+        their first rows: 1, a like, where a person's counts of a thing add up to `least` or more,
+        else 0.
         """
         pairs = self.person.astype(np.int64) * len(self.item_keys) + self.item
         _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
@@ -121,11 +122,12 @@ def read_ratings(
     progress: Progress = lambda _: None,
     most_bad: float = MOST_BAD,
 ) -> tuple[RatingTable, Omissions]:
-    """Return the ratings of a table, and what was left out: bad rows, and what the same person
-    rated again further down. progress: is called with how much of the table, from 0 to 1, was read.
+    """Return the ratings of a table, columns user, item, rating or userId, movieId, rating, and
+    what was left out: bad rows, and what the same person rated again further down; the last row
+    stays. progress: is called with how much of the table, from 0 to 1, was read.
 
-    counts: where the column of ratings holds counts, such as plays, the least that is a like.
-    most_bad: the share of rows that may be bad.
+    counts: where the column of ratings holds counts, such as plays, the least that is a like; those
+    of a person and item are added up. most_bad: the share of rows that may be bad, by default .1.
 
     Raises DataError for a table without the columns, of which too many rows are bad, and for a
     rating beyond -1000 to 1000 or a count below 0, since what remains without the strongest rows
@@ -167,11 +169,13 @@ def read_ratings(
 def read_items(
     path: Path, *, progress: Progress = lambda _: None, most_bad: float = MOST_BAD
 ) -> tuple[dict[str, ItemRow], Omissions]:
-    """Return the items of a table by key, in the order of their first rows, and what was left out;
-    of two rows with one key the last stays. progress: is called with how much of the table, from 0
-    to 1, was read.
+    """Return the items of a table by key, in the order of their first rows, and what was left out.
+    Of rows with one key the last stays, and counts as left out. Columns: item or movieId, title,
+    and where they are there year and genres. progress: is called with the share that was read, to
+    1.
 
-    Raises DataError for a table without the columns, or of which too many rows are bad.
+    Raises DataError for a table without the columns, or of which more than most_bad are bad rows,
+    by default .1; rows with one key are none.
     """
     table = open_table(path)
     names = list(chosen_columns(table, ITEM_COLUMNS, "items"))
@@ -214,7 +218,7 @@ def chosen_columns(table: Table, choices: Sequence[tuple[str, ...]], what: str) 
 
 def titled(key: str) -> ItemRow:
     """Return the item of a checked key that is a title: "Heat (1995)" is Heat of 1995, without
-    genres; the year is None where the key ends in none.
+    genres; the year is None where the key does not end in one of four digits, or is nothing else.
     """
     title, year = _title_and_year(key)
     return ItemRow(title, year, ())
@@ -222,13 +226,15 @@ def titled(key: str) -> ItemRow:
 
 def checked_key(field: str, text: str) -> str:
     """Return the key of a person or an item without spaces around it. Raises BadField, which names
-    `field`, where it is empty, too long, or has control characters.
+    `field`, where it is empty, longer than 200 characters, or has control characters.
     """
     return _plain_text(field, text, KEY_LIMIT)
 
 
 def key_order(text: str) -> tuple[int, int, str]:
-    """Return what sorts keys: whole numbers first and by value, then the others as text."""
+    """Return what sorts keys, whole numbers first and by value, then the others as text: (0, 10,
+    "10") for "10", and (1, 0, "a") for "a".
+    """
     return (0, int(text), text) if _is_number(text) else (1, 0, text)
 
 

@@ -34,9 +34,11 @@ _Numbers = NDArray[np.float64]
 
 
 def read_vectors(path: Path) -> tuple[_Numbers, tuple[str, ...] | None]:
-    """Return the vectors (n, D) of a file, .npz or .parquet, in its order, finite and not all zero,
-    and their keys, each once; None for the keys of a file without. Raises DataError for a file that
-    cannot be read, or whose vectors or keys cannot be used.
+    """Return the vectors (n, D) of a file, .npz (array `vectors`) or .parquet (column `vector`), in
+    its order, as float64, and their keys as texts (`keys`, or column `key`), None where it has
+    none. Raises DataError for a file that cannot be read, fewer than 2 vectors, more than 256
+    numbers in one, .npz of whole numbers, a number that is not finite, all of them 0, or a key that
+    is missing or there twice.
     """
     readers = {".npz": _npz, ".parquet": _parquet}
     reader = readers.get(path.suffix)

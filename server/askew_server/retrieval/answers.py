@@ -49,8 +49,9 @@ def near_rule_of(  # noqa: PLR0913 - what a rule may look at
     *,
     served: bool = False,
 ) -> NearRule:
-    """Return the rule of this kind. served: `items` and `posterior` are the best of their own set
-    and those of `codebook` and `nearest`, as a server answers, else their own set.
+    """Return the rule of this kind: a Nearest, a CodebookRule or else a Sampled. served: `items`
+    and `posterior` are the best of their own set and those of `codebook` and `nearest`, as a server
+    answers, else their own set.
 
     density: for `posterior`. disutility: h of `codebook`, default h(t) = t. wants: for `items` and
     `posterior`. Raises ParameterError for `posterior` without a density.
@@ -116,7 +117,8 @@ class MetricAnswers:
 
     def answer(self, query: Query) -> PlaceSlate:
         """Return the k items of a collection that the query names, with all that a reply shows of
-        them, in order of id.
+        them, in order of id, and the version of its catalog. Raises NotFound for no such
+        collection, and ParameterError for more than its items.
         """
         asked = self.model.asked(query)
         rows = self._rules[asked.card.name].choose(query.signal, query.k)
@@ -161,8 +163,10 @@ class Serving:
             self.snapshot = replace(Retriever(model.card, model.catalog).snapshot, since=since)
 
     def refresh(self, refused: Callable[[str], None], /) -> bool:
-        """Read the files of live values that changed; return True if `snapshot` is another one now.
-        refused: is called with why a file was not taken, a sentence without a value.
+        """Read the files of live values that changed since the last call, or at first all; return
+        True if `snapshot` is another one now. refused: is called with why a file was not taken,
+        "live values of food were not taken, those of before stay: ...". One that is gone changes
+        nothing.
         """
         answers, columns = self._answers, {}
         for name, path in self._paths.items():

@@ -82,8 +82,9 @@ class Density:
 
     @classmethod
     def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
-        """Return the density of people around the towns that lie in the space, by their sizes, and
-        around items (n, d), in the coordinates of a collection; its cells add to 1.
+        """Return the density of people, .2 of them around the towns that lie in the space, by their
+        sizes, .35 around items (n, d), in the coordinates of a collection, and the rest evenly; its
+        cells add to 1.
         """
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
@@ -248,7 +249,9 @@ class ByDensity:
 
 
 def low_discrepancy(count: int, dimension: int) -> Points:
-    """Return the first `count` points of the R_d sequence, (count, dimension), in [0, 1)."""
+    """Return the first `count` points of the R_d sequence, (count, dimension), in [0, 1): of one
+    dimension .618, .236 ...
+    """
     root = 2.0
     for _ in range(64):
         root = (1 + root) ** (1 / (dimension + 1))

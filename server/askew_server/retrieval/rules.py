@@ -117,8 +117,8 @@ def _require_items(index: MetricIndex, k: int) -> None:
 
 def whole(costs: Costs, weights: Points) -> Costs:
     """Return costs (r, c) times their rows' weights, (r,), scaled and rounded to whole numbers,
-    whose largest of each row come to about MOST together; all 0 where every cost is 0. Overwrites
-    costs.
+    still of float32, whose largest of each row come to about MOST, 16,773,120, together; all 0
+    where every cost is 0. Overwrites costs.
     """
     top = float(weights @ costs.max(axis=1))
     costs *= (weights * (MOST / top if top > 0 else 0.0)).astype(np.float32)[:, None]

@@ -129,8 +129,8 @@ class Retriever:
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def slots(self, query: Query) -> int:
-        """Return 0 for at most 16 results among few items, which take less than a hand-over to a
-        thread, else 1 + k // 16.
+        """Return 0 for at most 16 results that take at most 16,384 scores, and less than a
+        hand-over to a thread, else 1 + k // 16.
         """
         if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
             return 0

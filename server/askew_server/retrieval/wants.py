@@ -115,7 +115,8 @@ class Wants:
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
         """Return regrets (r, c) of items (c,): 0 for the best item of a row, unless none has its
-        word, and at most `most` in rows with a want. distances: of positions from items, (m, c).
+        word or a number, and at most `most` in rows with a want. distances: of positions from
+        items, (m, c).
         """
         costs = distances[self._position_of_row]
         rated = slice(len(distances), len(distances) + len(self._rate))

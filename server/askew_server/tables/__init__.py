@@ -108,8 +108,9 @@ class Table:
         self, names: Sequence[str], omissions: Omissions, *, coded: bool = False
     ) -> Iterator[Batch]:
         """Yield batches of rows, of all files in order, with their texts in the columns `names`,
-        and add what is no row to omissions. coded: as different texts and which of them each row
-        has (`CODED`). Raises DataError for what cannot be read.
+        and add what is no row to omissions. Rows are numbered within their file, from 1 on, of text
+        by their first line, a header being line 1. coded: as different texts and which of them each
+        row has (`CODED`). Raises DataError for what cannot be read.
         """
         whole, done = sum(part.size for part in self.parts), 0
         for part in self.parts:
@@ -121,7 +122,7 @@ class Table:
 
     def beginning(self, column: str, count: int) -> list[str]:
         """Return the texts of a column in the first rows that can be read, at most `count`; fewer
-        where a batch has fewer.
+        where the first batch with rows has fewer.
         """
         for batch in self.batches([column], self.omissions()):
             if len(batch.rows):
@@ -130,10 +131,12 @@ class Table:
 
 
 def open_table(name: str | Path, *, encoding: str | None = None, private: bool = False) -> Table:
-    """Return the table of a name: a file, a folder or a pattern. encoding, private: see above.
-    Raises DataError for what cannot be read, and for files that do not go together; no message
-    repeats a first line, which may be somebody's. Raises ParameterError for a private reading
-    without an encoding, which people's lines would decide.
+    """Return the table of a name: a file, a folder or a pattern. encoding: of text, by default
+    UTF-8, or latin-1 where most lines beyond ASCII are no UTF-8. private: what is read of others
+    does not depend on one person's lines. Raises DataError for what cannot be read, or is private
+    JSON, and for files that do not go together; no message repeats a first line, which may be
+    somebody's. Raises ParameterError for a private reading without an encoding, which people's
+    lines would decide.
     """
     if private and encoding is None:
         raise ParameterError("encoding", encoding, "named where a reading is private")

@@ -24,7 +24,7 @@ _PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 
 def files_of(name: str | Path) -> tuple[str, ...]:
     """Return the paths of the files of a name, a folder or a pattern, sorted; none where nothing is
-    there.
+    there. A pattern leaves folders out.
 
     Raises DataError for a folder that is empty or holds anything but files: what is hidden, linked
     or a folder itself may be read by mistake, or be missed.
@@ -60,8 +60,8 @@ class State:
 
 
 def states_of(paths: Iterable[str]) -> tuple[State, ...]:
-    """Return the state of each file now: its place on the disk, size and time. Raises DataError for
-    one that is not there.
+    """Return the State of each file now: path, device and inode, bytes, and time in nanoseconds.
+    Raises DataError for one that is not there.
     """
     states = []
     for path in paths:
@@ -86,8 +86,8 @@ def require_still(states: Sequence[State], *, may_grow: bool = False) -> None:
 
 @contextmanager
 def failures_named(path: str) -> Iterator[None]:
-    """Raise what is wrong with a file in the body of a `with` as a DataError of one line, which
-    begins with its path.
+    """Raise an error of the system, of packing, of Arrow or of UTF-8 in the body of a `with` as a
+    DataError of one line, "PATH: it cannot be read: ..."; any other stays as it is.
     """
     try:
         yield
@@ -104,9 +104,9 @@ def failures_named(path: str) -> Iterator[None]:
 def unpacked(
     path: str, size: int | None = None, *, by_name: bool = False
 ) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield the bytes that are packed in a file, to be read, and the file as it lies on disk. size:
-    where it ends, whatever is written behind. by_name: the end of its name says how it is packed,
-    since its first bytes are somebody's. Raises DataError.
+    """Yield the bytes that are packed in a file by gzip or zstd, or as they are, to be read, and
+    the file as it lies on disk. size: where it ends, whatever is written behind. by_name: the end
+    of its name says how it is packed, since its first bytes are somebody's. Raises DataError.
     """
     if not Path(path).is_file():
         raise DataError(f"{path}: there is no regular file of this name")

@@ -49,8 +49,8 @@ class Feature(msgspec.Struct):
 
     def text(self, name: str) -> str:
         """Return as text a coordinate for the names "longitude" and "latitude", else a property, or
-        of "id" without one the feature's id; "" where there is none. What is no text is written as
-        JSON, and 65.0 as "65".
+        of "id" without one the feature's id; "" where there is none, or null. What is no text is
+        written as JSON, `true`, `[1,2]`, and 65.0 as "65".
         """
         if name in COORDINATES:
             at = (self.geometry or {}).get("coordinates")
@@ -75,9 +75,9 @@ def looks_like_json(start: bytes) -> bool:
 
 def begins_geojson(start: bytes) -> bool:
     """Return True where a file's first bytes, HEAD of them or all, are GeoJSON; False for JSON
-    lines. The first line tells, where it is an object by itself, be it a feature, a collection or
-    neither. Else the file is JSON lines, of which the first is bad, where no name of GeoJSON occurs
-    and half of the lines or more are objects by themselves.
+    lines. The first line tells, where it is an object by itself: GeoJSON if it has the name
+    "geometry" or "features". Else the file is JSON lines, of which the first is bad, where neither
+    name occurs and half of the lines or more are objects by themselves.
     """
     opened = start.lstrip(codecs.BOM_UTF8 + _BETWEEN)
     lines = opened.split(b"\n")

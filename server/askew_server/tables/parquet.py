@@ -19,8 +19,9 @@ PLAIN: Final = {"compression": "none", "use_dictionary": False, "write_statistic
 
 
 def batches(path: str, names: Sequence[str], _: Omissions, coded: bool) -> Iterator[Batch]:
-    """Yield batches of rows of a parquet file, as `Table.batches` has them; nothing is left out.
-    Raises DataError where the file cannot be read, or has no such column any more.
+    """Yield batches of rows of a parquet file, numbered from 1 on, as `Table.batches` has them;
+    nothing is left out. Raises DataError where the file cannot be read, or has no such column any
+    more.
     """
     first = 1
     with failures_named(path), Path(path).open("rb") as raw:
@@ -51,9 +52,10 @@ def _as_coded(column: pa.Array) -> pa.Array:
 
 
 def as_texts(values: pa.Array) -> pa.Array:
-    """Return values as texts, as one writes them; a missing value, and NaN, is "". A whole number
-    is written as one, since a column of them becomes one of floating point where a value is
-    missing; a number of single precision is what is written: 3.7, and not 3.7000000477.
+    """Return values as texts, as one writes them, `true` for True; a missing value, and NaN, is "".
+    A whole number is written as one, 65 for 65.0, since a column of them becomes one of floating
+    point where a value is missing; a number of single precision is what is written: 3.7, and not
+    3.7000000477.
     """
     if not pa.types.is_floating(values.type):
         return values.cast(TEXT).fill_null("")
@@ -71,8 +73,8 @@ def as_texts(values: pa.Array) -> pa.Array:
 def is_utf8_throughout(
     paths: Iterable[str], texts: Sequence[str], keep_going: Callable[[], None]
 ) -> bool:
-    """Return True if these columns of text of parquet files are UTF-8 in every row, or there are
-    none. keep_going: is called with each batch, and raises where the reading is to stop.
+    """Return True if these columns of text of parquet files are UTF-8 in every row, or no column is
+    named. keep_going: is called with each batch, and raises where the reading is to stop.
     """
     for path in paths if texts else ():
         for batch in _stored_batches(path, texts):
@@ -89,9 +91,10 @@ def copy_utf8(
     file: BinaryIO,
     keep_going: Callable[[], None],
 ) -> int:
-    """Write columns of parquet files, in this order, as one file, with null where a text is no
-    UTF-8; return how many such there were. texts: those of the columns that hold text; the others
-    keep their types. keep_going: as above.
+    """Write the columns `names` of parquet files, in this order, as one file, with null where a
+    text is no UTF-8; return how many such texts there were. texts: those of the columns that hold
+    text; the others keep their types. keep_going: is called after each batch, and raises where the
+    copy is to stop.
     """
     writer, left_out = None, 0
     for path in paths:

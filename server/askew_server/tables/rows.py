@@ -41,8 +41,8 @@ class BadField(Exception):
 
 
 def number(text: str, field: str = "rating") -> float:
-    """Return the finite number that a text is, as a float. Raises BadField, which names the field,
-    for any other text, and for one with "_".
+    """Return the finite number that a text is, as a float: 3.0 for " 3 ", 1000.0 for "1e3". Raises
+    BadField, which names the field, for any other text, and for one with "_".
     """
     try:
         value = float(text)
@@ -79,7 +79,8 @@ class Omissions:
 
     def add(self, row: int, reason: BadField | str, file: str = "", *, times: int = 1) -> None:
         """Count a row as left out for this reason, or `times` rows of which it is the first; the
-        first three of a reason are named. file: named too where the table has several.
+        row numbers of the first three calls of a reason are named. file: named too where the table
+        has several.
         """
         rule = reason.rule if isinstance(reason, BadField) else reason
         count, shown = self.reasons.get(rule, (0, []))
@@ -94,8 +95,9 @@ class Omissions:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return a line for each reason, for an operator, the commonest first: how many rows, the
-        reason, and the numbers of the first.
+        """Return a line for each reason, for an operator, the commonest first, then by reason: how
+        many rows, the reason, and the numbers of the first, "4: rating must be a finite number
+        (lines 2, 5, 9, ...)".
         """
         lines = []
         for reason, (count, shown) in sorted(self.reasons.items(), key=lambda x: (-x[1][0], x[0])):
@@ -105,7 +107,7 @@ class Omissions:
 
     def refuse_many(self, good: int, most_bad: float = MOST_BAD) -> None:
         """Raise DataError where no row is good, or a larger share of all rows, good and left out,
-        than `most_bad` is left out.
+        than `most_bad`, by default .1, is left out.
         """
         reasons = "; ".join(self.lines) or "it has no rows"
         if not good:

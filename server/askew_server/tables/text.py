@@ -62,8 +62,9 @@ BARE = {
 
 
 def usual_encoding(encoding: str) -> str:
-    """Return the usual name of an encoding in which the bytes of ASCII, and no others, are ASCII:
-    rows, fields and quotes are found in bytes. Raises ParameterError for others.
+    """Return Python's name of an encoding, "utf-8" for "UTF8" and "iso8859-1" for "latin-1", in
+    which the bytes of ASCII, and no others, are ASCII: rows, fields and quotes are found in bytes.
+    Raises ParameterError for others, such as utf-16, utf-8-sig and ascii.
     """
     every, escape, texts = bytes(range(256)), b"\\u0022", ""
     try:
@@ -98,14 +99,17 @@ def guessed_encoding(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a file without its folder, in lower case, without .gz or .zst."""
+    """Return the name of a file without its folder, in lower case, without .gz or .zst: "log.csv"
+    for "old/Log.CSV.gz".
+    """
     return Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
 
 
 def layout_of(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> Layout:
-    """Return how a text file is cut, by its first line, which names the columns. may_be_bare: take
-    a first line that looks like MovieLens for a row of a file without a header. Raises DataError
-    for what is no header.
+    """Return how a text file is cut, by its first line, which names the columns; one without a name
+    is "column 3". It is cut by the comma of .csv or the tab of .tsv where that is there, else by
+    whichever of comma, tab and semicolon is there most. may_be_bare: take a first line that looks
+    like MovieLens for a row of a file without a header. Raises DataError for what is no header.
     """
     text = start.removeprefix(codecs.BOM_UTF8)
     line = text.partition(b"\n")[0].removesuffix(b"\r")
@@ -172,8 +176,11 @@ class Text:
         self._grammar = _Grammar(layout)
 
     def batches(self, names: Sequence[str], omissions: Omissions, coded: bool) -> Iterator[Batch]:
-        """Yield batches of rows, as `Table.batches` has them, and add what is no row to omissions.
-        Raises DataError for torn quotes.
+        """Yield batches of rows, as `Table.batches` has them, each with the number of its first
+        line, and add lines that are no row to omissions: of another number of fields, with a NUL or
+        bytes of another encoding, longer than 16 MB, and where it is private a last one without an
+        end; an empty line is nothing. Raises DataError for a quote that is not closed, and for text
+        after a closing one.
         """
         size = self._size if self._private else None
         with unpacked(self._path, size, by_name=self._first_line_is_private) as (file, raw):

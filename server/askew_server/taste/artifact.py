@@ -61,8 +61,9 @@ _BETWEEN = b",\n"  # rows, and nothing else: JSON has no line break within a tex
 
 
 def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
-    """Return the bytes of items.json: a JSON list of [key, title, year or null, [genres]], in order
-    of item id, one item a line.
+    """Return the bytes of items.json: a JSON list of [key, title, year or null, [genres]] in order
+    of item id, without spaces, each item but the last followed by a comma and a line feed. Raises
+    ValueError where there are not as many keys as items.
     """
     rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
     return b"[" + _BETWEEN.join(map(msgspec.json.encode, rows)) + b"]"
@@ -70,7 +71,8 @@ def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
 
 def decode_items(data: bytes) -> tuple[tuple[str, ...], tuple[Item, ...]]:
     """Return the keys and the items of a catalog, in order of item id, from the bytes of
-    items.json. Raises ArtifactError for anything else, and where two items have the same key.
+    items.json. Raises ArtifactError for anything else, an empty list too, and where two items have
+    the same key; OutOfRange for words that an Item refuses.
     """
     if not (data.startswith(b"[") and data.endswith(b"]")):
         raise ArtifactError("the items cannot be read: they are no list")
@@ -110,8 +112,8 @@ _NEIGHBOR_KINDS: dict[str, ArrayKind] = {
 
 
 def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = None) -> None:
-    """Write a model to a directory that does not exist yet, all of it or nothing. beside: files
-    that are copied into it, by their names there.
+    """Write a model to a directory that does not exist yet, all of it or nothing; missing parents
+    are made. beside: files that are copied into it, by their names there.
 
     Raises ArtifactError when something is already there, or cannot be written.
     """

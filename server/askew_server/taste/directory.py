@@ -56,7 +56,9 @@ class SignedManifest(Strict, frozen=True, kw_only=True):
     sha256: Sha256 = _UNSIGNED
 
     def digest(self) -> str:
-        """Return the SHA-256 of the JSON of all fields but `sha256`, in hexadecimal digits."""
+        """Return the SHA-256 of the JSON of all fields but `sha256`, sorted by name, as 64
+        hexadecimal digits.
+        """
         # Through the types once: 8 where a float belongs is 8.0 when it is read back.
         plain = msgspec.to_builtins(self, enc_hook=_text_of)
         again = msgspec.convert(plain, type(self), dec_hook=_rational_of)
@@ -65,8 +67,8 @@ class SignedManifest(Strict, frozen=True, kw_only=True):
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def encoded(self) -> bytes:
-        """Return the bytes of the manifest's file: JSON with `sha256` filled in, indented for
-        people to read.
+        """Return the bytes of the manifest's file: JSON with `sha256` filled in, a field a line,
+        indented by one space.
         """
         signed = msgspec.structs.replace(self, sha256=self.digest())
         return msgspec.json.format(msgspec.json.encode(signed, enc_hook=_text_of), indent=1)
@@ -88,8 +90,8 @@ _Manifest = TypeVar("_Manifest", bound=SignedManifest)
 
 
 def kind_of(data: bytes) -> str:
-    """Return the field `kind` of a manifest's bytes, as text, whatever the other fields are. Raises
-    ArtifactError where this is no JSON object with such a field.
+    """Return the field `kind` of a manifest's bytes, such as "tastes", whatever the other fields
+    are. Raises ArtifactError where this is no JSON object with a text of that name.
     """
     kind = _decoded(data, dict[str, Any]).get("kind")
     if not isinstance(kind, str):
@@ -137,7 +139,7 @@ def decode_arrays(
     kinds: Mapping[str, ArrayKind],
     optional: Mapping[str, ArrayKind] | None = None,
 ) -> Arrays:
-    """Return the arrays of a safetensors file's bytes, by their names, read-only.
+    """Return the arrays of a safetensors file's bytes, by their names.
 
     Raises ArtifactError, which begins with the file's `name`, unless there are all of `kinds`, any
     of `optional` and nothing else, each of its type and number of dimensions.
@@ -158,7 +160,8 @@ MANIFEST_LIMIT, CARD_LIMIT = 1 << 20, 1 << 24  # bytes
 def save(
     directory: Path, files: Mapping[str, bytes], copies: Mapping[str, Path] | None = None
 ) -> None:
-    """Write a directory that does not exist yet: files, and copies of others, all or nothing.
+    """Write a directory that does not exist yet: files, and copies of others, by their names in it,
+    all or nothing; missing parents are made.
 
     Raises ArtifactError when something is already there, or cannot be written.
     """
@@ -182,13 +185,13 @@ def save(
 
 
 def file_fields(data: bytes) -> FileFields:
-    """Return the length in bytes and the SHA-256 of this content, as a manifest names them."""
+    """Return the FileFields of this content: its length in `bytes` and its SHA-256."""
     return FileFields(len(data), hashlib.sha256(data).hexdigest())
 
 
 def fields_of_file(file: Path) -> FileFields:
-    """Return the length in bytes and the SHA-256 of a file, read in parts. Raises ArtifactError
-    where it cannot be read.
+    """Return the FileFields of a file, its length in `bytes` and its SHA-256, read in parts. Raises
+    ArtifactError where it cannot be read.
     """
     try:
         with file.open("rb") as opened:
@@ -199,8 +202,8 @@ def fields_of_file(file: Path) -> FileFields:
 
 
 def read_checked(directory: Path, name: str, files: Mapping[str, FileFields], limit: int) -> bytes:
-    """Return the content of the file `name` in a directory. Raises ArtifactError unless the file
-    has at most `limit` bytes, and the length and digest that `files` of a manifest names for it;
+    """Return the content of the file `name` in a directory. Raises ArtifactError unless `files` of
+    a manifest names it, it has at most `limit` bytes, and the length and digest that it has there;
     where the length differs, before anything is read.
     """
     path, named = directory / name, files.get(name)

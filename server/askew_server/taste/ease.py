@@ -68,14 +68,16 @@ class Factors:
 
 
 def gram_of(likes: csr_array) -> Matrix:
-    """Return G (n_items, n_items) of likes (n_people, n_items): how many people like both items."""
+    """Return G (n_items, n_items) of likes (n_people, n_items), dense, of floats: how many people
+    like both items; on the diagonal, how many like the one.
+    """
     gram: Matrix = (likes.T @ likes).toarray().astype(np.float64)
     return gram
 
 
 def inverse_of(gram: Matrix, penalty: float) -> Matrix:
-    """Return P = (G + penalty I)^-1, (n_items, n_items). Raises DataError where that is
-    singular.
+    """Return P = (G + penalty I)^-1, (n_items, n_items). Raises DataError where G + penalty I is
+    not positive definite.
     """
     shifted = np.array(gram, dtype=np.float64, order="F")
     shifted.flat[:: len(gram) + 1] += penalty
@@ -90,8 +92,9 @@ def inverse_of(gram: Matrix, penalty: float) -> Matrix:
 
 
 def fit(gram: Matrix, penalty: float, rank: int) -> Factors:
-    """Return the factors, `rank` dimensions, of a matrix G of items by items, exact or with noise,
-    and P with them. Raises DataError where ratings have no structure.
+    """Return the Factors, with `rank` dimensions, at most n_items, of a matrix G of items by items,
+    exact or with noise, and P as their `inverse`. Raises DataError as `inverse_of` and
+    `factors_of`.
     """
     inverse = inverse_of(gram, penalty)
     factors = factors_of(gram.__matmul__, np.diag(inverse), penalty, rank)
@@ -99,9 +102,8 @@ def fit(gram: Matrix, penalty: float, rank: int) -> Factors:
 
 
 def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
-    """Return the factors, `rank` dimensions, of likes (n_people, n_items), without a matrix of
-    items by items; d is estimated, and there is no P. Raises DataError where ratings have no
-    structure.
+    """Return the Factors, with `rank` dimensions, of likes (n_people, n_items), without a matrix of
+    items by items; d is estimated, and `inverse` is None. Raises DataError as `factors_of`.
     """
     columns = csr_array(likes.T)
 
@@ -122,8 +124,9 @@ def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
 def factors_of(
     multiply: Callable[[Matrix], Matrix], diagonal: Matrix, penalty: float, rank: int
 ) -> Factors:
-    """Return the factors, `rank` dimensions, of G, without P. multiply: gives the product of G with
-    vectors. diagonal: d. Raises DataError where ratings have no structure.
+    """Return the Factors of G, with `rank` dimensions: vectors, boosts whose geometric mean is 1,
+    and their scale, without P. multiply: gives the product of G with vectors. diagonal: d. Raises
+    DataError where all vectors are 0, as where nobody likes two items.
     """
     roots, n = np.sqrt(diagonal), len(diagonal)
     values, axes = _leading(
@@ -162,10 +165,11 @@ def neighbor_pairs(
     n_items): -scale P_ij - <v_i, v_j>, above 0, at one of the two places of a pair. The largest
     first, at most `most` of them in one row.
 
-    Pairs are taken from the largest on, by whichever of the two has room: O(n_items**2). None where
-    one person may move a pair by more than a fifteenth of the largest: one person's likes x move P
-    by P x (P x)^T / (1 + x^T P x), a pair by about scale d_i d_j. Of few people, pairs would tell
-    more of each of them than of what all have in common.
+    Pairs are taken from the largest on, in the row of the lower item while that has room, else of
+    the other: O(n_items**2). No pair at all where one person may move one by more than a fifteenth
+    of the largest: one person's likes x move P by P x (P x)^T / (1 + x^T P x), a pair by about
+    scale d_i d_j. Of few people, pairs would tell more of each of them than of what all have in
+    common.
     """
     n = len(inverse)
     left = -scale * inverse - vectors @ vectors.T

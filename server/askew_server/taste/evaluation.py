@@ -79,7 +79,7 @@ def in_thousandths(value: float) -> float:
 
 def split_people(n_people: int, seed: int) -> NDArray[np.int64]:
     """Return the rows of the people to hold out, drawn by the seed, ascending: a fifth of n_people,
-    rounded down, at least 1 and at most 800.
+    rounded down, at least 1 of any and at most 800.
     """
     order = np.random.default_rng([seed, 9]).permutation(n_people)
     return np.sort(order[: min(_MOST, max(n_people // 5, 1))])
@@ -99,9 +99,10 @@ def simulate_signals(
 
 
 def device_scorer(items: Catalog | FittedItems, least_likes: int, *, whole: bool) -> Scorer:
-    """Return the scorer that ranks as devices do: by the product of an item's scoring vector and
-    the taste that likes fold in to. whole: of a device that holds every item, where the neighbors
-    of liked items, if there are any, add to the score.
+    """Return the scorer, of scores (n, n_items) for likes (n, n_items), that ranks as devices do:
+    by the product of an item's scoring vector and the taste that likes fold in to. whole: of a
+    device that holds every item, where the neighbors of liked items, if there are any, add to the
+    score.
     """
     pairs, neighbors = None, items.neighbors
     if whole and neighbors is not None:
@@ -158,8 +159,9 @@ class Evaluation:
         return self.people.rank(self.scorer, np.arange(n_held))
 
     def evaluate_slates(self, best_held: Items, slates: Items) -> Accuracy:
-        """Return the NDCG@10 and recall@20 of people whose devices rank together what they hold,
-        best_held (n, r) of `rank_first`, and a slate (n, k), or (k,) for all.
+        """Return the Accuracy, NDCG@10 and recall@20 (n,) each, of people whose devices rank
+        together what they hold, best_held (n, r) of `rank_first`, and a slate (n, k), or (k,) for
+        all.
         """
         slates = np.broadcast_to(slates, (len(self.people), np.shape(slates)[-1]))
         return self.people.evaluate(self.scorer, np.hstack([best_held, slates]))
@@ -190,13 +192,15 @@ def evaluate(
     slate: Callable[[int], Sequence[int]],
     options: TrainingOptions,
 ) -> Figures:
-    """Return figures, by the number of items held, as text: the first 64, 200, or the default ones.
+    """Return figures by the number of items held, as text: the first 64 and 200, where these are
+    below n_default, and n_default. Of each, a Figure by
 
-    alone      they send nothing, and rank what they hold; with neighbors where that is every item
+    alone      they send nothing, and rank what they hold; with neighbors where that is every item,
+               and then it is the only one; the gain is 0
     everybody  they also get k items that are the same for all; the gain is over `alone`
-    0.4 ...    they ask at this epsilon a rating; the gain is over `everybody`
+    0.4 ...    and 0.8, 1, 2: they ask at this epsilon a rating; the gain is over `everybody`
 
-    slate: gives the best k items for all, beside the first so many.
+    slate: gives the best k items for all, beside the first so many; `alone` where it gives fewer.
     """
     n_items = len(evaluation.scoring)
     figures: dict[str, dict[str, Figure]] = {}

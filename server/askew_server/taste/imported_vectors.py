@@ -70,8 +70,8 @@ Rows = NDArray[np.int64]
 def simulate_likes_of_users(
     users: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
 ) -> Rows:
-    """Draw likes, rows (n, 2) of person and item by number, of users (m, D): of all, or of
-    MOST_PEOPLE drawn from them; 20 to 150 likes each, at most half of the items.
+    """Draw likes, rows (n, 2) of person and item by number, sorted by person, of users (m, D): of
+    all, or of 4,000 drawn from them; 20 to 150 likes each, at most half of the items.
 
     Raises DataError for users of another number of dimensions than the items'.
     """
@@ -85,9 +85,9 @@ def simulate_likes_of_users(
 
 
 def simulate_likes(vectors: NDArray[np.float32], rng: np.random.Generator) -> Rows:
-    """Draw likes, rows (n, 2) of person and item by number, of MADE_UP people: each has the vector
-    of one item for a taste, and 20 to 150 likes, at most half of the items. vectors: as devices
-    have.
+    """Draw likes, rows (n, 2) of person and item by number, sorted by person, of 2,000 made-up
+    people: each has the vector of one item for a taste, and 20 to 150 likes, at most half of the
+    items. vectors: as devices have.
     """
     items = vectors.astype(np.float64)
     weights = (items**2).sum(axis=1)
@@ -123,10 +123,11 @@ def match_items(
     n_rejected: int = 0,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return the vectors (n, D) and the keys of their items, matched by key, or where vectors have
-    no keys, row by row; in the order of keys that catalogs have.
+    no keys, row by row; keys that are whole numbers first, by value, then the others as text. Rows
+    without a vector are left out.
 
     n_rejected: rows of the file of items that could not be used. Raises DataError where a vector
-    has no row, or where rows without keys cannot be matched for certain.
+    has no row, or where without keys there are not as many rows, or any is rejected.
     """
     if keys is None:
         if len(vectors) != len(rows) or n_rejected:

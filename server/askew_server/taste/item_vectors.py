@@ -54,15 +54,18 @@ _FIRST, _LEAST, _LARGEST = 100.0, 0.5, 1e5
 
 
 def neighbors_beside(rank: int) -> int:
-    """Return how many neighbors an item has room for, in 66 bytes, beside a vector of this rank and
-    a boost: 13 for 64 dimensions, never more, and 0 where there is no room.
+    """Return how many neighbors, of 2.5 bytes each, an item has room for in 66 bytes, beside a
+    vector of this rank, half a byte a dimension, and a boost of one: 13 up to 64 dimensions, 6 for
+    96, 0 from 125 on.
     """
     return max(min((ITEM_BYTES - (rank + 1) // 2 - 1) * 2 // 5, 13), 0)
 
 
 def tune_options(people: Histories, options: TrainingOptions) -> TrainingOptions:
-    """Return the options with the penalty, ranking dimension and neighbors filled in: what they
-    leave open is what does best. The dimension is always below the numbers of people and of items.
+    """Return the options with what they leave open filled in: the ranking dimension is 64; the
+    penalty, 100 halved or doubled, and the neighbors, 0 or `neighbors_beside`, are what does best
+    by likes held out. The dimension is always below the numbers of people and of items; above 6,000
+    items there are 0 neighbors.
     """
     rank = min(options.ranking_dimension or RANK, *(n - 1 for n in people.likes.shape))
     if people.likes.shape[1] > ease.DENSE_ITEMS:
@@ -119,8 +122,9 @@ def _accuracies(
 def factor_scorer(
     vectors: NDArray[np.floating], boosts: NDArray[np.floating], pairs: csr_array
 ) -> Scorer:
-    """Return a scorer of all items: the product of an item's vector with the sum of liked items'
-    vectors, and what pairs (n_items, n_items) add for likes, times the item's boost.
+    """Return a scorer, of scores (n, n_items) for likes (n, n_items): the product of an item's
+    vector with the sum of liked items' vectors, plus what pairs (n_items, n_items) add for likes,
+    all of it times the item's boost.
     """
 
     def score(likes: csr_array) -> NDArray[np.floating]:
@@ -143,8 +147,8 @@ def _folds(people: Histories, seed: int) -> Iterator[Fold]:
 
 
 def hold_out_ratings(likes: csr_array, seen: csr_array, rng: np.random.Generator) -> HeldOutPeople:
-    """Return people, of whose ratings (n, n_items) each is shown with a chance of .8; the likes
-    among the others are the held-out likes.
+    """Return the HeldOutPeople of these likes and ratings (n, n_items): each rating is shown with a
+    chance of .8; the likes among the others are the held-out likes.
     """
     shown = seen.copy()
     shown.data = (rng.random(shown.nnz) < _SHOWN).astype(np.float64)
@@ -193,8 +197,8 @@ class FittedItems:
 
 
 def tune_for_people(table: RatingTable, options: TrainingOptions) -> TrainingOptions:
-    """Return the options with the penalty, dimension and neighbors that do best for some of these
-    people by likes held out; the options as they are where there is too little to train on.
+    """Return the options filled in as by `tune_options`, by these people's likes of the items with
+    min_ratings ratings or more; the options as they are where there is too little to train on.
     """
     try:
         people = _often_rated_histories(table, options)[1]
@@ -204,9 +208,10 @@ def tune_for_people(table: RatingTable, options: TrainingOptions) -> TrainingOpt
 
 
 def learn_vectors(table: RatingTable, options: TrainingOptions) -> FittedItems:
-    """Return the items that are rated often enough, with vectors by symmetric EASE of these
-    people's likes, of as many dimensions as were asked for, or as do best. Raises DataError where
-    people or items are too few for the signal's dimensions, or nobody likes anything.
+    """Return the items with options.min_ratings ratings or more, in the table's order, with vectors
+    by symmetric EASE of these people's likes, by options as `tune_options` fills them in. Raises
+    DataError where people or items are not more than the signal's dimensions, nobody likes
+    anything, or as `rating_scale_of`.
     """
     keys, people = _often_rated_histories(table, options)
     scale = rating_scale_of(table, options.like_from)
@@ -274,7 +279,7 @@ class GivenVectors:
         """Return all these items, rated or not, and the likes and ratings of these people,
         (n_people, n_items). Vectors that codes can say stay to the bit; others are rounded to 4-bit
         codes so that these people's scores stay. Raises ParameterError for another rating scale, or
-        counts, beside vectors of codes, and DataError where people like none.
+        counts, beside vectors of codes, and DataError as `histories_by_key`.
         """
         vectors, scales, boosts, scale = self.vectors, self.scales, self.boosts, self.scale
         if scales is not None and options.like_from not in {None, scale.like_from}:
@@ -305,7 +310,8 @@ def match_keys(
     keys: Sequence[str], others: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places of the keys that both have, in `keys`, ascending, and in `others`, in the
-    same order. Raises DataError where there are none.
+    same order: [0, 1] and [2, 0] of "a", "b" and "b", "c", "a". Raises DataError where there are
+    none.
     """
     places = {key: place for place, key in enumerate(others)}
     pairs = [(new, places[key]) for new, key in enumerate(keys) if key in places]
@@ -317,8 +323,8 @@ def match_keys(
 
 def histories_by_key(table: RatingTable, keys: tuple[str, ...], scale: RatingScale) -> Histories:
     """Return what all people of a table like and have seen of the items of these keys, (n_people,
-    keys). Raises DataError where they rated none of these, like none, or gave a rating off the
-    scale.
+    keys). Raises DataError where they rated none of these, like none, or gave any item a rating off
+    the scale.
     """
     new, old = match_keys(keys, table.item_keys)
     people = histories_of(table, old, scale)

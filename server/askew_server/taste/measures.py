@@ -41,7 +41,7 @@ class Estimate:
 
 def mean_with_error(values: Gains) -> Estimate:
     """Return the mean of the values that are not nan, and the standard error of that mean, their
-    standard deviation over sqrt(n); both nan where no value is left.
+    standard deviation (over n, not n - 1) over sqrt(n); both nan where no value is left.
     """
     values = values[~np.isnan(values)]
     if not len(values):
@@ -58,8 +58,9 @@ class Accuracy:
 
 
 def evaluate_rankings(rankings: Items, held_out: csr_array) -> Accuracy:
-    """Return NDCG@10 and recall@20, (n,) each, of rankings (n, r), items best first, by held-out
-    likes, (n, n_items) of ones; nan for a person without held-out likes.
+    """Return NDCG@10 and recall@20, likes among the first 20 over all, of which at most 20 count,
+    (n,) each, of rankings (n, r), items best first, by held-out likes, (n, n_items) of ones; nan
+    for a person without held-out likes.
     """
     hits: Gains = np.zeros(rankings.shape)
     for rank, items in enumerate(rankings.T if len(rankings) else ()):
@@ -76,11 +77,11 @@ def evaluate_rankings(rankings: Items, held_out: csr_array) -> Accuracy:
 
 def rank_items(scores: NDArray[np.floating], items: Items, depth: int = RECALL_DEPTH) -> Items:
     """Return for each person the items of the highest scores (n, m), the best first, ties to the
-    lower item: (n, r), with r the smaller of depth and m.
+    lower item: (n, r), with r the smaller of depth, by default 20, and m.
 
-    items: what the columns of the scores are, (m,), or (n, m) where each person has others, NOTHING
-    where there is none. An item with a score of -inf is not ranked: NOTHING stands at the end of
-    that row instead.
+    items: what the columns of the scores are, (m,), or (n, m) where each person has others. An item
+    with a score of -inf is not ranked: NOTHING, -1, stands at the end of that row instead. Where
+    `items` have NOTHING themselves, the score must be -inf.
     """
     own = np.broadcast_to(items, scores.shape)
     if scores.shape[1] > 4 * depth:  # sorting all of a catalog would take most of the time
@@ -112,8 +113,8 @@ class HeldOutPeople:
 
     def rank(self, scorer: Scorer, items: Items | None = None) -> Items:
         """Return for each person the at most 20 unseen items of the highest scores, the best first,
-        (n, r), NOTHING where there are no more: of all items, of `items` (m,), or of each person's
-        own (n, m), which have NOTHING where there is none.
+        (n, r), NOTHING (-1) where there are no more: of all items, of `items` (m,), or of each
+        person's own (n, m), which have NOTHING where there is none.
         """
         n_items = self.seen.shape[1]
         wanted = np.arange(n_items) if items is None else np.asarray(items, dtype=np.int64)

@@ -86,8 +86,8 @@ class ItemModel:
 
     @property
     def words(self) -> str:
-        """Return the model in words for an operator: "3706 items, " and where the card says it
-        comes from.
+        """Return the model in words for an operator, its number of items and where the card says it
+        comes from: "3706 items, well-known films with SIMULATED ratings".
         """
         return f"{self.card.n_items} items, {self.card.source}"
 
@@ -104,10 +104,10 @@ def train(  # noqa: PLR0913 - what a model is made of
 ) -> ItemModel:
     """Return a model trained on a table of ratings. Deterministic for a seed. vectors: None where
     they are learned of these people. step: is called with the name of each part of the work as it
-    begins.
+    begins: "item vectors", those of `FittedModel.of`, "what it gives people held out".
 
-    Every figure is of people who were in nothing of what is measured (`evaluation`): where they
-    are more than a twentieth of all, of a model without them, and then one is made of everybody.
+    Every figure is of people who were in nothing of what is measured (`evaluation`): where they are
+    more than a twentieth of all, of a model without them, and then one is made of everybody.
 
     Raises DataError when too few people, items or ratings are left to make d dimensions, or when
     what they make is no space that a device would enter.
@@ -165,8 +165,9 @@ class FittedModel:
         step: Step,
     ) -> FittedModel:
         """Return the model of the people of a table: items with these vectors, or learned ones, in
-        the order in which devices hold them, tastes, space and catalog. step: is called with the
-        name of each part of the work as it begins. Raises DataError as `train`.
+        the order in which devices hold them, tastes, space and catalog. step: is called with
+        "signal directions and the space" and "the shared slate" as these begin. Raises DataError as
+        `train`.
         """
         fit = learn_vectors if vectors is None else vectors.fit
         items, n_default = put_default_items_first(fit(table, options), rows)
@@ -263,8 +264,8 @@ def import_model(  # noqa: PLR0913 - what a model is made of
     Deterministic for a seed.
 
     items, keys: as `match_items` returns. scale: what people rate on, on their devices. people:
-    user vectors, if there are any. Raises DataError for user vectors of another length than the
-    items', and as `train`.
+    user vectors, if there are any. step: is called with "simulated histories", then as in `train`.
+    Raises DataError for user vectors of another length than the items', and as `train`.
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody

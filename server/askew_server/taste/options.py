@@ -99,8 +99,8 @@ UPDATED = (
 
 
 def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
-    """Return for each count of likes the largest power of four that is not above it: 1, 4, 16 and
-    so on; 1 where there are none.
+    """Return for each count of likes the largest power of four that is not above it, as a float: 1,
+    1, 4, 16 for 1, 3, 4, 17; 1 where there are none.
     """
     import numpy as np
 
@@ -110,12 +110,14 @@ def like_classes(likes: NDArray[np.number]) -> NDArray[np.float64]:
 
 
 def round_to_one_digit(count: int) -> int:
-    """Return a count rounded to one digit, such as 6,000 for 6,040, and at least 100."""
+    """Return a count rounded to one digit, such as 6,000 for 6,040, and at least 100; a half goes
+    to the even digit: 200 for 250.
+    """
     return max(round(count, 1 - len(str(count))), _SMALLEST)
 
 
 def count_in_words(count: int) -> str:
-    """Return a count in words, for a card: "about 6,000" or "fewer than 100"."""
+    """Return a count in words, for a card: "about 6,000" for 6,040, "fewer than 100" below 100."""
     return (
         f"about {round_to_one_digit(count):,}" if count >= _SMALLEST else f"fewer than {_SMALLEST}"
     )
@@ -123,7 +125,8 @@ def count_in_words(count: int) -> str:
 
 def disclosure_lines(made_of_people: str) -> tuple[str, ...]:
     """Return four lines that say what a model tells of people, for the operator, who decides who
-    gets it. made_of_people: LEARNED, FIXED, IMPORTED or UPDATED.
+    gets it. made_of_people: LEARNED, FIXED, IMPORTED or UPDATED, which the third line says:
+    "exactly: item vectors as given, ...".
     """
     return (
         "of the people it was trained on, and it promises them nothing:",

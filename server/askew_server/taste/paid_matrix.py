@@ -70,9 +70,9 @@ class MatrixPlan:
     noise: NoisyCovariance
 
     def charge_request(self, as_of: str | None = None, day: str | None = None) -> ChargeRequest:
-        """Return the charge that pays for this matrix. Its key and digest are of what the operator
-        says, as in `ReleasePlan.charge_request`, and so not of what the ratings call their columns.
-        as_of, day: as there.
+        """Return the charge that pays for this matrix. Its digest, and its key, the digest in
+        hexadecimal, are of data set, version, noise, `as_of` and all of the task but the names of
+        its columns. as_of: the operator's word for the state of the ratings. day: today.
         """
         task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
         for column in ("unit_column", "item_column", "rating_column"):
@@ -101,8 +101,8 @@ def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
     report: Callable[[str], object] = lambda _: None,
 ) -> Matrix:
     """Return the noisy matrix of a request: charged, counted, drawn and written to the file now, or
-    read from it where it was paid and made before. report: is called with the name of each step as
-    it begins.
+    read from it where it was paid and made before. report: is called with "charging", "counting
+    likes" and "noise" as these begin; of a matrix that is read, not at all.
 
     Raises what the ledger and the engine raise, and DataError where it was paid and made before and
     the file is another, or none, or where it is to be paid and a file is there already.
@@ -153,13 +153,15 @@ def load_paid_matrix(stored: StoredRelease, file: Path) -> Matrix:
 
 
 def digest_of_keys(keys: tuple[str, ...]) -> str:
-    """Return the SHA-256 of a catalog's keys, in their order, as 64 hexadecimal digits."""
+    """Return the SHA-256 of a catalog's keys, in their order, as a JSON list: 64 hexadecimal
+    digits.
+    """
     return sha256(json.dumps(keys).encode()).hexdigest()
 
 
 def write_matrix(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
-    """Write the file, all of it or nothing, through to the disk. Returns the SHA-256 of its bytes,
-    as 64 hexadecimal digits.
+    """Write the file, all of it or nothing, through to the disk, in place of one that is there;
+    only its owner can read it. Returns the SHA-256 of its bytes, as 64 hexadecimal digits.
 
     Raises ArtifactError where it cannot be written.
     """
@@ -214,7 +216,7 @@ def read_matrix(file: Path) -> tuple[MatrixFields, Matrix, str]:
 
 def budget_left(ledger: Ledger, dataset: str, noise: NoisyCovariance) -> tuple[Fraction, int]:
     """Return the epsilon of a data set's cap that is not spent, and how many matrices of this noise
-    its epsilon and delta still pay for, rounded down.
+    its epsilon and delta still pay for, rounded down. Raises LedgerError for no such data set.
     """
     data = ledger.dataset(dataset)
     cap, spent = data.cap, data.spent

@@ -66,8 +66,9 @@ class Tastes:
 
 
 def histories_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale) -> Histories:
-    """Return what all people of a table like and have seen of the kept items, (n_people, kept).
-    Raises DataError for a rating off the scale, and where nobody likes any of these items.
+    """Return what all people of a table like, from scale.like_from on, and have seen of the kept
+    items, (n_people, kept). Raises DataError for a rating off the scale, of any item, and where
+    nobody likes any of these items.
     """
     if len(table) and not scale.lowest <= table.rating.min() <= table.rating.max() <= scale.highest:
         raise DataError(f"ratings must be between {scale.lowest:g} and {scale.highest:g}")

@@ -118,8 +118,8 @@ class KeptItems:
 
 
 def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
-    """Return the items of more noisy likes than 2 sigma sqrt(n), from 100,000 people on 4 sigma
-    sqrt(n). Raises DataError where they are no more than the space has dimensions.
+    """Return the KeptItems: those of more noisy likes than 2 sigma sqrt(n), from 100,000 people on
+    4 sigma sqrt(n). Raises DataError where they are no more than the space has dimensions.
     """
     likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE
@@ -139,8 +139,9 @@ def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
 
 
 def fit_shrunk_factors(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
-    """Return the EASE factors of the matrix of kept items, its spectrum shrunk. Raises DataError
-    where fewer eigenvalues stay than the space has dimensions.
+    """Return the EASE factors of the matrix of kept items, its spectrum shrunk, of
+    ranking_dimension or 64 dimensions, at most as many as eigenvalues stay. Raises DataError where
+    these are fewer than the space has dimensions.
     """
     values, axes = _shrunk_spectrum(kept.matrix, kept.edge)
     penalty = _PENALTY * float(values.sum())
@@ -270,8 +271,9 @@ GOOD = 379.0
 
 
 def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | None:
-    """Return the share of the NDCG@10 without noise that a model keeps, from .47 to .99; None where
-    x = N / (sigma sqrt(items)) is below 30 and a list of what is popular does better.
+    """Return the share of the NDCG@10 without noise that a model keeps, by x = N / (sigma
+    sqrt(items)): .47 at 30, .66 at 70, .77 at 131, .89 at 379, .99 from 3,790 on, and between by
+    log x; None below 30, where a list of what is popular does better.
     """
     rise = people / (noise.sigma * sqrt(items))
     if rise < WORTH_HAVING:
@@ -304,8 +306,8 @@ def private_model(
     *,
     step: Step = lambda _: None,
 ) -> ItemModel:
-    """Return the model of a noisy matrix, whose place i is the item keys[i]. step: as in
-    `model.train`. Deterministic.
+    """Return the model of a noisy matrix, whose place i is the item keys[i]. step: is called with
+    "item vectors" and "simulated people" as these begin, then as in `model.train`. Deterministic.
 
     Raises ParameterError where matrix and keys do not fit, and DataError, by the noisy matrix
     alone, where too little rises above the noise.
@@ -347,8 +349,9 @@ def simulate_ratings(
 
 
 def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """Return the keys of the `count` items with the largest noisy row sums, the largest first; all
-    where there are fewer. The list costs nothing beside the matrix.
+    """Return the keys of the `count` items with the largest noisy row sums, the largest first, ties
+    as in `keys`; all where there are fewer. The list costs nothing beside the matrix. Raises
+    ParameterError where matrix and keys do not fit.
     """
     _check(noisy, keys)
     order = np.argsort(-_row_sums(noisy), kind="stable")
@@ -358,9 +361,10 @@ def popularity_list(noisy: Noisy, keys: tuple[str, ...], count: int) -> tuple[st
 def describe_source(
     kept: KeptItems, parameters: PrivateParameters, *, updated: bool = False
 ) -> str:
-    """Return the words with which a card says where a private model comes from: about how many
-    people, with which epsilon and delta. updated: its space is of an earlier matrix, of the same
-    people perhaps.
+    """Return the words with which a card says where a private model comes from: "one noisy matrix
+    of the likes of about 6,000 people (epsilon 1, delta 1e-06 for all that a person likes); figures
+    and all else are of people SIMULATED from it". updated: "another noisy matrix ...", its space is
+    of an earlier one, of the same people perhaps.
     """
     noise = parameters.noise
     promise = f"epsilon {float(noise.epsilon):g}, delta {float(noise.delta):g}"

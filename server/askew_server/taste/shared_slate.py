@@ -28,8 +28,9 @@ from askew_server.taste.people import Tastes, fold_in_people, sample_profiles
 
 
 def catalog_items(keys: tuple[str, ...], rows: Mapping[str, ItemRow]) -> tuple[Item, ...]:
-    """Return public items in the order of keys: title, year and genres of their rows, without what
-    devices refuse; an item without a row is named "item " and its key, with no year or genre.
+    """Return public items in the order of keys: title, year and genres of their rows, at most 20,
+    without what devices refuse: what does not show goes, any space becomes a plain one, "?" where
+    nothing is left. An item without a row is "item " and its key, with no year or genre.
     """
     items = []
     for key in keys:
@@ -63,9 +64,9 @@ def shared_slate(
     *,
     most: int | None = None,
 ) -> tuple[int, ...]:
-    """Return at most SLATE_LIMIT, or `most`, item ids in the order in which they were chosen,
-    greedily, by scoring vectors (n_items, D). n_held: how many items, the first ones, everybody has
-    already; the slate is of the others, by what they add.
+    """Return at most 64, or `most`, item ids in the order in which they were chosen, greedily, by
+    scoring vectors (n_items, D). n_held: how many items, the first ones, everybody has already; the
+    slate is of the others, by what they add.
     """
     limit = SLATE_LIMIT if most is None else most
     tastes = tastes.sample(_MEASURED_PEOPLE, rng)
@@ -132,7 +133,8 @@ def default_order(
     first: Sequence[int], likes: NDArray[np.number], scoring: NDArray[np.float32]
 ) -> NDArray[np.int64]:
     """Return all item ids (n_items,): the first ones as they are, then the others by the class of
-    their likes (n_items,), the most first, and within a class the longest scoring vector first.
+    their likes (n_items,), a power of four, the most first, and within a class the longest scoring
+    vector first.
     """
     order = np.lexsort([-np.linalg.norm(scoring, axis=1), -like_classes(likes)])
     rest = order[~np.isin(order, first)]
@@ -143,9 +145,9 @@ def default_size(
     wanted: int | None, items: Sequence[Item], ranking_dimension: int, neighbors: int = 0
 ) -> int:
     """Return how many of these items, the first ones, are default items: `wanted`, or all where
-    there are fewer; without `wanted` all, where a device holds all with so many neighbors an item;
-    else as many as fit, at least one. The bytes of an item are an estimate: the exact file is made
-    later.
+    there are fewer; without `wanted` all, where a device holds all in 4 MB with so many neighbors
+    an item; else as many as fit in 800 kB, at least one. The bytes of an item are an estimate: the
+    exact file is made later.
     """
     if wanted is not None:
         return min(wanted, len(items))

@@ -70,10 +70,10 @@ _FEWEST_LIKES = 0.02  # of ratings; of those that people give, a third to a half
 
 def rating_scale_of(table: RatingTable, like_from: float | None = None) -> RatingScale:
     """Return the rating scale of a table: the one that it was read on, or from its lowest to its
-    highest rating, where likes begin at `like_from`, by default at the upper quarter.
+    highest rating, where likes begin at `like_from`, by default at the upper quarter: 4 of 1 to 5.
 
-    Raises DataError where the ratings have no range, or hardly any is a like by default: then they
-    are no ratings as people give them, and what is a like must be said.
+    Raises DataError where there is no rating, all are one, or fewer than 2 % are likes by default:
+    then they are no ratings as people give them, and what is a like must be said.
     """
     if table.scale is not None:
         return table.scale
@@ -113,8 +113,8 @@ def fit_space(  # noqa: PLR0913
     scales: NDArray[np.float32],
 ) -> tuple[FeatureSpace, float]:
     """Return a space of d dimensions, along the principal axes of tastes, that devices enter, and
-    the median distance between two of its people, rounded to .1 since a model tells it, at least
-    .1.
+    the median distance between two of its people, rounded to .1 since a model tells it, at least .1
+    and at most the diameter of the space.
 
     scales: of the codes that these vectors are rounded to. Raises DataError where people are too
     much alike to have such a space.
