@@ -170,7 +170,9 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file, when no transaction is under way; nothing can be asked afterwards."""
+        """Let go of the file, when no transaction is under way; what is asked afterwards raises
+        LedgerError, but a second call does nothing.
+        """
         with self._lock:  # SQLite crashes where a transaction is
             self._database.close()
 
@@ -217,7 +219,8 @@ class Store:
         """Let a ledger that differs from its mark spend again: the operator's act, recorded.
 
         Each data set has then spent the larger of what the ledger and the mark say, and the budgets
-        of analysts are closed. Raises LedgerError where ledger and mark agree.
+        of analysts are closed. Raises LedgerError where there is nothing to accept: ledger and mark
+        agree, the mark is one act behind, or an empty ledger has none yet.
         """
         with self._transaction("BEGIN IMMEDIATE") as database:
             standing, marked = self._compare(database)
@@ -259,8 +262,8 @@ class Store:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Raise what the disk or SQLite reports in the body of a `with` as a LedgerError that says what
-    that means.
+    """Raise an OSError, UnicodeDecodeError or sqlite3.Error of the body of a `with` as a
+    LedgerError, "the ledger PATH cannot be used: ...", that says what it means.
     """
     try:
         yield
