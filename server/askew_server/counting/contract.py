@@ -254,8 +254,8 @@ def _is_folder(name: str) -> bool:
 
 
 def is_pattern(name: str) -> bool:
-    """Return True for a pattern such as log/*.parquet, a folder written with a slash, and a file
-    that is missing; False for a file that is there, and for a table.
+    """Return True for a pattern such as log/*.parquet, a folder that is there and written with a
+    slash, and a missing file, log.csv; False for a file that is there, and for a table.
     """
     return is_file(name) and not Path(name).is_file()
 

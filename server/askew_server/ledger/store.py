@@ -275,8 +275,9 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     """Return a connection to a ledger's file, which is made, for this account alone, if it is not
     there. patience: seconds to wait for another process.
 
-    Raises LedgerError, and leaves the file as it is, where it is no ledger, is damaged, has other
-    tables, checks or triggers, or can be written by others, as its journal must not be.
+    Raises LedgerError, and leaves the file as it is, where it is another program's database, is
+    damaged, has other tables, checks or triggers, or can be written by others, as its journal must
+    not be; and sqlite3.DatabaseError, OSError as they come, as for a file that is no database.
     """
     if path.exists() and not path.is_file():
         raise LedgerError(f"the ledger {path} is no regular file")

@@ -53,8 +53,9 @@ async def serve(
     """Serve until SIGTERM or SIGINT, or until standard input closes where the environment has
     ASKEW_WITH_PARENT: when whoever started the server ends. Calls under way end within `grace`.
 
-    announce(port, that of HTTP) is called once, when the server answers. SIGHUP wakes what runs
-    beside, and ends nothing where nothing does. Raises OSError for a taken port.
+    announce(port, that of HTTP or None) is called once, when the server answers. SIGHUP wakes what
+    runs beside, and ends nothing where nothing does. Raises OSError for a taken port, AccessError
+    for a certificate that is no use.
     """
     observer = observer if observer is not None else Observer()
     # A job asks for the interpreter's lock after each product of numpy. Beside a loop that refuses

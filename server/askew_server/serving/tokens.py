@@ -40,8 +40,8 @@ class Tokens:
 
     def find(self, authorization: str) -> str:
         """Return the name of the principal whose token the value of an authorization header has,
-        "Bearer TOKEN". Raises Unauthenticated for no good token, and AccessError for a damaged
-        file.
+        "Bearer TOKEN". Calls `refused` and raises Unauthenticated for no good token; raises
+        AccessError for a damaged file.
         """
         mark, principals = self._read
         if mark != (now := _mark(self._path)):
