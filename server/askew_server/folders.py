@@ -87,8 +87,8 @@ def is_private(status: os.stat_result) -> bool:
 
 
 def read_private(path: Path) -> bytes:
-    """Return the bytes of a key file, the first megabyte at most. Raises AccessError where others
-    could read the file, or it cannot be read.
+    """Return the bytes of a key file, the first megabyte (2**20) at most. Raises AccessError where
+    others could read the file, it is no regular file, or it cannot be read.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
@@ -101,8 +101,9 @@ def read_private(path: Path) -> bytes:
 
 
 def write_new(files: dict[Path, bytes]) -> None:
-    """Write new files of these contents, those named .key of mode 0600, others 0644. Raises
-    AccessError where one is there already, and then writes none.
+    """Write new files of these contents, those named .key of mode 0600, others 0644, and make their
+    folders. Raises AccessError where one is there already, and then writes none, and where one
+    cannot be made.
     """
     for path in files:
         if os.path.lexists(path):
@@ -186,7 +187,7 @@ def today() -> int:
 
 def date_of_text(name: str, text: str) -> int:
     """Return a Monday, such as "2026-11-23", as days since 1970-01-01. Raises ParameterError, which
-    names the parameter `name`, for another day, and for text that is no day.
+    names the parameter `name`, for another day, one before 1970, and for text that is no day.
     """
     try:
         day = (datetime.date.fromisoformat(text) - _EPOCH).days
@@ -203,8 +204,8 @@ def text_of_date(catalog_date: int) -> str:
 
 
 def models_in(folder: Path) -> dict[int, Path]:
-    """Return the directories of a folder whose names are Mondays, by these Mondays in days since
-    1970-01-01, the oldest first; other names are left alone.
+    """Return what a folder holds under names of Mondays, "2026-11-23", by these Mondays in days
+    since 1970-01-01, the oldest first; names that are no dates are left alone.
 
     Raises ArtifactError for a folder that cannot be read or holds more than three, and
     ParameterError for the name of a day that is no Monday.

@@ -27,7 +27,8 @@ def certs(directory: Path, hosts: tuple[str, ...]) -> None:
 
     authority.pem is what devices and analysts are told to trust; server.pem and server.key are the
     server's. They are good for 30 days. Nobody keeps the authority's key: it signs nothing else. A
-    file that is there is left alone, and then none is made; where all are, that is no error.
+    file that is there is left alone, and then none is made; where server.pem and server.key
+    are, that is no error.
 
     \b
     Examples:

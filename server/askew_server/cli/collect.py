@@ -76,9 +76,9 @@ def collect(**asked: Any) -> None:
     Items keep the live values that they have in --model, by their keys: name it to take an item
     out of a model that is served.
 
-    Questions name a collection by a number. Each new name gets the next one, and keeps it in
-    collection-numbers.txt beside the model: keep that file with your models, and collect the next
-    one into the same folder.
+    Questions name a collection by a number. Each new name gets the next one, from 0 on, and keeps
+    it in collection-numbers.txt beside the model: keep that file with your models, and collect the
+    next one into the same folder.
 
     \b
     Examples:

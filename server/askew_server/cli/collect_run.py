@@ -40,8 +40,9 @@ def named_files(
     week: datetime.datetime | None = None,
     before: Path | None = None,
 ) -> list[CollectionFile]:
-    """Return the collection of each text "NAME=FILE", in their order. Raises ParameterError for
-    another text. source: else the file's name. week: a day of it; else today.
+    """Return a `CollectionFile` for each text "NAME=FILE", in their order, of the Monday of the
+    week of `week`, or else of today. source: shown to people; else the file's name. Raises
+    ParameterError for another text.
     """
     day, files = week.date() if week else datetime.date.today(), []
     monday = day - datetime.timedelta(day.weekday())
@@ -68,7 +69,8 @@ def collect(
     max_bad_rows: float,
 ) -> None:
     """Make a model of collections, write it to `out` and print a report; see `askew-server
-    collect`. Raises ParameterError and DataError.
+    collect`. A name of a collection that the folder of `out` never had gets the next number, from 0
+    on. Raises ParameterError and DataError.
     """
     files = named_files(collections, max_bad_rows, source, week, before)
     check_new(out)
@@ -133,8 +135,9 @@ def collect(
 
 
 def update_live(model: Path, file: CollectionFile) -> None:
-    """Replace live values of one collection and print what was replaced and left out; see
-    `askew-server update-live`. Raises DataError and ArtifactError.
+    """Replace live values of one collection and print what was replaced, "chargers: free of 1,200
+    items", and on standard error what was left out; see `askew-server update-live`. Raises
+    DataError and ArtifactError.
     """
     steps = Steps()
     with when_stopped():

@@ -40,7 +40,9 @@ class Commands(click.Group):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        """Write the list of commands as click does, but import nothing for it."""
+        """Write the list "Commands" to `formatter`: each name with a line about it, sorted by name.
+        Imports no command.
+        """
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_COMMANDS.items()))
 
@@ -117,15 +119,15 @@ def cli() -> None:
 
 
 def exit_code(error: Exception) -> int:
-    """Return the exit code of a command that raised this error: 3 where a budget or a server
-    refused, else 1.
+    """Return the exit code of a command that raised this error: 3 for BudgetExceeded and Refused,
+    else 1.
     """
     return 3 if isinstance(error, BudgetExceeded | Refused) else 1
 
 
 def main() -> None:
-    """Run the command; a deliberate error is one line on standard error, and exit code by
-    `exit_code`.
+    """Run the command of `sys.argv`. An AskewError or OSError is one line on standard error,
+    "askew-server: ...", and ends the process with `exit_code`; so does a MemoryError, with 1.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:

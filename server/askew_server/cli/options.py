@@ -36,8 +36,8 @@ class Workplace:
 
     @property
     def mark_path(self) -> Path:
-        """Return the path of the mark as named, or beside the ledger, whether or not it is
-        there.
+        """Return the path of the mark as named, or the ledger's with .mark behind its name, whether
+        or not it is there.
         """
         return mark_file(self.ledger, self.mark)
 
@@ -58,8 +58,9 @@ class Rational(click.ParamType[Fraction]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
-        """Return the exact number that a text names. Fails as click's types do for another text,
-        and where it must be above 0 and is not.
+        """Return the exact number of a text such as "0.5", "1e-6" or "1/3". Raises
+        click.BadParameter for another text, one of over 80 characters, an exponent beyond 100, and,
+        where only numbers above 0 are allowed, any other.
         """
         text = str(value)
         try:
@@ -268,7 +269,10 @@ class PrivateOptions:
     encoding: str | None
 
     def check_unused(self) -> None:
-        """Raise click.UsageError where an option was typed that only a private model takes."""
+        """Raise click.UsageError where --delta (but 0), --expect, --ledger, --mark, --dataset,
+        --as-of, --max-items-per-unit, --again or --dry-run was typed: only a private model takes
+        one.
+        """
         typed = (self.delta, self.expect, self.ledger, self.mark, self.dataset, self.as_of)
         if any((*typed, self.max_items_per_unit, self.again, self.dry_run)):
             raise click.UsageError(
@@ -278,8 +282,8 @@ class PrivateOptions:
 
     @property
     def place(self) -> Workplace:
-        """Return where ledger and engine are. Raises click.UsageError without a ledger or a
-        delta.
+        """Return the `Workplace` of ledger, mark, engine and encoding. Raises click.UsageError
+        without a ledger or a delta.
         """
         if self.ledger is None or self.delta is None:
             raise click.UsageError("a private model (--epsilon) needs --delta and --ledger, too")

@@ -30,12 +30,16 @@ class Steps:
         self._started = self._said = clock()
 
     def step(self, name: str) -> None:
-        """Print that a step of this name begins."""
+        """Print on standard error that a step of this name begins, behind the seconds, in six
+        places, since this object was made: "     3 s  counting".
+        """
         self._step = name
         self._line(name)
 
     def share(self, done: float) -> None:
-        """Print how much of the step is done, from 0 to 1, at most every ten seconds."""
+        """Print on standard error how much of the step is done, from 0 to 1, as
+        "    14 s  counting, 40%"; nothing within ten seconds of the line before.
+        """
         if self._clock() - self._said >= _PAUSE:
             self._line(f"{self._step}, {done:.0%}")
 
@@ -50,8 +54,8 @@ class _Terminated(KeyboardInterrupt):
 
 @contextmanager
 def when_stopped(said: str = "\nstopped") -> Iterator[None]:
-    """End the process in order where Ctrl-C or SIGTERM stops the body of the `with`: with these
-    words, and the exit code that a shell gives the signal.
+    """End the process in order where Ctrl-C or SIGTERM stops the body of the `with`: print `said`
+    on standard error, and exit with 130 for Ctrl-C and 143 for SIGTERM.
     """
 
     def terminate(_: int, __: FrameType | None) -> None:
@@ -69,8 +73,9 @@ def when_stopped(said: str = "\nstopped") -> Iterator[None]:
 
 
 def show_omissions(left_out: Omissions, unknown: Omissions | None = None) -> None:
-    """Print on standard error how a table was read, what was left out of it, and which values are
-    unknown, each by reason; nothing where there is none of these.
+    """Print on standard error how a table was read ("note: ..."), which rows were left out of it
+    ("2 rows of films.csv left out:", then a line a reason), and which values are unknown, likewise;
+    nothing where there is none of these.
     """
     for note in left_out.notes:
         click.echo(f"note: {note}", err=True)

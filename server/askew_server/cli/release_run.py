@@ -72,12 +72,13 @@ def run(
     as_json: print the release as JSON, and all that is said on standard error. numbers: of a
     `MechanismRequest`, but for its neighbors.
 
-    What is stored already is shown, without a look at the events, a plan or a charge. Nothing that
-    is said, stored or returned depends on the events, but for what is selected.
+    What is stored already is shown, and returned unless it is a dry run, without a look at the
+    events, a plan or a charge. Nothing that is said, stored or returned depends on the events, but
+    for what is selected.
 
     dataset: the one that pays, or the only one. Raises ParameterError, DataError for a file of
-    expected counts or events that is none, and AskewError where less than half is expected to be
-    right.
+    expected counts or events that is none, AskewError where less than half is expected to be right,
+    and what the ledger raises, as BudgetExceeded.
     """
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(place.ledger, place.mark_path))
@@ -145,8 +146,9 @@ def _say(text: str, as_json: bool) -> None:
 
 
 def show(stored: StoredRelease, as_json: bool) -> None:
-    """Print a release on standard output, as JSON or for a person, and say whether it was stored
-    before.
+    """Print a release on standard output, for a person or as JSON: {"release": ..., "is_repeat":
+    ..., "stored_on": day}. If it was stored before, say so by `repeat_in_words`, with as_json on
+    standard error.
     """
     if as_json:
         parts = {
@@ -177,8 +179,8 @@ def today() -> str:
 
 
 def repeat_in_words(stored: StoredRelease) -> str:
-    """Return a phrase that says on which day a release was stored, that nothing was counted, and
-    that --as-of or --again asks for another.
+    """Return "stored on 2026-11-29, nothing counted or spent; --as-of or --again for another", with
+    the day of the request that was stored.
     """
     return (
         f"stored on {stored.request.day}, nothing counted or spent; --as-of or --again for another"
@@ -187,7 +189,9 @@ def repeat_in_words(stored: StoredRelease) -> str:
 
 @contextmanager
 def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterator[Engine]:
-    """Yield the engine of a workplace, opened, and close it when the body of the `with` ends."""
+    """Yield the engine of a workplace, opened, and close it when the body of the `with` ends.
+    Raises what `open_engine` does.
+    """
     engine = open_engine(place.engine, progress=progress, encoding=place.log_encoding)
     try:
         yield engine
@@ -196,14 +200,14 @@ def opened_engine(place: Workplace, progress: Progress | None = None) -> Iterato
 
 
 def warn(*texts: str) -> None:
-    """Print each text on standard error as a warning to the operator."""
+    """Print "warning: TEXT" and an empty line on standard error for each text, in order."""
     for text in texts:
         click.echo(f"warning: {text}\n", err=True)
 
 
 def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
-    """Warn the operator of other data sets that were charged for events of this place, as
-    `place_of` has it; say nothing where there are none.
+    """Print one warning, by `warn`, that names the other data sets that were charged for events of
+    this place, as `place_of` has it; print nothing where there are none.
     """
     if sharers := ledger.datasets_sharing(dataset, place):
         warn(
@@ -214,8 +218,8 @@ def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
 
 
 def ask() -> None:
-    """Ask before a spend, if somebody at a terminal is there to answer; else go on. Raises
-    click.Abort for a no.
+    """Ask "Spend it?" on standard error if it and standard input are terminals; else go on without.
+    Raises click.Abort for a no, and for an empty answer.
     """
     if sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("Spend it?", abort=True, err=True)

@@ -67,8 +67,9 @@ def show(charge: int, as_json: bool, ledger: Path) -> None:
 
 
 def release_in_words(document: bytes) -> str:
-    """Return a stored release's bytes in words for a person: what it is, and its items by place,
-    with noisy counts if it has them.
+    """Return a stored release's bytes in words for a person: lines headed charge, mechanism, loss,
+    protects, counted, order and, for noisy counts, counts; an empty line; and a table of its items
+    by place, from 1 on, with noisy counts if it has them. Raises WireError.
     """
     release = release_from_bytes(document)
     rows: list[Row] = [

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def load(directory: Path) -> Model:
-    """Return the model of a directory, of tastes or of collections, by what its manifest says it
-    is. Raises ArtifactError.
+    """Return the model of a directory, an ItemModel (of tastes) or a MetricModel (of collections),
+    by what its manifest says it is. Raises ArtifactError.
     """
     from askew_server.taste import directory as folder
     from askew_server.taste.directory import MANIFEST, kind_of
@@ -37,8 +37,8 @@ def load(directory: Path) -> Model:
 
 
 def of_one_kind(directory: Path, kinds: set[type]) -> Model:
-    """Return the model of a directory, and add its kind to `kinds`. Raises ArtifactError where the
-    models before it are of another kind.
+    """Return the model of a directory, and add its class to `kinds`. Raises ArtifactError, and adds
+    nothing, where `kinds` has the other class.
     """
     model = load(directory)
     kinds.add(type(model))
@@ -52,8 +52,8 @@ def of_one_kind(directory: Path, kinds: set[type]) -> Model:
 
 
 def of_tastes(model: Model) -> ItemModel:
-    """Return the model as it is, for what needs ratings. Raises ParameterError for a model of
-    collections.
+    """Return the model as it is, an ItemModel, for what needs ratings. Raises ParameterError for a
+    model of collections.
     """
     from askew_server.collections.model import MetricModel
 

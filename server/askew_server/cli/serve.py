@@ -87,7 +87,8 @@ class CommandSettings:
 
     def configuration(self, config: Path | None, flags: Mapping[str, object]) -> ServerConfig:
         """Return the configuration that flags, variables, the file `config` and defaults make
-        together, in this order. Raises ConfigError or ParameterError.
+        together: the first of these that has a setting decides. Raises ConfigError or
+        ParameterError.
 
         A file may say what another command takes; it is looked at all the same.
         """
@@ -206,8 +207,9 @@ def _log_refused(reason: str) -> None:
 def read_models(
     chosen: ServerConfig, reading: ModelReader
 ) -> tuple[Mapping[int, Serving], ModelFolder | None]:
-    """Return what was chosen, read and ready to be served, by its Monday in days since 1970-01-01,
-    and the folder that it lies in, if it lies in one. Raises ArtifactError and ParameterError.
+    """Return the models that were chosen, read and ready to be served, by their Mondays in days
+    since 1970-01-01, and their folder; of a single model or a demo, by FIRST, 4, and None for a
+    folder. Raises ArtifactError and ParameterError.
     """
     if chosen.models_folder is not None:
         from askew_server.serving.models import ModelFolder
@@ -252,7 +254,8 @@ class ModelReader:
     def model(self, model: Model, directory: Path | None = None, since: int = FIRST) -> Serving:
         """Return a model ready to be served from the Monday `since` on, in days since 1970-01-01,
         with the live values beside its directory, if there are any, and the release that orders a
-        cold start.
+        cold start. Notes its words for `in_words`. Raises ArtifactError, ParameterError,
+        LedgerError where this release does not fit.
         """
         from threadpoolctl import threadpool_limits
 

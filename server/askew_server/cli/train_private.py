@@ -80,7 +80,8 @@ def make_private(
     to `out` and print a report; a dry run writes nothing.
 
     old: a private model, whose space gets a new catalog. Raises click.UsageError without --delta,
-    --ledger or --items.
+    --ledger or --items, ParameterError for an `out` that is there, and AskewError where a list of
+    what is popular is expected to do as well.
     """
     place = paying.place
     noise = NoisyCovariance(paying.epsilon or Fraction(0), paying.delta or Fraction(0))

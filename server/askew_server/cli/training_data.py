@@ -40,7 +40,7 @@ def training_data(
 ) -> tuple[RatingTable, dict[str, ItemRow]]:
     """Return the ratings of a file (counts: likes of a file of plays, where their sum is at least
     that), and the items by key: the rows of the items file, or without one each key as a title.
-    Prints what was left out.
+    Prints on standard error what was left out, and which rated items have no row.
 
     Raises ParameterError for an `out` that is there, and DataError for files that cannot be used.
     """
@@ -63,10 +63,11 @@ def training_data(
 
 
 def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, reason: str) -> None:
-    """Print on standard error how many rated items are not among these keys, with what share of the
-    likes, and why; nothing where all are.
+    """Print on standard error how many rated items are not among these keys: "2 of 400 rated items
+    are left out, with 1.5% of the likes: REASON"; nothing where all are.
 
-    The share is exact, and so for the operator alone. A tenth of the likes and more is a warning.
+    The share is exact, and so for the operator alone. Of a tenth of the likes and more, the line
+    begins with "warning: ".
     """
     wanted = set(keys)
     kept = np.array([key in wanted for key in table.item_keys], np.bool_)
@@ -81,7 +82,7 @@ def show_left_out(table: RatingTable, keys: Collection[str], like_from: float, r
 
 def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScale:
     """Return the rating scale between two limits; likes begin at like_from, by default at the upper
-    quarter. Raises ParameterError, by the name of the option.
+    quarter: 4.0 from 1 to 5. Raises ParameterError that names "scale" or "like_from".
     """
     try:
         usual = RatingScale.between(*limits)
@@ -93,10 +94,11 @@ def scale_of(limits: tuple[float, float], like_from: float | None) -> RatingScal
 
 
 def report(model: ItemModel, table: RatingTable | None, out: Path, tells: tuple[str, ...]) -> None:
-    """Print what the operator reads of a model: its size, space, figures, advice and what it tells.
+    """Print on standard output what the operator reads of a model: lines of ratings, catalog,
+    space, distances, epsilons, `figures_of`, tells and model (`out`).
 
-    table: whose line is exact, and no part of the model; None of a private one. tells: what the
-    model tells of the people.
+    table: whose line, ratings, is exact, and no part of the model; None, of a private one, for no
+    such line. tells: lines on what the model tells of the people.
     """
     card, space = model.card, model.card.space
     if table is not None:
@@ -133,8 +135,8 @@ def _loaded(read: Callable[..., tuple[_Table, Omissions]], label: str) -> _Table
 
 
 def figures_of(model: ItemModel) -> Iterator[str]:
-    """Yield the lines of a table of what people held out have, and a sentence of advice on what
-    devices do.
+    """Yield the lines of a table of the NDCG@10 of people held out, by how many items devices hold
+    and what they do, and last a sentence of advice on what devices do.
     """
     card, k = model.card, model.training.k
     whom = "SIMULATED people" if card.simulated else "people"

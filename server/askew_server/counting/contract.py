@@ -199,8 +199,8 @@ def _require_count(name: str, value: object) -> None:
 
 
 def driver(module: str, extra: str) -> ModuleType:
-    """Return the module of an optional engine's driver. Raises DataError, which says how to install
-    it, where it is not installed.
+    """Return the module of an optional engine's driver. Raises DataError, which names pip install
+    '.[extra]', where it is not installed.
     """
     try:
         return import_module(module)
@@ -219,8 +219,8 @@ def failures_named(
     failure: type[Exception] | tuple[type[Exception], ...],
     reason: Callable[[Exception], str],
 ) -> Iterator[None]:
-    """Raise an engine's `failure` in the body of a `with` as a DataError: where, and what `reason`
-    makes of it. The engine's own words may quote a row.
+    """Raise an engine's `failure` in the body of a `with` as a DataError, "WHERE: REASON", with
+    what `reason` makes of it. The engine's own words may quote a row.
     """
     try:
         yield
@@ -229,8 +229,9 @@ def failures_named(
 
 
 def is_file(name: str) -> bool:
-    """Return True for a name that ends as files do, a folder that is there and is written with a
-    slash, and a file of MovieLens that is there; False for any other name, which is a table's.
+    """Return True for a name that ends in .parquet, .csv, .tsv or .txt, the last three also with
+    .gz or .zst, there or not; for a folder that is there and has a slash in its name; and for a
+    .dat or .data that is there. False for any other name, which is a table's.
     """
     return is_text_file(name) or name.lower().endswith(".parquet") or _is_folder(name)
 
@@ -254,8 +255,8 @@ def _is_folder(name: str) -> bool:
 
 
 def is_pattern(name: str) -> bool:
-    """Return True for a pattern such as log/*.parquet, a folder written with a slash, and a file
-    that is missing; False for a file that is there, and for a table.
+    """Return True for a pattern such as log/*.parquet, a folder that is there and written with a
+    slash, and a missing file, log.csv; False for a file that is there, and for a table.
     """
     return is_file(name) and not Path(name).is_file()
 
@@ -273,13 +274,13 @@ def table_parts(name: str) -> tuple[str, ...]:
 
 
 def digest_of(**public: object) -> bytes:
-    """Return the SHA-256, 32 bytes, of public values and their names, in any order."""
+    """Return the SHA-256, 32 bytes, of public values and their names, whatever their order."""
     return hashlib.sha256(json.dumps(public, sort_keys=True, default=str).encode()).digest()
 
 
 def named_in_full(source: EventSource) -> dict[str, object]:
-    """Return every field of a source by its name, files by their absolute paths. Links are not
-    followed: where they lead may depend on how a log grows.
+    """Return every field of a source by its name, files, and with the engine "duckdb:" any name, by
+    their absolute paths. Links are not followed: where they lead may depend on how a log grows.
     """
     named = {"events": source.events, "catalog": source.catalog}
     files = {name: file for name, file in named.items() if file and _is_file(source, file)}
@@ -292,8 +293,9 @@ def _is_file(source: EventSource, name: str) -> bool:
 
 
 def place_of(source: EventSource) -> bytes:
-    """Return the SHA-256, 32 bytes, of where the events are: the same for a file by any name, link
-    or engine, and for a table of an engine in large or small letters.
+    """Return the SHA-256, 32 bytes, of where the events are: the same for a file, with the engine
+    "duckdb:" any name, by any name, link or engine, and for a table of an engine in large or small
+    letters.
     """
     if _is_file(source, source.events):
         return digest_of(file=str(Path(source.events).resolve()))

@@ -29,8 +29,9 @@ _ROWS = 512  # of G that are made at once, each as long as the catalog
 
 
 def columns_of_ratings(engine: Engine, ratings: str) -> tuple[str, str, str]:
-    """Return the names of the columns of person, item and rating, the first of COLUMNS that are all
-    there. Reads no rating. Raises DataError where none are.
+    """Return the names of the columns of person, item and rating: ("user", "item", "rating"), or
+    else ("userId", "movieId", "rating"). Reads no rating. Raises DataError where neither are all
+    there.
     """
     there = engine.columns(engine.table(ratings))
     for names in COLUMNS:
@@ -80,9 +81,9 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
-    """Return G (items, items): the sum over people of floor(2**24 / m) for each two of a person's m
-    likes. people: for each person the places of their likes, in text with spaces between, each
-    place once.
+    """Return G (items, items), whole numbers: the sum over people of floor(2**24 / m) for each two
+    of a person's m likes, also for a like with itself. people: for each person the places of their
+    likes, from 0, in text with spaces between, "0 2", each place once.
     """
     likes = _numbers(" ".join(people))
     lengths = np.array([text.count(" ") + 1 for text in people], np.int64)

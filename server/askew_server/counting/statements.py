@@ -57,8 +57,8 @@ class Dialect:
     """Whether the engine pairs the likes of a person itself, where the ratings are."""
 
     def quoted(self, *names: str) -> str:
-        """Return an identifier of one or several parts, each in quotes with its own quotes doubled,
-        with dots between them.
+        """Return an identifier of one or several parts, each in the engine's quotes with its own
+        quotes doubled, with dots between them: "s"."t", of Spark `s`.`t`.
         """
         return ".".join(
             self.quote + name.replace(self.quote, 2 * self.quote) + self.quote for name in names
@@ -66,7 +66,7 @@ class Dialect:
 
     def named(self, column: str, type_name: str) -> str:
         """Return a column of this type as statements write it behind its table: quoted, and of text
-        compared by its bytes.
+        compared by its bytes, as "unit" COLLATE "C".
         """
         quoted = self.quoted(column)
         return self.bytewise.replace("{}", quoted) if self.has_text(type_name) else quoted
@@ -285,8 +285,8 @@ GROUP BY pairs.one
 
 
 def counting(task: CountingTask, dialect: str) -> str:
-    """Return the SELECT that counts a task, for `carried`: rows of item and n, the largest n first.
-    With a contribution bound, it has the parameter $secret.
+    """Return the SELECT that counts a task, for `carried`: rows of item and n, the largest n first,
+    ties by the item. With a contribution bound, it has the parameter $secret.
     """
     counts = _counts(task, dialect)
     if task.catalog is None:
@@ -308,10 +308,10 @@ def _counts(task: CountingTask, dialect: str) -> str:
 
 
 def likes(task: LikesTask, dialect: str, *, rated_in_text: bool) -> str:
-    """Return the SELECT of the likes of a task, for `carried`, with the parameter $keys: a row for
-    each person, the places of their likes in the order of the keys; or, from an engine that pairs
-    them, a row for each item, its place, and the others' places with the sums of weights of the
-    pairs.
+    """Return the SELECT of the likes of a task, for `carried`, with the parameter $keys, and with a
+    cap $secret: a row for each person, the places of their likes, from 0 in the order of the keys;
+    or, from an engine that pairs them (Spark), a row for each item, its place, and the others'
+    places with the sums of weights of the pairs.
 
     A rating is compared in its own type, which no value makes fail; a cast of 1e400 might.
     """
@@ -371,5 +371,7 @@ def carried(statement: str, names: Mapping[str, str], dialect: str) -> str:
 
 
 def no_rows(table: tuple[str, ...], dialect: str) -> str:
-    """Return an SQL statement that gives all columns of a table and none of its rows."""
+    """Return an SQL statement that gives all columns of a table and none of its rows: SELECT * FROM
+    "log" AS e LIMIT 0.
+    """
     return carried(_NO_ROWS, {"events_table": DIALECTS[dialect].quoted(*table)}, dialect)

@@ -52,8 +52,9 @@ class Ledger(Store):
         neighbors: NeighboringRelation,
     ) -> Dataset:
         """Open a data set, or a new version of one, which inherits all that was spent; return it.
-        Unit, neighboring relation and slack are those of the first version; an old version takes no
-        new charges. Raises LedgerError, ParameterError.
+        The newest version on the same terms is returned as it is. Unit, neighboring relation and
+        slack are those of the first version; an old version takes no new charges. Raises
+        LedgerError for other terms or an old version, ParameterError for a name.
         """
         for kind, text in (("name", name), ("version", version), ("unit", unit)):
             check_name(kind, text)
@@ -84,8 +85,8 @@ class Ledger(Store):
 
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
         """Give an analyst a budget, charge its whole loss to the data set at once, and return the
-        budget. Other terms are refused while the first are open. Raises BudgetExceeded,
-        LedgerError, ParameterError.
+        budget. While one is open, the same terms return it, uncharged, and others are refused
+        (LedgerError). Raises BudgetExceeded, LedgerError, ParameterError.
         """
         check_name("principal", principal)
         with self._appending() as act:
@@ -112,8 +113,8 @@ class Ledger(Store):
             return AnalystBudget(dataset, principal, terms, AnalystUsage(), closed=False)
 
     def revoke(self, dataset: str, principal: str) -> AnalystBudget:
-        """Close an analyst's budget and return it: no question more is answered, and its loss stays
-        charged. Raises LedgerError where nothing was granted.
+        """Close an analyst's newest budget, if it is open, and return it: no question more is
+        answered, and its loss stays charged. Raises LedgerError where nothing was granted.
         """
         with self._appending() as act:
             budget = reading.newest_budget(act.database, dataset, principal)
@@ -163,8 +164,9 @@ class Ledger(Store):
         return request if number < 2 else replace(request, key=f"{request.key} {number}")
 
     def stored(self, request: ChargeRequest) -> StoredRelease | None:
-        """Return what was released for a request, or None where it was never charged. Raises
-        KeyReused (its key stands for another request) and ChargePending (charged, and no release).
+        """Return what was released for a request, with is_repeat True, or None where it was never
+        charged. Raises KeyReused (its key stands for another request) and ChargePending (charged,
+        and no release).
         """
         with self._transaction() as database:
             return _stored(database, request)
@@ -255,14 +257,14 @@ class Ledger(Store):
 
     def budgets(self, dataset: str | None = None) -> tuple[AnalystBudget, ...]:
         """Return every grant for one data set, or for all, the oldest first, closed ones among
-        them.
+        them; () for a name that there is not.
         """
         with self._transaction() as database:
             return tuple(reading.analyst_budgets(database, dataset))
 
     def charges(self, dataset: str | None = None) -> tuple[Charge | StoredRelease, ...]:
         """Return every charge of one data set, or of all, the oldest first: a StoredRelease where
-        there is a release, else a Charge. Grants are in `budgets`.
+        there is a release, else a Charge; () for a name that there is not. Grants are in `budgets`.
         """
         with self._transaction() as database:
             condition = "?1 IS NULL OR c.dataset = ?1"

@@ -81,7 +81,9 @@ def spent_on(database: sqlite3.Connection, dataset: str) -> RunningLoss:
 
 
 def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return the last act and the one before it (START before the first); START, None for none."""
+    """Return the last act, (sequence, id), and the one before it, START, (0, ""), before the first;
+    START and None where there is no act.
+    """
     newest = "SELECT sequence, id FROM acts ORDER BY sequence DESC LIMIT 2"
     end, before, *_ = (*database.execute(newest), START, None)
     return end, before

@@ -121,14 +121,16 @@ _STORED = re.compile("([0-9a-f]+)/([1-9a-f][0-9a-f]*)")  # nothing that is store
 
 
 def text_of(value: Fraction | int) -> str:
-    """Return a rational as "numerator/denominator" in hexadecimal digits: 1/10 is "1/a"."""
+    """Return a rational as "numerator/denominator" in hexadecimal digits: 1/10 is "1/a", 3 is
+    "3/1".
+    """
     return f"{value.numerator:x}/{value.denominator:x}"
 
 
 @lru_cache(maxsize=1024)  # most of what is read was read before: a total is one sum further
 def rational_of(text: str) -> Fraction:
-    """Return the rational of a text that `text_of` made of a number that is not negative. Raises
-    LedgerError for any other.
+    """Return the rational of a text "numerator/denominator" of hexadecimal digits in small letters,
+    as `text_of` writes one that is not negative. Raises LedgerError for any other form.
     """
     parts = _STORED.fullmatch(text)
     if parts is None:
@@ -137,8 +139,8 @@ def rational_of(text: str) -> Fraction:
 
 
 def sums_of(spent: RunningLoss) -> tuple[Fraction, ...]:
-    """Return the five sums of a `RunningLoss`, in the order of `SUMS` and of the columns of
-    `totals`.
+    """Return the five sums of a `RunningLoss`, as the columns of `totals` have them: epsilon,
+    delta, range_epsilon, range_delta, rho.
     """
     return tuple(getattr(spent, name) for name in SUMS)
 

@@ -170,7 +170,9 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file, when no transaction is under way; nothing can be asked afterwards."""
+        """Let go of the file, when no transaction is under way; what is asked afterwards raises
+        LedgerError, but a second call does nothing.
+        """
         with self._lock:  # SQLite crashes where a transaction is
             self._database.close()
 
@@ -217,7 +219,8 @@ class Store:
         """Let a ledger that differs from its mark spend again: the operator's act, recorded.
 
         Each data set has then spent the larger of what the ledger and the mark say, and the budgets
-        of analysts are closed. Raises LedgerError where ledger and mark agree.
+        of analysts are closed. Raises LedgerError where there is nothing to accept: ledger and mark
+        agree, the mark is one act behind, or an empty ledger has none yet.
         """
         with self._transaction("BEGIN IMMEDIATE") as database:
             standing, marked = self._compare(database)
@@ -259,8 +262,8 @@ class Store:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Raise what the disk or SQLite reports in the body of a `with` as a LedgerError that says what
-    that means.
+    """Raise an OSError, UnicodeDecodeError or sqlite3.Error of the body of a `with` as a
+    LedgerError, "the ledger PATH cannot be used: ...", that says what it means.
     """
     try:
         yield
@@ -272,8 +275,9 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     """Return a connection to a ledger's file, which is made, for this account alone, if it is not
     there. patience: seconds to wait for another process.
 
-    Raises LedgerError, and leaves the file as it is, where it is no ledger, is damaged, has other
-    tables, checks or triggers, or can be written by others, as its journal must not be.
+    Raises LedgerError, and leaves the file as it is, where it is another program's database, is
+    damaged, has other tables, checks or triggers, or can be written by others, as its journal must
+    not be; and sqlite3.DatabaseError, OSError as they come, as for a file that is no database.
     """
     if path.exists() and not path.is_file():
         raise LedgerError(f"the ledger {path} is no regular file")

@@ -50,8 +50,8 @@ class ReleaseReader:
             pass
 
     def document(self, charge: int) -> bytes:
-        """Return the release of a charge, the bytes as they were stored. Raises NotFound where
-        there is none, and for an analyst's answer or a part of a model.
+        """Return the public release of a charge, the bytes as they were stored. Raises NotFound
+        where there is none, and for an analyst's answer or a part of a model.
         """
         with self._database() as database:
             row = database.execute(f"{_STORED} AND charges.sequence = ?", (charge,)).fetchone()
@@ -62,8 +62,8 @@ class ReleaseReader:
         return payload
 
     def named(self, charge: int) -> bytes:
-        """Return the release of a charge, the bytes as they were stored. Raises LedgerError where
-        there is none.
+        """Return what `document` returns for a charge. Raises LedgerError where that raises
+        NotFound.
         """
         try:
             return self.document(charge)
@@ -73,7 +73,8 @@ class ReleaseReader:
 
     def page(self, dataset: str, after: int, limit: int) -> tuple[tuple[ReleaseSummary, ...], bool]:
         """Return at most `limit` releases whose charges are above `after`, the oldest first, of one
-        data set or, if its name is empty, of all; and whether more come after them.
+        data set or, if its name is empty, of all; and whether more come after them. Analysts'
+        answers and parts of models are left out.
         """
         with self._database() as database:
             rows = database.execute(

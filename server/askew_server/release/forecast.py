@@ -69,12 +69,12 @@ class SimulatedBits(RandomBits):
 
 def expected_counts(text: str, k: int) -> tuple[tuple[int, ...], str]:
     """Return the public counts that an operator expects, falling, and where they come from, in
-    words.
+    words: (1200,) and "1200 users at place 10, as stated" for "1200".
 
-    text: a number of users at place k, which is then the only count; or the name of a csv file with
-    a column `count`, an item a row, in any order: the counts of the first places. Raises DataError
-    for a file that cannot be read, has fewer than k counts (or 2), or 0 at place k, and
-    ParameterError for a number below 1 or from 2**40 on.
+    text: digits, a number of users at place k, which is then the only count; or the name of a csv
+    file with a column `count`, an item a row, in any order: all its counts. Raises DataError for a
+    file that cannot be read, has fewer than k counts (or 2), a count below 0 or from 2**40 on, or 0
+    at place k, and ParameterError for a number below 1 or from 2**40 on.
     """
     if text.isascii() and text.isdigit():
         users = int(text[:_LONGEST_COUNT])
@@ -135,9 +135,9 @@ class Forecast:
         return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """Return the forecast as JSON has it: its fields and those of its request by their names,
-        but "returns" ("ranking" or "set") for ranked. Epsilon, delta and chance ("19/20") are exact
-        rationals, as text; None stays None.
+        """Return the forecast as JSON has it: its fields and those of its request but the share, by
+        their names, but "returns" ("ranking" or "set") for ranked, and "neighbors" in words.
+        Epsilon, delta and chance ("19/20") are exact rationals, as text; None stays None.
         """
         asked = self.asked
         request = {
@@ -155,7 +155,8 @@ class Forecast:
 
     def row(self) -> Row:
         """Return the forecast as a table has it, by the names of `named`: epsilon and delta as
-        short decimals, "none" for None; fractions are text, whole numbers stay.
+        short decimals ("1e-06"), "none" for None; other fractions are text too ("9.5"), whole
+        numbers stay.
         """
         spent = {name: number(getattr(self.asked, name)) for name in ("epsilon", "delta")}
         return {name: _cell(value) for name, value in (self.named() | spent).items()}
@@ -172,10 +173,10 @@ def forecast(
     *,
     needs: bool = True,
 ) -> Forecast:
-    """Return the forecast of a mechanism on a request, whose hits are None without expected counts,
-    and whose users_needed are None without `needs`. n_items: of a public domain, or None. counts:
-    falling, of the first places; a single one is that of place k. Raises ParameterError where
-    mechanism, domain and request do not fit together.
+    """Return the forecast of a mechanism on a request, whose hits, to a tenth, are None without
+    expected counts, and whose users_needed are None without `needs`. n_items: of a public domain,
+    or None. counts: falling, of the first places; a single one is that of place k. Raises
+    ParameterError where mechanism, domain and request do not fit together.
     """
     known, with_counts = n_items is not None, bool(asked.share)
     kind = kind_of(mechanism, known_domain=known, delta=asked.delta, with_counts=with_counts)
@@ -212,9 +213,9 @@ def forecasts(
     lists: int = 1,
 ) -> list[Forecast]:
     """Return a forecast for every mechanism that domain, delta and neighboring relation allow: the
-    most expected hits first, without expected counts the fewest users needed; mechanisms that lose
-    events to a bound that nobody asked for come last. One that needs no delta is asked without.
-    lists: how many lists share `asked`.
+    most expected hits first, without counts the fewest users needed; last those that lose events of
+    a public domain to a bound that nobody asked for (100). One that needs no delta is asked with 0,
+    unless `asked` has noisy counts. lists: how many share `asked`; a forecast is of one.
     """
     allowed = []
     for name, kind in KINDS.items():
@@ -242,7 +243,7 @@ def one_of_many(
     budget: epsilon and delta of all lists together. The epsilon of a list is the largest of three
     significant digits that the cap pays for, by the arithmetic of the ledger: by zCDP, whose slack
     is the delta that the lists do not need, or by adding up. Raises ParameterError where the budget
-    pays for fewer.
+    pays for fewer, and for lists not from 1 to 1000.
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
@@ -381,8 +382,9 @@ def _cell(value: str | float | None) -> str | int:
 def explained_in_words(
     asked: MechanismRequest, n_items: int | None, rows: Sequence[Forecast]
 ) -> list[tuple[str, str]]:
-    """Return headings with their text: what is asked, the proposal where something is expected, and
-    what holds whatever the counts are.
+    """Return pairs of a heading and its text, in this order: "selects", "spends", "numbers" if
+    there are noisy counts, "proposed" if `best_of` has one, "noise" if there is one row alone, and
+    "accuracy", which holds whatever the counts are.
     """
     domain = (
         "of an unknown domain" if n_items is None else f"of the {n_items:,} of a public catalog"
@@ -410,8 +412,9 @@ def explained_in_words(
 
 
 def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
-    """Return headings with their text: what each of so many lists costs and how good it will be,
-    what is left then, and the two commands that open the budget and make a list.
+    """Return pairs of a heading and its text: "lists", what each costs and how good it will be;
+    "left", of the budget then; "once" and "each time", the commands that open the budget and make a
+    list.
     """
     own, cap, spent = one_of_many(lists, budget, chosen.mechanism, chosen.n_items)
     hits = ""
@@ -440,9 +443,9 @@ def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> li
 
 
 def plan_in_words(plan: ReleasePlan, dataset: Dataset, foreseen: Forecast) -> list[tuple[str, str]]:
-    """Return headings with their text, in the order in which they are shown before a release is
-    paid: its loss, what is left of the data set's budget, what is counted, and how good the list
-    will be.
+    """Return pairs of a heading and its text, as shown before a release is paid: "will spend", "so
+    far", "left" (how many such releases, at most 1000), "data set", "protects", "counts", "domain",
+    "selects", "noise", "numbers" if there are noisy counts, "needs" and "accuracy".
     """
     asked, cap, bound = plan.asked, dataset.cap, plan.asked.max_items_per_unit
     loss = plan.charge_request(ranged=dataset.cap.slack > 0).loss
@@ -495,8 +498,9 @@ def _needs_in_words(foreseen: Forecast) -> str:
 
 
 def expected_in_words(rows: Sequence[Forecast], best: Forecast | None) -> list[tuple[str, str]]:
-    """Return headings with their text: the expected hits of every mechanism, and the proposal,
-    unless there is no best.
+    """Return ("expected", "of 10 right: canonical 9.8, peeling 9.1"), with every row in its order,
+    and ("proposed", the best with its hits, or none if it finds less than half), unless best is
+    None.
     """
     hits = ", ".join(f"{row.mechanism} {row.expected_hits}" for row in rows)
     lines = [("expected", f"of {rows[0].asked.k} right: {hits}")]
@@ -511,8 +515,9 @@ def _proposal_in_words(best: Forecast) -> str:
 
 
 def too_few_in_words(chosen: Forecast, best: Forecast | None, origin: str) -> str:
-    """Return the sentences that say why a release is refused that would be mostly noise, and which
-    mechanism to take instead, if one is expected to find half. origin: of what is expected.
+    """Return the sentences that say why a release is refused that would be mostly noise: what it is
+    expected to find and needs, that nothing was spent, which mechanism to take instead, if `best`
+    is expected to find half. origin: of what is expected, as `expected_counts` has it.
     """
     instead = ""
     if best is not None and best.finds_half:

@@ -86,7 +86,8 @@ class ReleaseJob:
         """Return the stored release of this request, paid and made now, or earlier.
 
         Whoever asks for the same at the same time, in whatever program, waits and gets the same
-        bytes. Raises what the ledger and the engine raise.
+        bytes. Raises what the ledger and the engine raise, and Refused where the server is
+        stopping.
         """
         with self.ledger.lock(request, self.wait):
             return self._published(plan, request)
@@ -141,13 +142,16 @@ class AnalystDesk:
         self._one_at_a_time = one_at_a_time or Lock()
 
     def check(self) -> None:
-        """Raise LedgerError where the budgets that are offered cannot be read."""
+        """Raise LedgerError where a data set that is offered is not in the ledger, or cannot be
+        read.
+        """
         for dataset in self._offered:
             self._ledger.dataset(dataset)
 
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
         """Return the terms of an analyst's newest grant for a data set, what was spent of it, and
-        whether it is closed. Raises NotFound where nothing was granted: denied by default.
+        whether it is closed. Raises NotFound where nothing was granted, or the data set is not
+        offered.
         """
         granted = self._ledger.budgets(dataset) if dataset in self._offered else ()
         own = [grant for grant in granted if grant.principal == principal]
@@ -158,8 +162,9 @@ class AnalystDesk:
         return BudgetStatus(newest.terms, spent.outputs, spent.calls, newest.closed)
 
     def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
-        """Return the stored answer to a question, as bytes, and the analyst's budget after it.
-        Raises NotFound where nothing was granted, and Refused where it is not answered.
+        """Return the stored answer to a question, the bytes of a release, and the analyst's budget
+        after it. Raises NotFound where nothing was granted, and Refused where it is not answered: a
+        closed or spent budget, a key of another question, an answer under way or lost, a stop.
         """
         budget = self.budget(principal, question.dataset)
         if budget.closed:

@@ -130,8 +130,12 @@ def kind_of(name: str, *, known_domain: bool, delta: Fraction, with_counts: bool
 
 
 def noise_in_words(selector: Selector, bound: int | None) -> str:
-    """Return a phrase that says what the noise of a mechanism is scaled by, and what a contribution
-    bound costs.
+    """Return what scales the noise, and what a bound costs. Laplace kinds, by their own bound and
+    not `bound`: "epsilon divided by 100: so much can one person change all counts; the bound of 100
+    makes the noise of a count 100 people" (twice 100, with replace). Limited domain: "epsilon 0.1
+    in each of 10 rounds, threshold delta 5e-09; the bound of 100 costs 40 people of 208 that the
+    threshold asks for". Others: "for somebody who changes every count by 1, so it needs no bound",
+    with a bound and "; that of 100 only loses events".
     """
     if isinstance(selector, LimitedDomain):
         epsilon, delta, spread = selector.epsilon, selector.delta, selector.spread
@@ -203,8 +207,8 @@ class ReleasePlan:
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted: every item of the catalog, or without a catalog the top kbar +
-        1.
+        """Return what is counted, a `CountingTask`: every item of the catalog, with limit None; or
+        without a catalog the top kbar + 1, at least 1001.
         """
         limit = None if self.source.catalog else self.asked.kbar + 1
         bound = self.asked.max_items_per_unit
@@ -222,11 +226,13 @@ class ReleasePlan:
     def charge_request(
         self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
-        """Return the spend, whose digest and key are of what the operator says and of nothing that
-        the events hold: whether a second release exists must not depend on them.
+        """Return the spend, whose digest and key, its hexadecimal digits, are of what the operator
+        says and of nothing that the events hold: whether a second release exists must not depend on
+        them.
 
         ranged: charge bounded-range rounds where the mechanism has them, as for a data set that
-        composes by zCDP. as_of: the operator's word for the state of the events. day: today.
+        composes by zCDP; else a PureDP loss, or with a delta ApproximateDP. as_of: the operator's
+        word for the state of the events. day: today.
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
         digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)
@@ -298,7 +304,7 @@ class AnalystPlan:
     @property
     def mechanism(self) -> LimitedDomain:
         """Return the mechanism of k items at the terms' epsilon and delta; its kbar is the largest
-        of k, the contribution bound (100 where none is offered) and MIN_KBAR.
+        of k, the contribution bound (100 where none is offered) and 1000.
         """
         bound = self.offered.max_items_per_unit or USUAL_BOUND
         return LimitedDomain(
@@ -312,7 +318,9 @@ class AnalystPlan:
 
     @property
     def task(self) -> CountingTask:
-        """Return what is counted: the top kbar + 1 items, within the mechanism's bound."""
+        """Return what is counted: the top kbar + 1 items, at least 1001, within the mechanism's
+        bound.
+        """
         bound, kbar = self.mechanism.max_items_per_unit, self.mechanism.kbar
         return replace(self.offered, max_items_per_unit=bound, limit=kbar + 1)
 
@@ -367,8 +375,8 @@ def draw(
 
 
 def parameters_of(selector: Selector) -> dict[str, str]:
-    """Return every public parameter of a mechanism that has a value, by name, as text; not the
-    neighboring relation.
+    """Return every public parameter of a mechanism that has a value, by name, as text, such as
+    {"k": "10", "epsilon": "1/2"}; not the neighboring relation.
     """
     named = {name: value for name, value in vars(selector).items() if name != "neighbors"}
     return {name: str(value) for name, value in named.items() if value is not None}

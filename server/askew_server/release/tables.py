@@ -11,8 +11,8 @@ Row = Mapping[str, str | int]
 
 
 def number(value: Fraction | int) -> str:
-    """Return a number with at most six significant digits, such as "0.333333" or "1e-06"; the exact
-    rational stands in the release.
+    """Return a number with at most six significant digits, such as "0.333333", "1e-06" or
+    "1.5e+06"; the exact rational stands in the release.
     """
     return f"{float(value):.6g}"
 
@@ -23,8 +23,8 @@ def losses(epsilon: Fraction, delta: Fraction) -> str:
 
 
 def within_in_words(each_within: int | None, all_within: int | None) -> str:
-    """Return a phrase that says how far each noisy count may be from the true one, and any of them:
-    "each within 9, all within 12, at least 95 % sure".
+    """Return how far each noisy count may be from the true one, and any of them: "each within 9,
+    all within 12, at least 95 % sure". Takes no None.
     """
     sure = "at least 95 % sure"  # `askew.mechanisms.shortfall.CHANCE`, which would bring numpy
     return f"each within {each_within:,}, all within {all_within:,}, {sure}"
@@ -32,7 +32,7 @@ def within_in_words(each_within: int | None, all_within: int | None) -> str:
 
 def headed(lines: Sequence[tuple[str, str]]) -> str:
     """Return a line for each pair of a heading and its text, as `plain_name` has it; the texts are
-    aligned two spaces behind the longest heading.
+    aligned two spaces behind the longest heading. Raises ValueError for no pair.
     """
     width = max(len(heading) for heading, _ in lines)
     return "\n".join(f"{heading:<{width}}  {plain_name(text)}" for heading, text in lines)
@@ -40,7 +40,8 @@ def headed(lines: Sequence[tuple[str, str]]) -> str:
 
 def aligned(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Return a table for a person, of these columns of the rows in this order: a line of the names,
-    then one for each row. Columns of whole numbers alone stand to the right, others to the left.
+    then one for each row, with two spaces between columns. Columns of whole numbers alone stand to
+    the right, others to the left.
     """
     cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]

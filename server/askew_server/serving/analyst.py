@@ -30,7 +30,7 @@ class AnalystService(Service):
         }
 
     def check(self) -> None:
-        """Raise LedgerError where budgets cannot be read."""
+        """Raise LedgerError where the budgets of a data set that is offered cannot be read."""
         self._desk.check()
 
     def _for_principal(self, answer: Callable[[bytes, str], Job]) -> Answer:

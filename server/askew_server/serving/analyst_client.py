@@ -83,8 +83,9 @@ class AnalystClient:
         """Return the most popular items, k at most, with the budget after it. The answer costs as
         many outputs as items come, and one more where it stops before k.
 
-        key: a name of your own for the question. Raises Refused where the terms do not allow it,
-        and the errors of `budget`.
+        key: a name of your own for the question. Raises OutOfRange for a k not from 1 to 1000, or a
+        key or name that there cannot be, Refused where the terms do not allow it, and the errors of
+        `budget`.
         """
         data = self._call("TopK", question_to_bytes(TopKQuestion(dataset, k, key)))
         return _checked(lambda: AnalystAnswer(*answer_from_bytes(data)))

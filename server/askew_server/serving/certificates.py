@@ -24,9 +24,10 @@ Pair = tuple[bytes, bytes, datetime]
 
 
 def read_pair(certificate: Path, key_file: Path, now: datetime) -> Pair:
-    """Return the certificate and the key in two files. Raises AccessError for what is no use now: a
-    key that others can read or that is another certificate's, a certificate that is out of its
-    time, and the like.
+    """Return the certificate with its chain and the key, the bytes of two files in PEM, and when
+    the certificate expires. Raises AccessError for what is no use at `now`: a key that others can
+    read or that is another certificate's, a certificate out of its time or without a host's name,
+    and the like.
     """
     try:
         chain = certificate.read_bytes()

@@ -72,7 +72,10 @@ FIELDS: Mapping[str, re.Pattern[str] | range] = {
 
 
 def has_form(name: str, value: object) -> bool:
-    """Return True for a value that the log's field of this name, one of `FIELDS`, may have."""
+    """Return True for a value that the log's field of this name, one of `FIELDS`, may have: ports
+    from 0 to 65535, a date for "monday", names of code and the like. Raises KeyError for another
+    name.
+    """
     form = FIELDS[name]
     if isinstance(form, range):
         return isinstance(value, int) and value in form
@@ -106,8 +109,8 @@ class JsonFormatter(logging.Formatter):
     """Formats events of the list, and of any other record the package and the type of its error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line of JSON for a record. What its event may not have is left out, and
-        counted as `dropped`.
+        """Return one line of JSON for a record: time (UTC), level, event and its fields. What its
+        event may not have is left out, and counted as `dropped`; a field of None is left out.
         """
         name, fields = _event_of(record)
         said = {name: value for name, value in fields.items() if value is not None}
@@ -173,7 +176,8 @@ class _OnceAMinute(logging.Filter):
 
 def start_log(stream: TextIO) -> None:
     """Let nothing but lines of JSON, written to `stream`, reach standard error from this process's
-    Python code: also of warnings and of errors that nobody caught.
+    Python code: own events, warnings of libraries, and errors that nobody caught. Of what others
+    can bring about, lines alike come once a minute.
     """
     handler = _Lines(stream)
     handler.setFormatter(JsonFormatter())

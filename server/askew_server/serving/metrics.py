@@ -73,9 +73,7 @@ class Observer:
         )
 
     def method(self, service: str, method: str) -> Done:
-        """Return a function that counts a call of a method that ended: with which status, after how
-        many seconds.
-        """
+        """Return a function of a status and seconds: it counts a call of a method that ended so."""
         durations = self._durations.labels(service, method)
         requests = cache(partial(self._requests.labels, service, method))
 
@@ -86,8 +84,9 @@ class Observer:
         return done
 
     def serves(self, monday: Callable[[], int], catalogs: Callable[[], Mapping[int, str]]) -> None:
-        """Publish which Monday's model serves, in days since 1970-01-01, and of the catalogs that
-        devices hold the digests, by their Mondays; both are asked anew for each reading.
+        """Publish which Monday's model serves, as a Unix time in seconds, and of the catalogs that
+        devices hold the digests, by their Mondays. `monday` and `catalogs` have Mondays in days
+        since 1970-01-01, and are asked anew for each reading.
         """
         self._gauge(
             "askew_snapshot_monday_timestamp_seconds",
@@ -96,12 +95,14 @@ class Observer:
         self.registry.register(_Catalogs(catalogs))
 
     def swapped(self, day: int) -> None:
-        """Count and log that another snapshot serves, of the model of this Monday."""
+        """Count and log that another snapshot serves, of the model of this Monday: in days since
+        1970-01-01, logged as "2026-11-23".
+        """
         self._swaps.inc()
         log_event("swapped", monday=_text_of_date(day))
 
     def withdrawn(self, day: int) -> None:
-        """Log that the model of this Monday is answered from no more."""
+        """Log that the model of this Monday, in days since 1970-01-01, is answered from no more."""
         log_event("withdrawn", monday=_text_of_date(day))
 
     def swap_refused(self, reason: str, error: str = "refused") -> None:

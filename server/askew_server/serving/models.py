@@ -44,7 +44,7 @@ class ModelFolder:
 
     def find(self) -> dict[int, Path]:
         """Return the directories of the models that are there now, by their Mondays in days since
-        1970-01-01. Raises as `models_in` does.
+        1970-01-01, the oldest first. Raises as `models_in` does.
         """
         return models_in(self._folder)
 
@@ -88,8 +88,8 @@ class ModelFolder:
 
     def has_changed(self, day: int, path: Path, *, at_once: bool) -> bool:
         """Return True for other files than were read or refused, where they look as at the last
-        look: nothing is read while it is written. at_once: without that wait, and True again for
-        what was refused.
+        look: nothing is read while it is written, and the first look is False. at_once: without
+        that wait, and True again for what was refused.
         """
         mark = mark_of(path)
         settled = self._seen.get(day) == mark
@@ -112,8 +112,9 @@ class ModelFolder:
 
 
 def mark_of(directory: Path) -> Mark:
-    """Return what changes with the files of a model's directory, in the order of their names; ()
-    where there is none. Live values are no part of it, and neither are names with a point before.
+    """Return (name, time in nanoseconds, size, inode) of every file of a model's directory, in the
+    order of their names; () where there is no directory. Live values are no part of it, and neither
+    are names with a point before.
     """
     try:
         with os.scandir(directory) as entries:

@@ -58,7 +58,7 @@ class RetrievalService(Service):
     def catalog_file(self, catalog_date: int, part: str) -> bytes:
         """Return the bytes of the file of a part ("whole", "default", "live") of the model in force
         on a Monday, in days since 1970-01-01. Raises NotFound where it has none, StaleSpace for a
-        day without a model.
+        day without a model, that is no Monday, or that comes later than tomorrow.
         """
         file = self._encoded[self._holder.at(catalog_date)].files.get(part)
         if file is None:

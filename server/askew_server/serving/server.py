@@ -53,8 +53,9 @@ async def serve(
     """Serve until SIGTERM or SIGINT, or until standard input closes where the environment has
     ASKEW_WITH_PARENT: when whoever started the server ends. Calls under way end within `grace`.
 
-    announce(port, that of HTTP) is called once, when the server answers. SIGHUP wakes what runs
-    beside, and ends nothing where nothing does. Raises OSError for a taken port.
+    announce(port, that of HTTP or None) is called once, when the server answers. SIGHUP wakes what
+    runs beside, and ends nothing where nothing does. Raises OSError for a taken port, AccessError
+    for a certificate that is no use.
     """
     observer = observer if observer is not None else Observer()
     # A job asks for the interpreter's lock after each product of numpy, and may wait so long for it
@@ -92,8 +93,9 @@ async def running(
     config: ServerConfig,
     observer: Observer | None = None,
 ) -> AsyncIterator[Running]:
-    """Answer at both doors while the body of an `async with` runs; at the end turn new calls away,
-    and finish those under way within the seconds of `grace`.
+    """Answer at both doors while the body of an `async with` runs; yield the ports and what looks
+    at files; at the end turn new calls away, and finish those under way within the seconds of
+    `grace`.
 
     Raises OSError, which says why a port is none, and AccessError for a certificate that is no use.
     """
@@ -200,8 +202,8 @@ def published(host: str, port: int | None, observer: Observer) -> Iterator[int |
 
 
 def bound_socket(host: str, port: int, note: str = "") -> socket.socket:
-    """Return a socket that listens at an address; port 0 takes a free one. note: said of a port
-    that nobody typed.
+    """Return a socket that listens at an address; port 0 takes a free one. note: put behind the
+    error's text, of a port that nobody typed.
 
     Raises OSError, which says why not and what to do.
     """
@@ -223,8 +225,8 @@ def bound_socket(host: str, port: int, note: str = "") -> socket.socket:
 
 
 def why_not(error: OSError | UnicodeError, flag: str = "--port") -> str:
-    """Return in words why nothing can listen at an address, and what to do: `flag` names another
-    port.
+    """Return in words why nothing can listen at an address, and what to do: "the port is taken by
+    another program; --port names another", with `flag`.
     """
     if isinstance(error, socket.gaierror | UnicodeError):
         return "this machine knows no such host"
@@ -237,8 +239,8 @@ def why_not(error: OSError | UnicodeError, flag: str = "--port") -> str:
 
 
 def tell(line: str) -> None:
-    """Print a line for a person at a terminal, or a parent. Elsewhere print nothing: nothing but
-    the log is said, which is JSON from its first line on.
+    """Print a line on standard output if it is a terminal, or ASKEW_WITH_PARENT is set; else
+    nothing: nothing but the log is said, which is JSON from its first line on.
     """
     with suppress(OSError, ValueError, AttributeError):  # there may be nobody
         if sys.stdout.isatty() or os.environ.get(_WITH_PARENT):

@@ -181,7 +181,7 @@ SETTINGS: Final = Table(KEYS, "ASKEW_SERVER_", ("CONFIG",))
 def second_ports(port: int) -> Iterator[int]:
     """Yield the ports to try, one after the other, for what listens beside a server: `port` + 1
     alone; or where `port` is 0, which means any free one, 0 fifty times and then odd ports below
-    32,768.
+    32,768, rising from one between 10,001 and 19,999, by the process.
 
     Linux gives odd ports to those who listen and even ones to connections that go out. Where many
     go out, no odd port has a free one before it; those below Linux's range are tried then.
@@ -195,8 +195,8 @@ def second_ports(port: int) -> Iterator[int]:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the tables of a configuration file in TOML. Raises ConfigError where it cannot be
-    read.
+    """Return the tables of a configuration file in TOML, with decimals as Decimal. Raises
+    ConfigError where it cannot be read or is no TOML.
     """
     try:
         data = path.read_bytes()

@@ -40,8 +40,8 @@ class Tokens:
 
     def find(self, authorization: str) -> str:
         """Return the name of the principal whose token the value of an authorization header has,
-        "Bearer TOKEN". Raises Unauthenticated for no good token, and AccessError for a damaged
-        file.
+        "Bearer TOKEN". Calls `refused` and raises Unauthenticated for no good token; raises
+        AccessError for a damaged file.
         """
         mark, principals = self._read
         if mark != (now := _mark(self._path)):
@@ -57,8 +57,8 @@ class Tokens:
 
 
 def add_token(path: Path, principal: str, bits: RandomBits) -> str:
-    """Return a new token of a principal, as text; its digest is added to the file, which may be
-    new.
+    """Return a new token of a principal, 43 characters of URL-safe base64; its digest is added to
+    the file, which is made, of mode 0600, if it is not there.
 
     Raises ParameterError for a name that no ledger takes, AccessError.
     """
@@ -72,8 +72,8 @@ def add_token(path: Path, principal: str, bits: RandomBits) -> str:
 
 
 def remove_tokens(path: Path, principal: str) -> int:
-    """Remove all tokens of a principal from the file; return how many there were. Raises
-    AccessError.
+    """Remove all tokens of a principal from the file; return how many there were, 0 for a name
+    without one. Raises AccessError, also where there is no file.
     """
     with _changing(path):
         principals = _parse(path)

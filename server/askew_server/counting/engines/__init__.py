@@ -58,7 +58,9 @@ def public_address(address: str) -> str:
 
     duckdb:FILE            as it is
     spark:MASTER           without the number of threads, which counts nothing differently
-    postgresql://          host, port unless it is the usual one, base
+    postgresql://          host, port unless it is the usual one, base; of options, those that say
+                           where (host, port, dbname ...): postgres://ada:pw@DB:5432/log?sslmode=on
+                           is postgresql://db/log
 
     What the address leaves to the environment (PGHOST, PGSERVICE ...) is not in it.
     """
