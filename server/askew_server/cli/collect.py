@@ -82,12 +82,12 @@ def collect(**asked: Any) -> None:
 
     \b
     Examples:
-      askew-server collect --out model --region 47/5/55/16 \
+      askew-server collect --out model --region 47/5/55/16 \\
         --collection pharmacies=pharmacies.csv --attribute hours --live on_duty
-      askew-server collect --out model --region 47/5/55/16 --towns towns.csv \
-        --collection chargers=chargers.parquet --attribute power=number:kW \
+      askew-server collect --out model --region 47/5/55/16 --towns towns.csv \\
+        --collection chargers=chargers.parquet --attribute power=number:kW \\
         --live free=number
-      askew-server collect --out model --region motorway.toml \
+      askew-server collect --out model --region motorway.toml \\
         --collection rests=rests.csv
     """
     from askew_server.cli import collect_run

@@ -174,9 +174,9 @@ def grant(
 
     \b
     Examples:
-      askew-server ledger grant ada --dataset films --outputs 100 \
+      askew-server ledger grant ada --dataset films --outputs 100 \\
         --questions 10 --epsilon 10 --delta 1e-8
-      askew-server ledger grant bob --dataset films --outputs 100 \
+      askew-server ledger grant bob --dataset films --outputs 100 \\
         --questions 10 --epsilon 10 --delta 1e-8 --slack 1e-8
     """
     terms = PayWhatYouGet(

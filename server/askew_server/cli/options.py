@@ -269,12 +269,13 @@ class PrivateOptions:
     encoding: str | None
 
     def check_unused(self) -> None:
-        """Raise click.UsageError where --delta (but 0), --expect, --ledger, --mark, --dataset,
+        """Raise click.UsageError where --delta, --expect, --ledger, --mark, --dataset,
         --as-of, --max-items-per-unit, --again or --dry-run was typed: only a private model takes
         one.
         """
         typed = (self.delta, self.expect, self.ledger, self.mark, self.dataset, self.as_of)
-        if any((*typed, self.max_items_per_unit, self.again, self.dry_run)):
+        is_typed = any(value is not None for value in (*typed, self.max_items_per_unit))
+        if is_typed or self.again or self.dry_run:
             raise click.UsageError(
                 "--delta, --expect, --ledger, --mark, --dataset, --as-of, --max-items-per-unit, "
                 "--again and --dry-run are of a private model: name its --epsilon, or omit them"

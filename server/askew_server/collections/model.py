@@ -247,7 +247,7 @@ def is_price(attribute: Attribute) -> bool:
 def named_wants(texts: Iterable[str], attributes: Sequence[Attribute]) -> tuple[Want, ...]:
     """Return the wants of options "COLUMN=WORD:WEIGHT" or, of a number, "COLUMN=RATE:WEIGHT", in
     their order; those of columns that are no attributes are left out. Raises ParameterError for
-    another text, and OutOfRange for a weight that is not above 0 and at most 1.
+    another text, as for a weight that is not above 0 and at most 1.
     """
     kinds, wants = {attribute.name: attribute.kind for attribute in attributes}, []
     for text in texts:
@@ -258,7 +258,7 @@ def named_wants(texts: Iterable[str], attributes: Sequence[Attribute]) -> tuple[
                 wants.append(Want(name, float(weight), rate=float(value)))
             else:
                 wants.append(Want(name, float(weight), value))
-        except ValueError:
+        except (ValueError, OutOfRange):
             limit = "COLUMN=WORD:WEIGHT, of a number COLUMN=KILOMETERS:WEIGHT, weights at most 1"
             raise ParameterError("want", text, limit) from None
     return tuple([want for want in wants if want.attribute in kinds])

@@ -79,7 +79,7 @@ def expected_counts(text: str, k: int) -> tuple[tuple[int, ...], str]:
     if text.isascii() and text.isdigit():
         users = int(text[:_LONGEST_COUNT])
         if not 1 <= users < _MOST:
-            raise ParameterError("expect", text, f"from 1 to {_MOST:,} users")
+            raise ParameterError("expect", text, f"from 1 to {_MOST - 1:,} users")
         return (users,), f"{users} users at place {k}, as stated"
     path = Path(text)
     try:
@@ -93,7 +93,7 @@ def expected_counts(text: str, k: int) -> tuple[tuple[int, ...], str]:
         no_counts = "it is no csv with a whole number in a column 'count'"
         raise DataError(f"{path.name}: {no_counts}") from None
     if any(not 0 <= count < _MOST for count in counts):
-        raise DataError(f"{path.name}: a count is below 0 or above {_MOST:,}")
+        raise DataError(f"{path.name}: a count is below 0, or {_MOST:,} or more")
     if len(counts) < max(k, 2):
         raise DataError(f"{text}: at least {max(k, 2)} counts are needed; it has {len(counts)}")
     if not counts[k - 1]:

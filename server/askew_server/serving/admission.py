@@ -33,8 +33,9 @@ since asking takes as long as the refusal's own work.
 
 
 class Admission:
-    """One queue's threads and state: jobs beyond the configuration's `threads` wait, in `waiting`
-    slots. longest: seconds for a call, whatever deadline its caller has. clock: never goes back.
+    """One queue's threads and state. A job takes one slot or more while it runs or waits: there are
+    as many as the configuration's `threads` and `waiting` together. longest: seconds for a call,
+    whatever deadline its caller has. clock: never goes back.
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class Admission:
         observer.slots.labels(name).set_function(lambda: self.taken)
 
     async def run(self, job: Job, remaining: Remaining) -> bytes | None:
-        """Return the reply that a job makes in a thread of the queue; None at once where too few
-        slots are free, but for a job that finds the queue empty. The queue's own limit of time
-        counts beside the caller's deadline.
+        """Return the reply that a job makes in a thread of the queue; count a refusal and return
+        None at once where too few slots are free, but for a job that finds the queue empty. It has
+        the time until its caller's deadline, and `longest` at most.
 
         Raises what the job raises, TooSlow for a deadline that passes first, and Unreachable where
         the queue stops.
@@ -110,8 +111,9 @@ class Method:
     async def reply(
         self, message: bytes | Awaitable[bytes], caller: Caller, remaining: Remaining
     ) -> bytes | tuple[grpc.StatusCode, str]:
-        """Return the reply's bytes, or the status and the text of a refusal or a failure; raise
-        nothing but the end of a caller who goes away.
+        """Return the reply's bytes, or the status and the text of a refusal or a failure, such as
+        RESOURCE_EXHAUSTED and "too many calls are under way"; raise nothing but the cancellation of
+        a caller who goes away. What is no WireError and no TransportError is logged.
         """
         began, ended = time.monotonic(), "CANCELLED"  # which it stays where the caller goes away
         try:

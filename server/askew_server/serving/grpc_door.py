@@ -98,8 +98,8 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
         await context.abort(grpc.StatusCode.UNIMPLEMENTED)
 
     async def look(self) -> None:
-        """Look at what each service needs, keep as good or not whether it can answer, and log what
-        has changed.
+        """Ask each service whether it can answer, and keep that for health checks and gauges: of
+        each by its name, of all under "", and "live" always. Log what changed since the last look.
         """
         for service in self._services:
             good = True
@@ -115,7 +115,7 @@ class Health(health.HealthServicer):  # type: ignore[misc]  # it has no types
             await self.set(name, _State.SERVING if good else _State.NOT_SERVING)
 
     async def stop(self) -> None:
-        """Say from now on that nothing is served, whatever `look` would say later."""
+        """Say from now on that nothing is served, whatever `look` would say later; gauges say 0."""
         for name in self._good:
             self._observer.serving.labels(name).set(False)
         await self.enter_graceful_shutdown()
