@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
+from threading import Timer
 
 BESIDE = os.environ | {"ASKEW_WITH_PARENT": "1"}  # it says where it listens
 PATIENCE = 60.0  # seconds; only ever waited for by what does not do what it should
@@ -53,6 +54,9 @@ def served(
     running = subprocess.Popen(
         command, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, env=env
     )
+    # A server that does not say what it should is ended, and its line is empty.
+    patience = Timer(3 * PATIENCE, running.kill)
+    patience.start()
     try:
         assert running.stdout is not None
         line = running.stdout.readline()
@@ -65,5 +69,6 @@ def served(
         assert fails or "failed" not in err
         assert "leaked" not in err  # by nanobind, of what was frozen
     finally:
+        patience.cancel()
         running.kill()
         running.communicate()

@@ -8,7 +8,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +21,6 @@ from askew_server.taste.options import TrainingOptions
 
 NAN = float("nan")
 Run = Callable[..., int]
-
-Fields = dict[str, Any]
-Arrays = dict[str, NDArray[Any]]
 
 
 @pytest.fixture

@@ -47,7 +47,6 @@ REGION, AXES, KIND = "metric_space.region", "metric_space.axes.axes", "collectio
 AXIS, AT = f"{AXES}.0", "listings.0.coordinates"
 PLACES = SENT["map card"].message.collections[0]
 UNKNOWN = pb.AttributeValue()
-EMPTY = pb.Region(south=-90, west=180, north=90, east=-180)
 FOUR = [pb.Axis(name=f"a{n}", unit="km", high=1, scale=1) for n in range(4)]
 OF_MAP, OF_AXES = SENT["place"].message.map, SENT["axes"].message.lattice
 

@@ -227,7 +227,8 @@ def update_live(
         collection = with_live_file(directory, artifact.load(directory).collections[file.name])
         update, changed = _changed(file, collection, keys, progress)
         _, _, omissions, unknown = update
-        if strict and (reasons := "; ".join([*omissions.lines, *unknown.lines])):
+        if strict and (omissions.count or unknown.count):
+            reasons = "; ".join([*omissions.lines, *unknown.lines, *omissions.notes])
             raise DataError(
                 f"{file.path}: not all of it is usable, and nothing was changed: {reasons}"
             )

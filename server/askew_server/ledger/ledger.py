@@ -222,7 +222,8 @@ class Ledger(Store):
     def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
         """Store the release of a charge, once, and return it; with a principal, settle to `outputs`
         symbols. Only then may the payload be shown to anybody. Raises LedgerError (no such charge,
-        fulfilled already, storage), ParameterError (more outputs than reserved, or below 1).
+        fulfilled already, storage), ParameterError (more outputs than reserved, below 1, or any
+        without a principal).
         """
         with self._appending() as act:
             act.begin()
@@ -237,6 +238,8 @@ class Ledger(Store):
                 budget = reading.newest_budget(act.database, request.dataset, request.principal)
                 if budget is not None:  # it was charged on one
                     budget.terms.settle(budget.answered, request.loss.rounds, outputs)
+            elif outputs is not None:
+                raise ParameterError("outputs", outputs, "None for a charge without a principal")
             act.insert("fulfilments", charge_id, payload, outputs)
             return StoredRelease(charge_id, request, payload, outputs)
 

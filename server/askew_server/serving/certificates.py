@@ -7,6 +7,7 @@ or out of its time is reported once, and the server goes on with what it had.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -19,8 +20,14 @@ from askew.errors import AccessError
 from askew_server.folders import read_private
 from askew_server.serving.log import log_event
 
-Pair = tuple[bytes, bytes, datetime]
-"""A certificate with its chain, and the key that fits it, both in PEM; and when it expires."""
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate with its chain, and the key that fits it, both in PEM; and when it expires."""
+
+    chain: bytes
+    key: bytes = field(repr=False)
+    ends: datetime
 
 
 def read_pair(certificate: Path, key_file: Path, now: datetime) -> Pair:
@@ -61,7 +68,7 @@ def read_pair(certificate: Path, key_file: Path, now: datetime) -> Pair:
             f"the certificate {certificate} is not valid before {begins:%Y-%m-%d %H:%M} UTC; is "
             "this machine's clock right?"
         )
-    return chain, key, ends
+    return Pair(chain, key, ends)
 
 
 class Certificates:
@@ -85,7 +92,7 @@ class Certificates:
         """Return the days, with a fraction, until the certificate that is shown expires; below 0
         since it did.
         """
-        return (self.pair[2] - self._now()).total_seconds() / 86_400
+        return (self.pair.ends - self._now()).total_seconds() / 86_400
 
     def look(self) -> bool:
         """Take the pair that the files hold; return True if it is another than before. Files that
@@ -123,5 +130,4 @@ class Certificates:
 
 
 def _for_grpc(pair: Pair) -> grpc.ServerCertificateConfiguration:
-    chain, key, _ = pair
-    return grpc.ssl_server_certificate_configuration([(key, chain)])
+    return grpc.ssl_server_certificate_configuration([(pair.key, pair.chain)])

@@ -73,8 +73,9 @@ def http_app(
     config: ServerConfig,
     observer: Observer,
 ) -> Starlette:
-    """Return the application of HTTP: a POST for each method, a GET for files that devices hold,
-    and the page if it is asked for. Raises AccessError where the page is asked for and is not here.
+    """Return the application of HTTP: POST /SERVICE/METHOD for each method, GET /catalog/DAY.PART
+    for files that devices hold, and the page at / if it is asked for. Raises AccessError where the
+    page is asked for and is not here.
     """
     routes: list[BaseRoute] = [
         Route(f"/{service}/{name}", _call(method), methods=["POST"])
@@ -87,13 +88,17 @@ def http_app(
         if not folder.joinpath("index.html").is_file():
             raise AccessError("this installation has no page to serve: leave out --web")
         routes.append(Mount("/", _Page(directory=str(folder), html=True)))
-    readers = Middleware(
-        CORSMiddleware,
-        allow_origins=config.http_origins,
-        allow_methods=("GET", "POST"),
-        allow_headers=_ASKED,
-    )
-    return Starlette(routes=routes, middleware=[Middleware(_ClosedForPages), readers])
+    middleware = [Middleware(_ClosedForPages)]
+    if config.http_origins:  # it marks every reply as one of these origins
+        middleware.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=config.http_origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=_ASKED,
+            )
+        )
+    return Starlette(routes=routes, middleware=middleware)
 
 
 def _call(method: Method) -> Callable[[Request], Any]:
@@ -251,7 +256,9 @@ class HttpDoor(uvicorn.Server):
             await self._task
 
     def renew(self) -> None:
-        """Show new connections the certificate that the files hold now; without TLS, do nothing."""
+        """Show new connections the certificate that the files hold now; without TLS, do nothing.
+        Raises OSError for files that are gone, and its kind ssl.SSLError for a pair that is none.
+        """
         if self.config.ssl is not None and self._certificates is not None:
             self.config.ssl.load_cert_chain(*self._certificates.files)
 

@@ -109,7 +109,7 @@ class Omissions:
         """Raise DataError where no row is good, or a larger share of all rows, good and left out,
         than `most_bad`, by default .1, is left out.
         """
-        reasons = "; ".join(self.lines) or "it has no rows"
+        reasons = "; ".join((*self.lines, *self.notes)) or "it has no rows"
         if not good:
             raise DataError(f"{self.table}: no row of it is usable: {reasons}")
         if self.count > most_bad * (good + self.count):

@@ -56,7 +56,7 @@ from askew_client.views.cost import Cost
 
 ITALIAN = Preferences(likes={"cuisine": {"italian": 30.0}})
 NOTHING_PASSES = Preferences(at_most={"price": -1.0})
-MORNING, EVENING = AxisValues({"hour": 8.5}), AxisValues({"hour": 20.0})
+MORNING = AxisValues({"hour": 8.5})
 
 
 async def asked(device: DeviceWorld, place: str | Spot = "home", **named: object) -> NearAnswer:

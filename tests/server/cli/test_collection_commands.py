@@ -268,6 +268,17 @@ def test_a_file_of_no_use_is_one_line_and_writes_nothing(
     assert not (files / "model").exists()
 
 
+def test_a_model_of_collections_is_none_of_ratings(
+    collect: Run, run: Run, files: Path, capsys: Shown
+) -> None:
+    assert collect() == 0
+    (files / "ratings.csv").write_text("user,item,rating\n1,1,5\n")
+    assert run(
+        "update", "--model", files / "model", "--ratings", files / "ratings.csv", "--out", "u"
+    )
+    assert "a model of ratings: this one has collections" in capsys.readouterr().err
+
+
 def test_live_values_are_updated(collect: Run, run: Run, files: Path, capsys: Shown) -> None:
     assert collect(*SHOWN) == 0
     (files / "open.csv").write_text("id,open\nc1,yes\nc77,yes\n")

@@ -1,5 +1,5 @@
 """What the ledger charges, gives back and refuses; files that are damaged or that others may write;
-and several processes and threads at once."""
+and several threads at once."""
 
 from __future__ import annotations
 
@@ -214,6 +214,11 @@ def test_an_answer_is_settled_to_what_was_reserved_at_most(
     with pytest.raises(ParameterError, match="outputs"):
         ledger.fulfill(charge.id, b"", outputs)
     assert budget_of(ledger, "ann").answered == AnalystUsage(outputs=10, calls=1)
+
+
+def test_a_public_release_has_no_number_of_outputs(ledger: Ledger) -> None:
+    with pytest.raises(ParameterError, match="outputs"):
+        ledger.fulfill(charged(ledger, request()).id, b"", 7)
 
 
 def test_analysts_do_not_share_keys_answers_or_budgets(ledger: Ledger) -> None:

@@ -44,7 +44,7 @@ from askew_server.counting import CountingTask, TopCounts
 from askew_server.ledger import Ledger
 from askew_server.published.reader import ReleaseReader
 from askew_server.release.job import AnalystDesk, ReleaseJob
-from askew_server.release.plan import AnalystPlan, ReleasePlan
+from askew_server.release.plan import AnalystPlan
 from askew_server.serving.analyst import AnalystService
 from askew_server.serving.analyst_client import AnalystClient
 from askew_server.serving.call import Service
@@ -56,7 +56,6 @@ from askew_server.serving.settings import ServerConfig
 from askew_server.serving.tokens import Tokens, add_token
 
 Count = Callable[[CountingTask], TopCounts]
-MakePlan = Callable[..., ReleasePlan]
 Code = grpc.StatusCode
 PATIENCE = 30
 TERMS = PayWhatYouGet(

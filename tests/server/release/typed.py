@@ -21,12 +21,6 @@ def release_in(printed: str) -> dict[str, Any]:
     return release
 
 
-def document_in(printed: str) -> bytes:
-    """The same as it is stored."""
-    release = release_in(printed)
-    return json.dumps(release, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
 def ledger_shown(run: Run, capsys: Captured, *options: str) -> dict[str, Any]:
     capsys.readouterr()
     assert run("ledger", "show", "--json", *options) == 0

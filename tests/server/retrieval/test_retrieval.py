@@ -32,7 +32,6 @@ def query_at(retriever: Retriever, at: tuple[float, float], k: int) -> Query:
     return Query(Signal(retriever.card.space.version, HALF, values), k)
 
 
-COMPASS = [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]
 ALIKE = [(1.0, 1e-9 * i) for i in range(4000)]  # closer than float32 tells
 MANY = [(float(x), float(y)) for x, y in np.random.default_rng(4).normal(size=(12, 2))]
 

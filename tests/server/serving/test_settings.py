@@ -62,18 +62,22 @@ def file_with(folder: Path, **tables: Any) -> Path:
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
-def test_every_setting_reaches_the_configuration(key: Setting) -> None:
-    """By the name of its parameter, which the constructor takes."""
-    needs: dict[str, Any] = {"tls_certificate": Path("c"), "tls_key": Path("k")}
-    if key.name == "server.plain_text":
-        needs = {}
+def test_every_setting_reaches_the_configuration(
+    key: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its variable, of a command that takes it. Planted bug: a key that no command takes."""
+    needs = {"tls.certificate": "c", "tls.key": "k"} if key.name != "server.plain_text" else {}
     if key.name == "releases.popularity":
-        needs["releases_ledger"] = Path("ledger")
+        needs["releases.ledger"] = "ledger"
     if key.name.startswith("analysts."):
-        needs |= {"analysts_tokens": Path("t"), "analysts_dataset": "d", "analysts_events": "e"}
+        needs |= {"analysts.tokens": "t", "analysts.dataset": "d", "analysts.events": "e"}
+    variables = {each.name: each.variable for each in KEYS}
+    for name, text in needs.items():
+        monkeypatch.setenv(variables[name], text)
     for value in values_of(key):
-        read = key.of(value, "")
-        assert getattr(ServerConfig(**needs | {key.parameter: read}), key.parameter) == read
+        monkeypatch.setenv(key.variable, str(value).lower())
+        configurations = [command.configuration(None, {}) for command in COMMANDS.values()]
+        assert key.of(value, "") in [getattr(each, key.parameter) for each in configurations]
 
 
 def test_there_are_at_most_35_settings_each_with_a_variable_and_a_meaning() -> None:

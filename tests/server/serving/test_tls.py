@@ -314,3 +314,8 @@ def test_a_certificate_to_come_is_shown_from_its_beginning_on(
     now = AHEAD + datetime.timedelta(hours=1)
     assert certificates.look()
     assert (certificates.pair == old, len(told)) == (False, 1)
+
+
+def test_a_pair_never_shows_its_key(issuer: Issuer, made: MakeFiles) -> None:
+    files = made(issuer)
+    assert files[1].read_text().splitlines()[1] not in repr(read_pair(*files, NOW))
