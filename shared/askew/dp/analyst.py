@@ -107,8 +107,8 @@ class PayWhatYouGet:
         return AnalystUsage(answered.outputs + k, answered.calls + 1)
 
     def settle(self, answered: AnalystUsage, k: int, outputs: object) -> AnalystUsage:
-        """Return the usage where a reservation of k is settled to the answer's number of outputs: k
-        - outputs fewer outputs, as many calls.
+        """Return the usage where a reservation of k is settled to the answer's number of outputs:
+        its outputs less the rest of k, and the same calls.
 
         Raises ParameterError unless outputs is an int from 1 to k.
         """

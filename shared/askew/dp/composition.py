@@ -121,8 +121,9 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
 
 def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
     """Return (epsilon of a round, delta of the threshold) for k rounds of (epsilon, delta) in all:
-    (epsilon / k, delta) by basic composition, or, where half of delta buys a larger epsilon of a
-    round by `epsilon_per_round`, that and delta / 2: from about six rounds on.
+    (epsilon / k, delta) by basic composition or, where half of delta buys more by
+    `epsilon_per_round`, (that, delta / 2): at delta 10**-6 from k = 6 on for epsilon 1, from 7 for
+    4.
     """
     slack = delta / 2
     share = epsilon_per_round(epsilon, k, slack)
@@ -335,9 +336,9 @@ class PrivacyFilter:
             raise ParameterError("order", self.order, "above 1, and None without slack")
 
     def loss(self, spent: RunningLoss) -> ApproximateDP:
-        """Return all that was spent as one loss: epsilon + range_epsilon, or less where rho at
-        slack and order converts to less than range_epsilon; and delta + range_delta, plus slack if
-        both slack and rho are above 0.
+        """Return all that was spent as an ApproximateDP: epsilon + range_epsilon, or less where rho
+        at slack and order converts to less than range_epsilon; and delta + range_delta, plus slack
+        if both slack and rho are above 0.
         """
         ranged, delta = spent.range_epsilon, spent.delta + spent.range_delta
         if self.order and spent.rho:

@@ -67,7 +67,7 @@ def _exp_minus(x: int, scale: int) -> int:
 
 def log_ratio(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
     """Return integers (low, high), 3 apart, around ln(numerator / denominator) * 2**precision, of
-    positive integers; either sign.
+    positive integers and a precision of at least 28; either sign.
 
     With 2**e the power of two that brings the ratio to m in [1, 2) or so, and y a float near ln m:
     ln ratio = e ln 2 + y + ln(m exp(-y)), whose last logarithm is tiny and taken by its series.

@@ -81,8 +81,7 @@ class RankColumns:
 def columns_of(tally: Tally, k: int, edge: int, *, merged: bool) -> RankColumns:
     """Return a column for each run of equal counts beyond the k highest: its first and last rank,
     from 1, and how far it is below `edge`, the k-th highest count. merged: all of them as one
-    column, `below` 0, since the loss does not see their counts. No column where all items are the
-    k.
+    column, `below` 0, since the loss does not see their counts. None at all for k items.
     """
     d = len(tally)
     if d == k:

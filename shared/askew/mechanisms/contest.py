@@ -258,8 +258,8 @@ class Contest:
         return words, values, slack
 
     def ranked(self) -> list[int]:
-        """Return the keys of the winners, highest first, and perhaps of some behind them; fewer
-        where fewer classes were entered.
+        """Return the keys of the winners, highest first, and perhaps of some behind them; all keys
+        where fewer were entered.
         """
         order = self._order()
         if not self._bounds:

@@ -97,7 +97,8 @@ class ExponentialClasses:
         return self.epsilon * (int(self.scores[key]) - self._best), self.sizes.get(key, 1)
 
     def peeled(self, k: int, draws: Draws) -> Iterator[int]:
-        """Draw up to k candidates without replacement, best first, one as it is asked for.
+        """Draw up to k candidates without replacement, in the order of the draws, one as it is
+        asked for.
 
         From k = 4 on, in one pass: Gumbel noise on ln weight, in descending order, has the same law
         (Durfee, Rogers 2019, Lemma 4.2).

@@ -183,8 +183,8 @@ def flipped(worst: Worst, gap: int) -> float:
 
 
 def joint(worst: Worst, gap: int) -> float:
-    """Return a bound on P(miss) of the joint mechanism, proved, and larger than necessary: W / (1 +
-    W), W = (d! / (d - k)! - k!) exp(-rate gap), d = k + m.
+    """Return a bound on P(miss) of the joint mechanism, proved, and larger than necessary: W / (W +
+    1), with W = (d! / (d - k)! - k!) exp(-rate gap), d = k + m.
     """
     return _of_odds(_log_sequences(worst, gap))
 

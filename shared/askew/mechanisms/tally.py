@@ -244,8 +244,8 @@ _SIZE = 2**256
 
 
 def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
-    """Raise ParameterError unless value is an int, and no bool, from 1 to `most`, by default 2**32
-    - 1.
+    """Raise ParameterError unless value is an int, and no bool, from 1 to `most`: 4294967295 by
+    default.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ParameterError(name, value, "an int of at least 1")

@@ -61,9 +61,7 @@ Plain = tuple[Fraction, Fraction]
 
 
 def steps(i: int, j: int) -> int:
-    """Return n(i, j) = max(|i|, |j|, |i - j|): how many steps the lattice point (i, j) is from (0,
-    0).
-    """
+    """Return max(|i|, |j|, |i - j|): how many steps the lattice point (i, j) is from (0, 0)."""
     return max(abs(i), abs(j), abs(i - j))
 
 
@@ -127,8 +125,8 @@ class HexagonalLattice(Parameters):
         return steps_away * (flat + 2 * slanted) / 3 * float(self.step)
 
     def coordinates(self, point: Plain) -> Plain:
-        """Return the lattice coordinates (i', j') of a point (x, y) in kilometers, exact: j' = 15 y
-        / (13 step), i' = x / step + j' / 2.
+        """Return the exact lattice coordinates (i', j') of a point (x, y) in kilometers: j' is y /
+        (step * 13/15), i' is x / step + j' / 2.
         """
         x, y = point
         j = y / (RISE * self.step)
