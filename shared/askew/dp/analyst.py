@@ -91,9 +91,11 @@ class PayWhatYouGet:
         return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
 
     def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:
-        """Return the usage after one more call, for k symbols and paid in full.
+        """Return the usage after one more call, for k symbols and paid in full: k more outputs, one
+        call.
 
-        Raises BudgetExceeded where too few symbols or calls are left, and ParameterError for k < 1.
+        Raises BudgetExceeded where too few symbols or calls are left, and ParameterError unless k
+        is an int of at least 1.
         """
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError("k", k, "an int of at least 1")
@@ -108,7 +110,7 @@ class PayWhatYouGet:
 
     def settle(self, answered: AnalystUsage, k: int, outputs: object) -> AnalystUsage:
         """Return the usage where a reservation of k is settled to the answer's number of outputs:
-        its outputs less the rest of k, and the same calls.
+        answered.outputs - k + outputs, and the same calls.
 
         Raises ParameterError unless outputs is an int from 1 to k.
         """

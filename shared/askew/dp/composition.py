@@ -70,7 +70,8 @@ def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
 
 
 def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None = None) -> Fraction:
-    """Return the epsilon of rho-zCDP at delta = slack, rounded up: at an order a > 1
+    """Return the epsilon of rho-zCDP at delta = slack, rounded up to a multiple of 2**-40, and
+    0 where that is below 0 or rho is 0: at an order a > 1
 
         rho a + ln(1 / (a slack)) / (a - 1) + ln(1 - 1/a)
 

@@ -327,7 +327,8 @@ def top_k(  # noqa: PLR0913
     numbers. Each person must count at most once for each name.
     items: all names that may be selected: public, and made without the data. A name that `counts`
     lacks counts 0, and a name of `counts` that is not in it is ignored without a word, since an
-    error would tell that somebody brought it. An array needs none, its places are public.
+    error would tell that somebody brought it. An array or list of numbers needs none: its names
+    are its places, from 0.
     unknown: names come from the data, by a limited domain, which needs a delta: it lists only names
     above a noisy threshold, and may stop before k. Text, numbers, bytes, dates and tuples of these
     are names; what else somebody brought, or what is missing, is left out without a word.
