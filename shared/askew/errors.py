@@ -41,9 +41,11 @@ _OF_SYSTEM = {
 
 
 def storage_reason(error: Exception) -> str:
-    """Return why a file of ours cannot be used and what to do, for what SQLite or the system said.
+    """Return why a file of ours cannot be used and what to do, for what SQLite or the system said,
+    with that in parentheses: "the disk is full: free some space, then try again (SQLITE_FULL)".
 
-    SQLite's own text is left out: it may quote the file.
+    Of a system's error that is not listed, its own words alone; "SQLite refused (NAME)" for
+    another. SQLite's own text is left out: it may quote the file.
     """
     if isinstance(error, UnicodeDecodeError):  # a schema that is no text
         return _DAMAGED
@@ -59,10 +61,10 @@ _LONGEST_SHOWN = 200  # characters
 
 
 def shown(value: object) -> str:
-    """Return a value as a person would type it: text in quotes, numbers by their digits.
+    """Return a value as a person would type it: text and bytes in quotes, others by str().
 
-    A tuple is its values with ", " between, "none" if empty; of a text that is longer than 200
-    characters, the first 200 and "...".
+    A tuple is its values with ", " between, "none" if empty; of what is longer than 200 characters,
+    the opening quote among them, the first 200 and "...".
     """
     if isinstance(value, tuple):
         return ", ".join(map(shown, value)) or "none"
@@ -74,7 +76,9 @@ def shown(value: object) -> str:
 
 
 def maybe(name: str, names: Iterable[str]) -> str:
-    """Return " (perhaps NAME)" with the name nearest to a wrong one, "" where none is."""
+    """Return " (perhaps NAME)" with the name nearest to a wrong one, whatever its case, "" where
+    none is near: " (perhaps epsilon)" for "Epsilom".
+    """
     from difflib import get_close_matches  # of a message that few see
 
     by_key = {name.casefold(): name for name in names}

@@ -14,10 +14,11 @@ _EXTRA_OF = {
 
 
 def advice(missing: ImportError, role: str) -> str | None:
-    """Return in one line what to do for a module that a role ("client" or "server") cannot import.
+    """Return what to do for a module that a role ("client" or "server") cannot import, in one line:
+    "psycopg is not installed; in a clone, pip install '.[server,postgres]'".
 
     None where the module is one of our own, and for an ImportError that is no ModuleNotFoundError:
-    these are faults and no missing extra. protobuf's own message is returned as it is.
+    these are faults and no missing extra. Such an error of google.protobuf returns its own message.
     """
     if not isinstance(missing, ModuleNotFoundError):
         return missing.msg if missing.name == "google.protobuf" else None

@@ -49,7 +49,8 @@ _WITHOUT_JOINERS: Final = dict.fromkeys(map(ord, JOINERS))
 
 def is_visible(text: str) -> bool:
     """Return True for text that shows something and holds no control, line break, space but the
-    plain one, or character that turns a direction. O(length).
+    plain one, or character that turns a direction; False for "" and for spaces alone. Joiners such
+    as a soft hyphen may stand beside letters. O(length).
     """
     if not text.isprintable():
         text = text.translate(_WITHOUT_JOINERS)
@@ -57,13 +58,15 @@ def is_visible(text: str) -> bool:
 
 
 def check_text(name: str, text: str, longest: int = MAX_TEXT) -> None:
-    """Raise OutOfRange, with this name, unless text is visible, of 1 to `longest` characters."""
+    """Raise OutOfRange, with this name, unless text is visible and of 1 to `longest` characters,
+    500 by default.
+    """
     if not (len(text) <= longest and is_visible(text)):
         raise OutOfRange(name, f"printable text of 1 to {longest} characters")
 
 
 def check_marks(name: str, text: str) -> None:
-    """Raise OutOfRange, with this name, if more than MAX_MARKS combining marks stand in a row."""
+    """Raise OutOfRange, with this name, if more than 8 combining marks stand in a row."""
     if not has_few_marks(text):
         raise OutOfRange(name, FEW_MARKS)
 
@@ -75,7 +78,7 @@ def check_plain(name: str, text: str, longest: int) -> None:
 
 
 def has_few_marks(text: str) -> bool:
-    """Return True if at most MAX_MARKS combining marks stand in a row. O(length).
+    """Return True if at most 8 combining marks stand in a row. O(length).
 
     To bring n of them into their order, as `title_key` does, takes n^2 steps: who makes titles
     could say by them who looks one up.

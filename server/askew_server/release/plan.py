@@ -75,8 +75,9 @@ class MechanismRequest:
         return max(self.k, self.max_items_per_unit or 0, MIN_KBAR)
 
     def build(self, kind: Kind) -> Selector:
-        """Return the mechanism of this kind that costs epsilon and delta in all. Raises
-        ParameterError for numbers that it does not take.
+        """Return the mechanism of this kind for all of epsilon, its share for counts not taken off,
+        and for delta only where the kind needs one; a limited domain gets rounds by `rounds_of`.
+        Raises ParameterError for numbers that the mechanism does not take.
         """
         bound = self.max_items_per_unit
         return kind.build(self.k, self.epsilon, self.delta, self.neighbors, bound)

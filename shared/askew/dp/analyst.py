@@ -74,12 +74,16 @@ class PayWhatYouGet:
         check_losses([self.grant()])
 
     def grant(self) -> BoundedRange | ApproximateDP:
-        """Return what the terms cost the data set in all: k* rounds, l* deltas, or their zCDP."""
+        """Return what the terms cost the data set in all: a BoundedRange of k* rounds of epsilon
+        and a delta of l* times delta; with a slack above 0 what `zcdp` makes of it.
+        """
         rounds = BoundedRange(self.epsilon, self.k_star, self.l_star * self.delta, self.neighbors)
         return zcdp([rounds], self.slack) if self.slack else rounds
 
     def total_loss(self) -> ApproximateDP:
-        """Return (epsilon, delta) of all answers, if nothing else is released of the data set."""
+        """Return (epsilon, delta) of all answers, `basic` of `grant`, if nothing else is released
+        of the data set.
+        """
         return basic([self.grant()])
 
     def answer(self, k: int) -> BoundedRange:
@@ -87,9 +91,11 @@ class PayWhatYouGet:
         return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
 
     def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:
-        """Return the usage after one more call, for k symbols and paid in full.
+        """Return the usage after one more call, for k symbols and paid in full: k more outputs, one
+        call.
 
-        Raises BudgetExceeded where too few symbols or calls are left, and ParameterError for k < 1.
+        Raises BudgetExceeded where too few symbols or calls are left, and ParameterError unless k
+        is an int of at least 1.
         """
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError("k", k, "an int of at least 1")
@@ -103,7 +109,8 @@ class PayWhatYouGet:
         return AnalystUsage(answered.outputs + k, answered.calls + 1)
 
     def settle(self, answered: AnalystUsage, k: int, outputs: object) -> AnalystUsage:
-        """Return the usage where a reservation of k is settled to the answer's number of outputs.
+        """Return the usage where a reservation of k is settled to the answer's number of outputs:
+        answered.outputs - k + outputs, and the same calls.
 
         Raises ParameterError unless outputs is an int from 1 to k.
         """
@@ -156,6 +163,8 @@ class BudgetStatus:
 
     @property
     def outputs_left(self) -> int:
-        """Return the largest k that may be asked now; 0 when nothing may."""
+        """Return the largest k that may be asked now: k* less the outputs spent; 0 where closed or
+        no call is left.
+        """
         usable = not self.closed and self.calls < self.terms.l_star
         return self.terms.k_star - self.outputs if usable else 0

@@ -37,7 +37,9 @@ def _artanh_inverse(n: int, scale: int) -> int:
 
 
 def exp_minus(x: int, precision: int) -> tuple[int, int]:
-    """Return (low, high) around exp(-x / 2**precision), at this precision, for an int x >= 0."""
+    """Return integers (low, high) around exp(-x / 2**precision) * 2**precision, at most 4 apart,
+    for an int x >= 0.
+    """
     if x.bit_length() > precision + precision.bit_length():
         return 0, 1  # exp(-x) < 2**-precision
     value = _exp_minus(x << _GUARD, precision + _GUARD) >> _GUARD
@@ -64,7 +66,8 @@ def _exp_minus(x: int, scale: int) -> int:
 
 
 def log_ratio(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
-    """Return (low, high) around ln(numerator / denominator), of positive integers; either sign.
+    """Return integers (low, high), 3 apart, around ln(numerator / denominator) * 2**precision, of
+    positive integers and a precision of at least 28; either sign.
 
     With 2**e the power of two that brings the ratio to m in [1, 2) or so, and y a float near ln m:
     ln ratio = e ln 2 + y + ln(m exp(-y)), whose last logarithm is tiny and taken by its series.

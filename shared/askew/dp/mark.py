@@ -71,7 +71,10 @@ MESSAGES: Mapping[Standing, str] = {
 def compare(
     content: bytes | None, notions: int, end: Position, before: Position | None
 ) -> tuple[Standing, Mark]:
-    """Return how a ledger stands to its mark, and the mark, as far as it can be read.
+    """Return how a ledger stands to its mark, and the mark: OK if that names the ledger's end,
+    BEHIND if the entry before, OLDER if it has a higher sequence than the end, else FORKED. With an
+    empty Mark(): without content NEW if the ledger is empty, else UNMARKED; DAMAGED if `decode`
+    refuses it.
 
     content: of the mark's file, or None where there is none. notions: how many sums an account has.
     end: the ledger's last entry, or START where it has none. before: the entry before that, START
@@ -91,8 +94,8 @@ def compare(
 
 
 def larger(one: Losses, other: Losses) -> dict[str, tuple[Fraction, ...]]:
-    """Return the larger of the two sums for each account and notion, by account; of an account
-    that only one side has, its sums.
+    """Return the larger of the two sums for each account and notion, sorted by account; of an
+    account that only one side has, its sums.
     """
     both = {name: (one.get(name, ()), other.get(name, ())) for name in {*one, *other}}
     return {
@@ -102,14 +105,18 @@ def larger(one: Losses, other: Losses) -> dict[str, tuple[Fraction, ...]]:
 
 
 def encode(mark: Mark) -> bytes:
-    """Return the content of a mark's file, JSON that `decode` reads."""
+    """Return the content of a mark's file, JSON that `decode` reads: {"sequence": 3, "id": "...",
+    "spent": {"me": ["1/3", "a/1"]}}, sums in hexadecimal.
+    """
     sequence, name = mark.position
     spent = {account: [_text(value) for value in sums] for account, sums in mark.spent.items()}
     return json.dumps({"sequence": sequence, "id": name, "spent": spent}).encode()
 
 
 def decode(content: bytes, notions: int) -> Mark:
-    """Return the mark that `encode` wrote. Raises ParameterError for anything else."""
+    """Return the mark that `encode` wrote, of so many notions an account. Raises ParameterError for
+    anything else.
+    """
     try:
         said = json.loads(content)
         sequence, name = said["sequence"], said["id"]

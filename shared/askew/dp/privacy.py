@@ -162,9 +162,9 @@ def positive_rational(name: str, value: object) -> Fraction:
 
 
 def rational(text: object) -> Fraction:
-    """Return the Fraction of a text such as "3" or "1/2": digits alone, 160 characters at most.
+    """Return the Fraction of a text such as "3" or "2/4": digits alone, 160 characters at most.
 
-    Raises Malformed.
+    Raises Malformed for anything else: a sign, a space, a decimal point, an int, a division by 0.
     """
     parts = text.split("/") if isinstance(text, str) and len(text) <= _RATIONAL_DIGITS else []
     if not 1 <= len(parts) <= 2 or not all(part.isascii() and part.isdigit() for part in parts):

@@ -78,12 +78,16 @@ class Release:
 
     @property
     def summary(self) -> ReleaseSummary:
-        """Return charge, data set, mechanism, number of items, epsilon and delta of the release."""
+        """Return the ReleaseSummary: charge, data set, mechanism, number of items, epsilon and
+        delta.
+        """
         names = (self.charge, self.dataset, self.mechanism)
         return ReleaseSummary(*names, len(self.items), self.loss.epsilon, self.loss.delta)
 
     def to_bytes(self) -> bytes:
-        """Return canonical JSON: sorted names, no spaces, UTF-8. Equal releases, equal bytes."""
+        """Return canonical JSON: sorted names, no spaces, UTF-8, epsilon and delta as text such as
+        "1/2". Equal releases, equal bytes.
+        """
         content = {
             "schema": SCHEMA,
             "charge": self.charge,
@@ -143,14 +147,15 @@ def release_from_bytes(data: bytes) -> Release:
 
 
 def check_charge(charge: int) -> None:
-    """Raise OutOfRange unless the number is from 1 to MAX_CHARGE."""
+    """Raise OutOfRange unless the number is from 1 to 2**63 - 1."""
     if not 1 <= charge <= MAX_CHARGE:
         raise OutOfRange("a charge", f"from 1 to {MAX_CHARGE}")
 
 
 def plain_name(text: str) -> str:
-    """Return an item's name as any reader accepts it: of its first MAX_TEXT characters, those that
-    do not print escaped by their code, and cut again; "(no name)" where nothing shows.
+    r"""Return an item's name as any reader accepts it: of its first 500 characters, those that do
+    not print escaped by their code, a line break as \u{a}, and cut to 500 again; "(no name)" where
+    nothing shows.
     """
     written = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text[:MAX_TEXT])
     written = written[:MAX_TEXT]

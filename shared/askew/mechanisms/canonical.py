@@ -51,22 +51,26 @@ class RankColumns:
 
     @property
     def width(self) -> int:
-        """Return how many columns a block holds, but for the last of a row."""
+        """Return how many columns a block holds, but for the last of a row: the whole square root
+        of all, and at least 64.
+        """
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:
-        """Return the first and the last column of each block of a row, (blocks,) each."""
+        """Return the first and the last column, from 0, of each block of a row, (blocks,) each."""
         starts = np.arange(0, len(self), self.width)
         return starts, np.append(starts[1:], len(self)) - 1
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """Return the row, first column and last column of a block, by its number from 0."""
+        """Return the row, first column and last column, from 0, of a block, by its number from 0,
+        counted row by row.
+        """
         row, block = divmod(number, -(-len(self) // self.width))
         return row, block * self.width, min((block + 1) * self.width, len(self)) - 1
 
     def cells(self, blocks: Integers) -> tuple[Integers, Integers]:
-        """Return the rows and the columns, (n,) each, of all cells in blocks (b, 2), each given as
-        its row and its place in the row.
+        """Return the rows and the columns, (n,) each, of all cells in blocks (b, 2), block by
+        block; each block is given as its row and its place in the row, from 0.
         """
         columns = (blocks[:, 1, None] * self.width + np.arange(self.width)).ravel()
         rows = np.repeat(blocks[:, 0], self.width)
@@ -75,8 +79,9 @@ class RankColumns:
 
 
 def columns_of(tally: Tally, k: int, edge: int, *, merged: bool) -> RankColumns:
-    """Return each run of equal counts beyond rank k, the count x_k being `edge`; merged: all ranks
-    beyond k as one run, `below` 0, since the loss does not see their counts.
+    """Return a column for each run of equal counts beyond the k highest: its first and last rank,
+    from 1, and how far it is below `edge`, the k-th highest count. merged: all of them as one
+    column, `below` 0, since the loss does not see their counts. None at all for k items.
     """
     d = len(tally)
     if d == k:
@@ -124,7 +129,7 @@ class CanonicalClasses:
         return h, int(self.columns.firsts[column]), int(self.columns.lasts[column])
 
     def size(self, key: int) -> int:
-        """Return how many subsets a class holds."""
+        """Return how many subsets a class holds; 1 for the top, key 0."""
         if key == TOP:
             return 1
         row, column = divmod(key - 1, len(self.columns))
@@ -138,7 +143,7 @@ class CanonicalClasses:
         )
 
     def exponent(self, key: int) -> Fraction:
-        """Return rate * loss, relative to the loss of the top."""
+        """Return rate * loss of a class, relative to the loss of the top, whose own is 0."""
         if key == TOP:
             return Fraction(0)
         row, column = divmod(key - 1, len(self.columns))
@@ -146,7 +151,7 @@ class CanonicalClasses:
         return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integer bounds of size * exp(-exponent)."""
+        """Return integers below and above size * exp(-exponent) * 2**shift."""
         return enclose(self.size(key), self.exponent(key), shift)
 
     def exact(self, key: int) -> tuple[Fraction, int]:
@@ -169,7 +174,7 @@ class CanonicalClasses:
     def enter(self, contest: Contest) -> None:
         """Enter every class in the contest with the best noisy score of its subsets.
 
-        Blocks that win with probability below exp(-_RARE) are groups; the law is the same.
+        Blocks that win with probability below exp(-40) are groups; the law is the same.
         """
         contest.enter(np.array([TOP]), np.zeros(1), np.zeros(1))
         if not len(self.columns):
@@ -305,8 +310,8 @@ class Canonical(Counted):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the bound `canonical` of `askew.mechanisms.shortfall`; None unless the noise is
-        Gumbel's and gamma is above 0.
+        """Return the Shortfall by `canonical` of `askew.mechanisms.shortfall`, with the rate; None
+        unless the noise is Gumbel's and gamma is above 0.
         """
         if self.noise != "gumbel" or not self.gamma:
             return None
@@ -314,7 +319,9 @@ class Canonical(Counted):
         return Shortfall(formula, self.rate)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return one bounded-range round, for Gumbel noise. Raises ParameterError for others."""
+        """Return one bounded-range round of epsilon, delta 0, for Gumbel noise. Raises
+        ParameterError for others.
+        """
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
@@ -338,7 +345,8 @@ class Canonical(Counted):
         )
 
     def probability_of_top(self, counts: Counts) -> float:
-        """Return the probability of the k highest ranks, within 1e-9 of it; ties to the lower id.
+        """Return the probability that the k highest counts are selected, within 1e-9 of it; ties to
+        the lower id.
 
         Under a tie at rank k it is that of one of several equally good sets. Private: it describes
         the counts. Gumbel noise only; raises ParameterError for others.

@@ -49,13 +49,14 @@ _LN2 = float(np.log(2))
 
 
 def check_family(noise: str) -> None:
-    """Raise ParameterError unless `noise` names a family."""
+    """Raise ParameterError unless noise is "exponential", "gumbel" or "laplace"."""
     if noise not in FAMILIES:
         raise ParameterError("noise", noise, "one of " + ", ".join(FAMILIES))
 
 
 def quantiles(family: NoiseFamily, log_e: Floats) -> Floats:
-    """Return Q(e) from ln e, without underflow for ln e far below -700.
+    """Return Q(e), with P(noise <= Q(e)) = exp(-e), from ln e, elementwise: -ln e for "gumbel". No
+    underflow for ln e far below -700.
 
     |dQ / d ln e| is at most max(1, e + 1) in every family, so an error in ln e stays small.
     """
@@ -84,7 +85,9 @@ class LazyUniform:
         self.length += 64
 
     def exponential(self, precision: int) -> tuple[int, int | None]:
-        """Return bounds of -ln U; no upper bound while every bit of U is zero."""
+        """Return integers below and above -ln U * 2**precision; None above while every bit of U is
+        zero.
+        """
         whole = 1 << self.length
         low = max(0, log_ratio(whole, self.word + 1, precision)[0])
         return low, log_ratio(whole, self.word, precision)[1] if self.word else None
@@ -154,7 +157,9 @@ def _quantile(family: NoiseFamily, e: int | None, p: int) -> tuple[int, int] | N
 
 
 def compare(a: Noisy, b: Noisy, bits: RandomBits) -> int:
-    """Return 1 if a is above b, -1 if below; equality has probability zero."""
+    """Return 1 if a is above b, -1 if below, and read more bits of both until that is sure;
+    equality has probability zero.
+    """
     difference = a.approximate - b.approximate
     if abs(difference) > a.slack + b.slack:
         return 1 if difference > 0 else -1
@@ -202,7 +207,8 @@ class Contest:
     def enter(
         self, keys: NDArray[np.int64], scores: Floats, log_sizes: Floats, log_error: float = 0.0
     ) -> None:
-        """Draw one maximum for each class. All arrays (n,); scores within 2**-50 relative.
+        """Draw one maximum for each class, and keep those that may be among the winners. All arrays
+        (n,); scores within 2**-50 relative.
 
         log_error bounds the error of log_sizes.
         """
@@ -252,7 +258,9 @@ class Contest:
         return words, values, slack
 
     def ranked(self) -> list[int]:
-        """Return the keys of the winners, highest first, and perhaps of some behind them."""
+        """Return the keys of the winners, highest first, and perhaps of some behind them; all keys
+        where fewer were entered.
+        """
         order = self._order()
         if not self._bounds:
             keys: list[int] = self._kept[2][order].tolist()
@@ -279,7 +287,9 @@ class Contest:
         return order
 
     def members(self, keys: list[int], link: Link) -> list[Noisy]:
-        """Return the classes of a group that is opened, given the least of its exponentials."""
+        """Return a noisy score for each of these keys, the classes of a group that is opened, in
+        their order, given the least of its exponentials.
+        """
         exact = ((key, *self.exact(key)) for key in keys)
         classes = [(key, score, int(size)) for key, score, size in exact]  # none has part of one
         mark, drawn = self.draws.below(sum(size for _, _, size in classes)), []

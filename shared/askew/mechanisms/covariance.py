@@ -55,10 +55,11 @@ _MOST = 2**62  # of a place of G, so that the noise cannot carry it out of 64 bi
 
 
 def covariance(people: Iterable[Sequence[int]], items: int) -> Matrix:
-    """Return the matrix G of people, by the places of their likes in the catalog, (items, items).
+    """Return G, int64 (items, items): the sum over people of floor(2**24 / m) in each place (i, j)
+    of their m likes. A like is its place in the catalog, from 0.
 
-    A place that is given twice counts once. Who likes more than 2**24 items counts as 0. Raises
-    ParameterError, which repeats no place, for one outside the catalog.
+    A place that is given twice counts once. Who likes nothing, or more than 2**24 items, counts as
+    0. Raises ParameterError, which repeats no place, for one outside the catalog.
     """
     check_positive_int("items", items)
     total = np.zeros((items, items), np.int64)
@@ -95,8 +96,8 @@ class NoisyCovariance(Parameters):
 
     @property
     def rho(self) -> Fraction:
-        """Return what it costs by zCDP, exact: the sum to add up where several of them are
-        released.
+        """Return what one noisy matrix costs by zCDP, exact, at most what (epsilon, delta) allows:
+        the number to add up where several are released.
         """
         return Fraction(UNIT**2, 4 * self._variance)
 
@@ -106,7 +107,7 @@ class NoisyCovariance(Parameters):
         return sqrt(self._variance) / UNIT
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return (epsilon, delta) of one noisy matrix."""
+        """Return (epsilon, delta) of one noisy matrix, under ADD_OR_REMOVE_ONE."""
         return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), ADD_OR_REMOVE_ONE)
 
     @cached_property
@@ -118,7 +119,8 @@ class NoisyCovariance(Parameters):
         return DiscreteGaussian.of_variance(2 * self._variance)
 
     def perturb(self, matrix: Matrix, *, bits: RandomBits = KERNEL) -> Matrix:
-        """Return a noisy copy of a G, symmetric; the only thing of these people to keep.
+        """Return a noisy copy of a matrix that `covariance` made, int64 and symmetric; the only
+        thing of these people to keep.
 
         Raises ParameterError, which repeats no number of it, unless it is symmetric, square, of
         64-bit integers from 0 to below 2**62, and not empty.

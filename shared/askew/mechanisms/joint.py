@@ -70,7 +70,9 @@ class Joint(SequenceMechanism):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return what bounds P(miss), by `shortfall.joint`; None for a truncated loss."""
+        """Return the Shortfall by `joint` of `askew.mechanisms.shortfall`, with the rate; None for
+        a truncated loss.
+        """
         return Shortfall(joint, self.rate) if self.truncation is None else None
 
     def ranged_loss(self) -> BoundedRange:
@@ -78,8 +80,9 @@ class Joint(SequenceMechanism):
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
-        """Return ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), a truncation, for d = items, a public
-        number of at least k; at most 2**62, which truncates nothing.
+        """Return ceil((ln(d!/(d-k)!) + ln(1/beta)) / rate), a truncation, for d = items, which is
+        public; at most 2**62, which truncates nothing. Raises ParameterError for d below k, and
+        unless beta is a Fraction strictly between 0 and 1.
         """
         check_probability("beta", beta)
         check_positive_int("items", items)
@@ -117,7 +120,7 @@ class PNFJoint(SequenceMechanism):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return what bounds P(miss), by `shortfall.joint_flipped`."""
+        """Return the Shortfall by `askew.mechanisms.shortfall.joint_flipped`, with the rate."""
         return Shortfall(joint_flipped, self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

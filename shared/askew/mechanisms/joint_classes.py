@@ -92,7 +92,9 @@ class SequenceLosses:
         return len(self._values) - np.searchsorted(self._ascending, self.tops - e, side="left")
 
     def choices(self, e: int) -> Integers:
-        """Return t_r(e) for every position r, shape (k,)."""
+        """Return t_r(e) for every position r from 0, shape (k,): how many items have a count of at
+        least h_r - e, where r counts stand before h_r in descending order.
+        """
         return self._choices(self._reached(e))
 
     def _choices(self, reached: Integers) -> Integers:
@@ -100,11 +102,12 @@ class SequenceLosses:
         return choices
 
     def count(self, e: int) -> int:
-        """Return N(e), exactly; below a loss of 0 the first position has no choice, so it is 0."""
+        """Return N(e), exactly: how many sequences have a loss of at most e; 0 for e below 0."""
         return prod((self.choices(e) - self._positions).tolist())
 
     def edge(self, e: int) -> Edge:
-        """Return the `Edge` at a loss e >= 0. ln N is off by at most 2**-47 of itself.
+        """Return the `Edge` at a loss e >= 0: e, ln N(e - 1), which is -inf at 0 and off by at most
+        2**-47 of itself, and the number of pairs below e.
 
         A draw takes most of its time here: as `_reached` and `_log_product`, in fewer steps.
         """
@@ -127,7 +130,9 @@ class SequenceLosses:
         return int((self.tops[open_still] - self._values[reached[open_still]]).min())
 
     def steps(self, low: int, high: int) -> LossSteps:
-        """Return the steps that begin in [low, high). Beside `edge`, see `log_error`."""
+        """Return the steps that begin in [low, high), for low >= 0; one begins at 0. ln N is off by
+        what `edge` says and by `log_error`.
+        """
         first, last = self._reached(low - 1), self._reached(high - 1)
         if not low:  # nothing is below the first step, so that it has no rise
             base = first = self._reached(0)
@@ -216,7 +221,7 @@ class Segment:
 
     @property
     def rise(self) -> float:
-        """Return how much ln N rises from below it to its end."""
+        """Return how much ln N rises from below it to its end; inf where it begins at 0."""
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:
@@ -330,7 +335,7 @@ class JointClasses:
         return WeightTable(parts, error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integer bounds of a step's weight."""
+        """Return integers below and above a step's weight times 2**shift."""
         if key == ALL:
             return enclose(self.losses.count(self.losses.largest), self.rate * self.end, shift)
         count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
@@ -367,7 +372,7 @@ def _decays(widths: Integers, rate: float) -> Floats:
 def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> None:
     """Let the sequences of every loss e, N(e) - N(e-1) of them, draw their best noisy score.
 
-    Losses that win with probability below exp(-_RARE) are drawn by segments; the law is the same.
+    Losses that win with probability below exp(-40) are drawn by segments; the law is the same.
     """
     step = float(rate)
     contest.enter(np.zeros(1, dtype=np.int64), np.zeros(1), np.array([losses.edge(1).log_count]))

@@ -46,10 +46,12 @@ class Kind:
         neighbors: NeighboringRelation,
         bound: int | None,
     ) -> Selector:
-        """Build the mechanism that costs (epsilon, delta) in all. Raises ParameterError.
+        """Return the mechanism for k items that spends all of epsilon, and delta only where
+        `needs_delta`. Raises ParameterError.
 
-        delta is not spent where none is needed. bound: max_items_per_unit, not asked for where the
-        noise does not depend on it. Limited domains look LEAST_DEPTH items deep, or k, or bound.
+        A LimitedDomain gets epsilon and delta by `rounds_of`, so its `privacy_loss`, a plain sum,
+        may pass epsilon. bound: max_items_per_unit, used where `needs_bound` only. A limited
+        domain's kbar is the largest of k, bound and 1000.
         """
         chosen: dict[str, Any] = {"k": k, "epsilon": epsilon, "neighbors": neighbors}
         if self.needs_delta:
@@ -73,12 +75,13 @@ class Kind:
         max_items_per_unit: int | None,
         share: Fraction,
     ) -> tuple[Fraction, Fraction, NoisyCounts | None]:
-        """Return epsilon and delta of the mechanism, and the noise of the counts beside the items.
+        """Return epsilon * (1 - share) and delta, those of the mechanism, and the noise of the
+        counts beside the items. delta is 0 where it needs none; at a share of 0 the noise is None.
 
-        share: of epsilon, for the counts; 0 for none. They may spend all of the delta of a
-        mechanism that needs none, and half of the others'; what they do not need is the
-        mechanism's, or is not spent. The losses of both parts add up to no more than
-        (epsilon, delta) (`askew.mechanisms.noisy_counts` has the proof). Raises ParameterError.
+        The counts get epsilon * share. They may spend all of the delta of a mechanism that needs
+        none, and half of the others'; what they do not need is the mechanism's, or is not spent.
+        Both losses add up to no more than (epsilon, delta) (`askew.mechanisms.noisy_counts` has the
+        proof). Raises ParameterError.
         """
         left = delta if self.needs_delta else Fraction(0)
         if not share:

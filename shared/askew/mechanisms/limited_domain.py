@@ -84,19 +84,24 @@ class ExponentialClasses:
         return WeightTable(blocks_of(near, self._logs[near]), 2.0**-48 * largest, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integer bounds of one candidate's weight."""
+        """Return integers below and above a candidate's weight, relative to the best score left,
+        times 2**shift.
+        """
         score, size = self.exact(key)
         return enclose(size, -score, shift)
 
     def exact(self, key: int) -> tuple[Fraction, Fraction | int]:
-        """Return a candidate's exact score, relative to the best that is left, and its size."""
+        """Return epsilon times how far a candidate's score is above the best that is left, 0 or
+        less, and its size, 1 unless one was given.
+        """
         return self.epsilon * (int(self.scores[key]) - self._best), self.sizes.get(key, 1)
 
     def peeled(self, k: int, draws: Draws) -> Iterator[int]:
-        """Draw up to k candidates without replacement, one as it is asked for.
+        """Draw up to k candidates without replacement, in the order of the draws, one as it is
+        asked for.
 
-        Where k is large, in one pass: Gumbel noise on ln weight, in descending order, has the same
-        law (Durfee, Rogers 2019, Lemma 4.2).
+        From k = 4 on, in one pass: Gumbel noise on ln weight, in descending order, has the same law
+        (Durfee, Rogers 2019, Lemma 4.2).
         """
         if k < ONE_PASS:
             for _ in range(k):
@@ -130,8 +135,8 @@ class Selection(tuple[int, ...]):
 
     @property
     def outputs(self) -> int:
-        """Return how many symbols were released, the stop among them: what pay-what-you-get
-        charges.
+        """Return how many symbols were released, the ids and 1 more where it stopped: what
+        pay-what-you-get charges.
         """
         return len(self) + self.stopped
 
@@ -229,8 +234,8 @@ class LimitedDomain(_Limited):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return what bounds P(miss) by any gap, `peeled`, among at most kbar items: the
-        stop ends a list before it misses.
+        """Return the Shortfall by `peeled` of `askew.mechanisms.shortfall`, rate epsilon, among at
+        most kbar items: the stop ends a list before it misses.
         """
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
@@ -243,7 +248,9 @@ class LimitedDomain(_Limited):
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top kbar items and counts in order, (n,), and the next count or 0."""
+        """Return the selected ids, best first, at most k, and whether it stopped. items, values:
+        ids and counts of the top kbar, (n,), highest first; cutoff: the next count, or 0.
+        """
         least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
         kept = int(np.count_nonzero(values >= least))
         scores = np.append(values[:kept], cutoff + 1)
@@ -258,8 +265,8 @@ class LimitedDomain(_Limited):
 
 
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
-    """Return ids and counts, (n,) each, of the top kbar, highest first, ties by id, and the next
-    count or 0. Raises ParameterError for counts below 0.
+    """Return ids, from 0, and counts, (n,) each, of the top kbar, highest first, ties to the lower
+    id, and the next count, or 0 without one. Raises ParameterError for counts below 0.
     """
     whole = _whole(counts)
     size = min(len(whole), kbar + 1)
@@ -272,7 +279,8 @@ def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
 def top_of_rows(items: Counts, counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
     """Return what `top_of` does, from ids and counts of an engine's top kbar + 1 in any order.
 
-    Raises ParameterError for ids that are not distinct, and for counts below 0.
+    Raises ParameterError for ids that are not distinct or not as many as counts, and for counts
+    below 0.
     """
     ids, values = integers(items, 0, "items"), _whole(counts)
     by_id = np.argsort(ids)
@@ -329,14 +337,16 @@ class LaplaceLimitedDomain(_Limited):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return what bounds P(miss) by any gap, `one_shot` by Laplace noise, among at
-        most kbar items: a stop ends a list before it misses.
+        """Return the Shortfall by `one_shot` with Laplace noise, with the rate, among at most kbar
+        items: a stop ends a list before it misses.
         """
         return Shortfall(partial(one_shot, noise="laplace"), self.rate, self.kbar)
 
     @property
     def threshold(self) -> Fraction:
-        """Return tau, in units of noise: a multiple of 2**-20, rounded up."""
+        """Return tau, in units of noise: the least multiple of 2**-20, or one or two more, with m
+        (1/2 + tau/4) exp(-tau) <= delta / (1 + e^epsilon), m = min(kbar, max_items_per_unit).
+        """
         spread, epsilon = min(self.kbar, self.max_items_per_unit), float(self.epsilon)
         share = ln(self.delta / spread) - epsilon - log1p(exp(-epsilon))
         low, high = 0.0, 10.0 - 2 * share
@@ -351,7 +361,9 @@ class LaplaceLimitedDomain(_Limited):
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Select from the top kbar items and counts in order, (n,), and the next count or 0."""
+        """Return the selected ids, best first, at most k, and whether it stopped. items, values:
+        ids and counts of the top kbar, (n,), highest first; cutoff: the next count, or 0.
+        """
         kept = values[values >= max(cutoff, 1)].tolist()
         scores = [self.rate * (value - cutoff - 1) for value in kept] + [self.threshold]
         contest = Contest("laplace", draws, lambda key: (scores[key], 1), winners=self.k + 1)

@@ -87,7 +87,9 @@ class Lipschitz(Scored):
 
     @property
     def rate(self) -> Fraction:
-        """Return `rate_of(self)` / kappa, the factor of a score before unit noise is added."""
+        """Return `rate_of(self)` / kappa, where kappa is k unless given: the factor of a score
+        before unit noise is added.
+        """
         return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
@@ -117,7 +119,7 @@ class OneShot(Lipschitz):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return what bounds P(miss) by any gap; None unless noise is exponential."""
+        """Return the Shortfall by `one_shot` with the rate; None unless noise is "exponential"."""
         if self.noise != "exponential":
             return None
         return Shortfall(partial(one_shot, noise="exponential"), self.rate)
@@ -154,12 +156,16 @@ class Peeling(Scored):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return what bounds P(miss) by any gap; None but for Gumbel and exponential."""
+        """Return the Shortfall with the rate, by `peeled` for "gumbel" and by `flipped` for
+        "exponential"; None for other noise.
+        """
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds, for Gumbel noise. Raises ParameterError for others."""
+        """Return k bounded-range rounds of epsilon / k, delta 0, for Gumbel noise. Raises
+        ParameterError for others.
+        """
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
             raise ParameterError("noise", self.noise, limit)
@@ -220,12 +226,14 @@ class ConcentratedPeeling:
 
     @property
     def epsilon_per_round(self) -> Fraction:
-        """Return epsilon' of a round, rounded down, by `askew.dp.composition`."""
+        """Return epsilon' of a round, `askew.dp.composition.epsilon_per_round` of epsilon, k and
+        delta: epsilon / k or more, rounded down.
+        """
         return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return what bounds P(miss) by any gap of the peeling that it runs."""
+        """Return the Shortfall of the Peeling that it runs, of k rounds of epsilon'."""
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
@@ -233,11 +241,11 @@ class ConcentratedPeeling:
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds of epsilon'."""
+        """Return k bounded-range rounds of epsilon', with delta 0."""
         return self._peeling().ranged_loss()
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return the selected item ids, best first. counts: one an item, at the place of its id."""
+        """Return k item ids, best first. counts: one an item, at the place of its id."""
         return self._peeling().select(counts, bits=bits)
 
     def _peeling(self) -> Peeling:
@@ -274,7 +282,7 @@ class LaplaceCounts(Counted):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return what bounds P(miss) by any gap, `one_shot` by Laplace noise."""
+        """Return the Shortfall by `one_shot` with Laplace noise, with the rate."""
         return Shortfall(partial(one_shot, noise="laplace"), self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

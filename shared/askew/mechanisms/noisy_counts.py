@@ -102,8 +102,8 @@ class NoisyCounts(Parameters):
 
     @cached_property
     def noise(self) -> TwoSidedGeometric | DiscreteGaussian:
-        """Return the law of each draw: of the two that with the smaller `error_bound` of all k
-        counts.
+        """Return the law of each draw: the geometric one without a delta; else the one with the
+        smaller `error_bound` of all k counts, and at a tie the geometric one.
         """
         geometric = _geometric(Fraction(self.epsilon) / self.sensitivity)
         if not self.delta:
@@ -113,14 +113,16 @@ class NoisyCounts(Parameters):
         return geometric if bounds[0] <= bounds[1] else gaussian
 
     def privacy_loss(self) -> PureDP | ApproximateDP:
-        """Return (epsilon, delta) where the Gaussian law is used, epsilon where it is not."""
+        """Return ApproximateDP of epsilon and all of delta where `noise` is Gaussian, PureDP of
+        epsilon where it is geometric.
+        """
         if isinstance(self.noise, DiscreteGaussian):
             return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), self.neighbors)
         return PureDP(Fraction(self.epsilon), self.neighbors)
 
     def error_bound(self, chance: Fraction = CHANCE, *, of: int = 1) -> int:
-        """Return the least M such that, with at least this chance, `of` counts are all within M of
-        theirs.
+        """Return the least M such that, with at least this chance, 95 % by default, `of` noisy
+        counts are all within M of the true ones.
 
         `of=k` bounds all at once. Reads no count. Raises ParameterError.
         """

@@ -35,8 +35,9 @@ def measurement(mechanism: Selector, items: int | None = None) -> Any:
 
     items: the public number d of items; all measurements of one odometer take the same. OpenDP asks
     for `dp.enable_features("contrib", "honest-but-curious")` first, which is the caller's to say.
-    Privacy unit, neighboring relation and guarantee: the mechanism's.
-    Raises ParameterError for a mechanism that does not map, ModuleNotFoundError without opendp.
+    Privacy unit, neighboring relation and guarantee: the mechanism's. Raises ParameterError for a
+    mechanism that states max_items_per_unit or linf_sensitivity, ModuleNotFoundError without
+    opendp.
     """
     if not (hasattr(mechanism, "select") and hasattr(mechanism, "privacy_loss")):
         raise ParameterError("mechanism", type(mechanism), "one of askew.mechanisms")
@@ -59,9 +60,9 @@ def measurement(mechanism: Selector, items: int | None = None) -> Any:
 
 
 def loss_at(loss: PrivacyLoss, d_in: int) -> float | tuple[float, float]:
-    """Return the loss between inputs at a distance, as floats rounded up: epsilon times d_in, or
-    (epsilon, delta) where there is a delta. Raises ParameterError for d_in below 0, and above 1
-    with a delta.
+    """Return the loss between inputs at a distance, as floats rounded up: epsilon * d_in, or
+    (epsilon * d_in, delta * d_in) where delta is above 0. Raises ParameterError for d_in below 0,
+    and above 1 with a delta.
     """
     delta = delta_of(loss)
     if d_in < 0 or (d_in > 1 and delta):

@@ -50,11 +50,12 @@ _LIMIT = 1 << 61
 def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names, Counts]:
     """Return names, in the order of `in_order`, and the count of each.
 
-    unknown: names are those of `counts`, and there are no items. items: all names that may be
-    selected, public; those that `counts` lacks count 0, and names of `counts` that are not among
-    them are ignored, whatever they are: an error would tell that somebody brought one. Their
-    counts are looked at, since whoever counts people gets whole numbers, whoever is there.
-    Raises ParameterError.
+    unknown: names are those of `counts`, and there are no items; what has no order is left out.
+    items: all names that may be selected, public; those that `counts` lacks count 0, and names of
+    `counts` that are not among them are ignored, whatever they are: an error would tell that
+    somebody brought one. Numbers without names are of the places in range(n), or of as many `items`
+    in their order. Raises ParameterError, also for names with neither items nor `unknown`, for a
+    name twice, and for any count that is no whole number from 0 to below 2**61.
     """
     if items is not None and (unknown or items is counts):
         got = "the counts themselves" if items is counts else "items= and unknown=True"
@@ -100,9 +101,11 @@ def _own(names: Sequence[Any], values: Sequence[Any]) -> tuple[Names, Counts]:
 
 
 def in_order(names: Sequence[Any], what: str) -> Names:
-    """Return names by kind (bool, bytes, date, number, text, tuple), and by value within one.
+    """Return names as a list, by kind (Timestamp, bool, bytes, date, datetime, number, text, time,
+    tuple), and by value within one: [2, True, "a", 1.5] gives [True, 1.5, 2, "a"].
 
-    Raises ParameterError for those that have no order, or are not distinct.
+    Raises ParameterError for those that have no order, such as None and NaN, or are not distinct,
+    such as 1 and 1.0.
     """
     keys = [_key(name) for name in names]
     if None in keys:

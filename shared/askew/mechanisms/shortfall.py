@@ -165,13 +165,17 @@ class Shortfall:
 
 
 def peeled(worst: Worst, gap: int) -> float:
-    """Return P(miss) of peeling with Gumbel noise: met by the worst vector."""
+    """Return P(miss) of peeling with Gumbel noise, that an item `gap` or more below the k-th is
+    selected, met by the worst vector: 1 - product of n / (n + m exp(-rate gap)) over n = 1..k.
+    """
     others = worst.m * exp(-worst.rate * gap)
     return -expm1(-float(np.log1p(others / np.arange(1, worst.k + 1)).sum()))
 
 
 def flipped(worst: Worst, gap: int) -> float:
-    """Return a bound on P(miss) of permute-and-flip, peeled: loose where misses are likely."""
+    """Return a bound on P(miss) of permute-and-flip, peeled: 1 - product of 1 - m q / (n + 1) over
+    n = 1..k, q = exp(-rate gap); 1 where m q is 2 or more. Loose where misses are likely.
+    """
     others = worst.m * exp(-worst.rate * gap)
     if others >= 2:
         return 1.0
@@ -179,12 +183,16 @@ def flipped(worst: Worst, gap: int) -> float:
 
 
 def joint(worst: Worst, gap: int) -> float:
-    """Return a bound on P(miss) of the joint mechanism: proved, and larger than necessary."""
+    """Return a bound on P(miss) of the joint mechanism, proved, and larger than necessary: W / (W +
+    1), with W = (d! / (d - k)! - k!) exp(-rate gap), d = k + m.
+    """
     return _of_odds(_log_sequences(worst, gap))
 
 
 def joint_flipped(worst: Worst, gap: int) -> float:
-    """Return a bound on P(miss) of permute-and-flip over sequences: larger than necessary."""
+    """Return a bound on P(miss) of permute-and-flip over sequences, larger than necessary: W / 2
+    with the W of `joint`, at most e / 2.
+    """
     return exp(min(_log_sequences(worst, gap), 1.0)) / 2
 
 
@@ -194,7 +202,9 @@ def _log_sequences(worst: Worst, gap: int) -> float:
 
 
 def canonical(worst: Worst, gap: int, gamma: float, *, clipped: bool) -> float:
-    """Return P(miss) of `Canonical` with Gumbel noise on the worst vector; its gamma above 0."""
+    """Return the probability that `Canonical` with Gumbel noise selects an item `gap` or more below
+    the k-th, on the worst vector; its gamma above 0.
+    """
     up, down = worst.rate * (1 - gamma), worst.rate * gamma
     odds = _log_subsets(worst, 1) - down * gap - (0.0 if clipped else up * gap)
     if not clipped and worst.m > 1:
@@ -215,10 +225,11 @@ def _of_odds(log_odds: float) -> float:
 
 
 def one_shot(worst: Worst, gap: int, noise: Literal["exponential", "laplace"]) -> float:
-    """Return P(miss) of one noise for each item: 1 - E[F(T + a)^m], from above.
+    """Return the probability that one noise for each item selects one `gap` or more below the k-th
+    on the worst vector: 1 - E[F(T + a)^m], from above.
 
     T is in cells of equal probability, each taken at its lower edge. What is averaged rises with T,
-    within 0 and 1, so the error is below 1 / _CELLS.
+    within 0 and 1, so the error is below 1 / 2**14.
     """
     # The edge with i cells below it: P(one draw is lower) = 1 - (1 - i / cells)^(1 / k).
     below = -np.expm1(np.log1p(-np.arange(_CELLS) / _CELLS) / worst.k)
@@ -247,7 +258,7 @@ class Selector(Protocol):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return what bounds P(miss) by any gap; None where its noise has none."""
+        """Return the Shortfall, which bounds a miss by any gap; None where its noise has none."""
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return the privacy loss of one call of `select`."""
@@ -257,8 +268,9 @@ class Selector(Protocol):
 
 
 def error_bound(mechanism: Selector, n_items: int | None = None, chance: Fraction = CHANCE) -> int:
-    """Return the least M such that, for every count vector, with at least this chance no selected
-    item is more than M below the k-th highest count. Arguments and errors: `chance_of_miss`.
+    """Return the least M such that, for every count vector, with at least this chance, 95 % by
+    default, no selected item is more than M below the k-th highest count; 0 where all items are
+    selected. Arguments and errors: `chance_of_miss`; also ParameterError where M would pass 2**62.
     """
     check_probability("chance", chance)
     miss = _bound_of(mechanism, n_items)
@@ -277,11 +289,11 @@ def error_bound(mechanism: Selector, n_items: int | None = None, chance: Fractio
 
 def chance_of_miss(mechanism: Selector, gap: int, n_items: int | None = None) -> float:
     """Return an upper bound, whatever the counts, of the probability that a selected item is `gap`
-    or more below the k-th highest count.
+    or more below the k-th highest count; 0.0 where there are at most k items.
 
     n_items: how many items there are, which is public; None where the domain is unknown, for
-    limited domains only. Raises ParameterError for fewer than k of them, and for noise that has no
-    formula here.
+    limited domains only. Raises ParameterError for a gap below 1, for noise that has no formula
+    here, and, but for limited domains, for fewer than k items.
     """
     check_positive_int("gap", gap)
     return _bound_of(mechanism, n_items)(gap)

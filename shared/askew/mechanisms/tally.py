@@ -72,17 +72,17 @@ class Tally:
 
     @property
     def values(self) -> Integers:
-        """Return the distinct values, descending."""
+        """Return the distinct values, descending, int64."""
         return self.down_to(self.lowest).values
 
     @property
     def sizes(self) -> Integers:
-        """Return how many items have each of `values`."""
+        """Return how many items have each of `values`, in that order."""
         return self.down_to(self.lowest).sizes
 
     @property
     def ends(self) -> Integers:
-        """Return how many items have at least each of `values`."""
+        """Return how many items have at least each of `values`, in that order."""
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
@@ -104,20 +104,28 @@ class Tally:
         return len(self.counts)
 
     def value_at(self, rank: int) -> int:
-        """Return the count of the item at a rank, from 0."""
+        """Return the count of the item at a rank, 0 being the highest count's. Raises IndexError
+        beyond the last.
+        """
         return int(self.values[self.group_of(rank)])
 
     def group_of(self, rank: int) -> int:
-        """Return the index in `values` of the count of the item at a rank."""
+        """Return the index in `values` of the count of the item at a rank from 0; len(values)
+        beyond the last rank.
+        """
         return int(np.searchsorted(self.ends, rank, side="right"))
 
     def top(self, count: int) -> Integers:
-        """Return the `count` highest counts, in descending order."""
+        """Return the `count` highest counts, in descending order. Raises IndexError where there are
+        fewer.
+        """
         ranks = np.arange(count)
         return self.values[np.searchsorted(self.ends, ranks, side="right")]
 
     def items_at(self, ranks: Sequence[int] | Integers) -> tuple[int, ...]:
-        """Return the item ids at these ranks, in the order given; ties to the lower id."""
+        """Return the item ids at these ranks, 0 being the highest count's, in the order given; of
+        equal counts the lower id has the lower rank. Raises IndexError beyond the last.
+        """
         asked = np.asarray(ranks, dtype=np.int64)
         groups, deepest = self._seen, int(asked.max(initial=0))
         if not len(groups.ends) or deepest >= groups.ends[-1]:
@@ -145,9 +153,11 @@ class Tally:
 
 
 def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
-    """Return the tally of ints or Fractions, brought to integers over their common denominator.
+    """Return the tally of ints or Fractions, brought to integers over their common denominator: of
+    1/2 and 3 the values are 6 and 1, the `unit` 1/2.
 
-    stated: whether their sensitivity is. Fractions are no counts, so theirs must be.
+    stated: whether their sensitivity is. Raises ParameterError for Fractions without it, for a
+    common denominator above 2**256, for other numbers, and for fewer than `least`.
     """
     kinds = set() if isinstance(scores, np.ndarray) else _kinds("scores", scores)
     if Fraction not in kinds:
@@ -165,9 +175,10 @@ def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
 
 
 def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
-    """Return counts, or ids, as int64 (d,), d >= least, of magnitudes below 2**61.
+    """Return counts, or ids, as int64 (d,), d >= least, of magnitudes below 2**61, of either sign.
 
-    Raises ParameterError, which names types and lengths, never a count.
+    Takes sequences of ints and arrays of a dtype of integers. Raises ParameterError, which names
+    types and lengths, never a count, for all else: bools, floats such as 1.0, sets, mappings.
     """
     exact = _whole_numbers(name, counts, least)
     if len(exact):
@@ -233,7 +244,9 @@ _SIZE = 2**256
 
 
 def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
-    """Raise ParameterError unless value is an int from 1 to `most`."""
+    """Raise ParameterError unless value is an int, and no bool, from 1 to `most`: 4294967295 by
+    default.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ParameterError(name, value, "an int of at least 1")
     if value > most:
@@ -325,8 +338,8 @@ class Scored(Counted):
 
 
 def rate_of(mechanism: Scored) -> Fraction:
-    """Return epsilon / sensitivity, halved where scores may move both ways: unless they are
-    monotone and under ADD_OR_REMOVE_ONE.
+    """Return epsilon / sensitivity, which is linf_sensitivity, or 1 for counts; halved where scores
+    may move both ways: unless they are monotone and under ADD_OR_REMOVE_ONE.
     """
     counts = mechanism.linf_sensitivity is None
     monotone = counts if mechanism.monotone is None else mechanism.monotone

@@ -78,12 +78,16 @@ class TopKPlan:
 
     @property
     def kind(self) -> Kind:
-        """Return the `Kind` of the mechanism."""
+        """Return the `Kind` of the mechanism of this `name`."""
         return _KINDS[self.name]
 
     @property
     def name(self) -> str:
-        """Return the name of the mechanism: the one asked for, else that of docs/selection.md."""
+        """Return the name of the mechanism: the one asked for; else, of unknown names,
+        "LimitedDomain", or "LaplaceLimitedDomain" if a person counts for fewer than k; of known
+        ones "PermuteAndFlip" for k = 1, "Canonical" for a set, "Joint" for a ranking up to k = 100,
+        beyond that "Peeling", or with a delta "ConcentratedPeeling".
+        """
         if self.mechanism_name is not None:
             return self.mechanism_name
         if self.n_names is None:
@@ -99,7 +103,9 @@ class TopKPlan:
 
     @cached_property
     def parts(self) -> tuple[Fraction, Fraction, NoisyCounts | None]:
-        """Return epsilon and delta of the names, and the noise of the counts, or None."""
+        """Return epsilon and delta of the names, and the noise of the counts, or None, by
+        `Kind.split`.
+        """
         return self.kind.split(
             k=self.k,
             epsilon=self.epsilon,
@@ -117,13 +123,17 @@ class TopKPlan:
 
     @property
     def items_loss(self) -> ApproximateDP:
-        """Return the loss of the names alone."""
+        """Return the loss of the names alone: epsilon without the share of the counts, and a delta
+        of 0 where the mechanism needs none.
+        """
         epsilon, delta, _ = self.parts
         return ApproximateDP(epsilon, delta, self.neighbors)
 
     @cached_property
     def mechanism(self) -> Selector:
-        """Return the mechanism. It costs `items_loss` in all; its own epsilon may be a round's."""
+        """Return the mechanism. It costs `items_loss` in all; a LimitedDomain's own epsilon is a
+        round's.
+        """
         epsilon, delta, _ = self.parts
         return self.kind.build(self.k, epsilon, delta, self.neighbors, self.max_items_per_person)
 
@@ -163,8 +173,8 @@ class TopKPlan:
 
 
 def loss_in_words(items: ApproximateDP, counts: ApproximateDP | None) -> str:
-    """Return the total, such as "(1/2, 0)-DP, add or remove one person", and what each of two parts
-    costs.
+    """Return the total, such as "(1/2, 0)-DP, add or remove one person", and with counts behind it
+    ": (1/4, 0) for the items, (1/4, 0) for the counts".
     """
     if counts is None:
         return f"{_pair(items)}-DP, {items.neighbors.value} person"
@@ -211,12 +221,16 @@ class TopK:
 
     @property
     def loss(self) -> str:
-        """Return in words the loss of the whole result and, with counts, of each part."""
+        """Return in words the loss of the whole result and, with counts, of each part, such as
+        "(1/2, 0)-DP, add or remove one person".
+        """
         return loss_in_words(self.plan.items_loss, self.plan.counts_loss)
 
     @property
     def error(self) -> str:
-        """Return in words how far noisy counts may be from the true ones; "" without counts."""
+        """Return in words how far noisy counts may be from the true ones, such as "each within 36,
+        all within 49, at 95 %"; "" without counts.
+        """
         noise = self.plan.parts[2]
         if noise is None:
             return ""
@@ -313,7 +327,8 @@ def top_k(  # noqa: PLR0913
     numbers. Each person must count at most once for each name.
     items: all names that may be selected: public, and made without the data. A name that `counts`
     lacks counts 0, and a name of `counts` that is not in it is ignored without a word, since an
-    error would tell that somebody brought it. An array needs none, its places are public.
+    error would tell that somebody brought it. An array or list of numbers needs none: its names
+    are its places, from 0.
     unknown: names come from the data, by a limited domain, which needs a delta: it lists only names
     above a noisy threshold, and may stop before k. Text, numbers, bytes, dates and tuples of these
     are names; what else somebody brought, or what is missing, is left out without a word.
@@ -359,8 +374,8 @@ def top_k(  # noqa: PLR0913
 
 
 def exact(name: str, value: object) -> Fraction:
-    """Return a number of the caller exactly; a float is the decimal that it prints. Raises
-    ParameterError.
+    """Return an int, float, Decimal, Fraction or numpy number as a Fraction; a float is the decimal
+    that it prints, so 0.1 is 1/10. Raises ParameterError for all else: text, bools, NaN, infinity.
     """
     if isinstance(value, np.integer):
         value = int(value)

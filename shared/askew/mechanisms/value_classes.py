@@ -34,21 +34,26 @@ class Urn:
         self._taken = 0
 
     def take_each(self, sizes: Sequence[int] | Integers, draws: Draws) -> list[int]:
-        """Take out a uniform place among those left below each size, one after another.
+        """Take out, and return, a uniform place among those left below each size, one after
+        another.
 
-        Pools grow and never shrink: places taken so far are below every size. The draws are read
-        at once.
+        Pools grow and never shrink: places taken so far are below every size. The draws are read at
+        once.
         """
         taken = np.arange(self._taken, self._taken + len(sizes))
         limits = np.asarray(sizes, dtype=np.int64) - taken
         return [self.pick(mark) for mark in draws.below_each(limits)]
 
     def take_fresh(self, low: int, high: int, draws: Draws) -> int:
-        """Return a uniform place in [low, high), where nothing was taken or moved so far."""
+        """Take out, and return, a uniform place in [low, high), where nothing was taken or moved so
+        far.
+        """
         return self.pick(low - self._taken + draws.below(high - low))
 
     def pick(self, mark: int) -> int:
-        """Take out the place that a mark among those left stands for."""
+        """Take out, and return, the place that a mark stands for, from 0 among those left; in a new
+        urn it is the mark itself.
+        """
         here, there = self._taken, self._taken + mark
         place = self._moved.pop(there, there)
         if mark:
@@ -60,7 +65,8 @@ class Urn:
 def items_of_groups(groups: Iterable[int], tally: Tally, draws: Draws) -> tuple[int, ...]:
     """Return an item id for each of these groups, in their order: uniform among the items of the
     group's count that no earlier one took. A group is its index in `Tally.values`, 0 for the
-    highest count.
+    highest count; none comes more often than it has items, which nobody checks. Raises ValueError
+    for no groups, IndexError for one that there is not.
     """
     named, urns = [*groups], defaultdict[int, Urn](Urn)
     held = tally.down_to_group(max(named))
@@ -77,8 +83,8 @@ def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[i
     """Return an item id for each size, in their order: uniform among the `size` items of highest
     count that no earlier one took. Sizes never fall, and divide no group of equal counts.
 
-    Where enough are left to choose from, one is found by chance, in at most 1 / _SHARE tries on
-    average; else by its rank.
+    Where enough are left to choose from, one is found by chance, in at most 4 tries on average;
+    else by its rank.
     """
     narrow = int(np.searchsorted(sizes, max(_SHARE * len(tally) + len(sizes), _SMALL)))
     chosen = list(tally.items_at(Urn().take_each(sizes[:narrow], draws)))
@@ -98,7 +104,9 @@ def items_of_the_highest(sizes: Integers, tally: Tally, draws: Draws) -> tuple[i
 
 
 def subset(size: int, count: int, draws: Draws) -> list[int]:
-    """Draw a uniform subset of `count` of the places below `size`."""
+    """Draw `count` different places below `size`, from 0, each subset with equal probability, in
+    the order of the draws; count is at most size.
+    """
     return Urn().take_each([size] * count, draws)
 
 
@@ -130,7 +138,7 @@ class ValueClasses:
             self.values, self.sizes = seen.values, sizes
 
     def table(self, depth: float) -> WeightTable:
-        """List classes within depth + ln(items) of the best; others weigh below exp(-depth)."""
+        """Return classes within depth + ln(items) of the best; others weigh below exp(-depth)."""
         low, cut = self._cut(depth)
         lead = self._lead
         gaps = (self.values[lead] - self.values[lead:cut]).astype(np.float64) * self._step
@@ -211,10 +219,10 @@ ONE_PASS = 4  # from this k on, one pass is quicker than k choices
 def highest(
     tally: Tally, rate: Fraction, noise: NoiseFamily, k: int, draws: Draws
 ) -> tuple[int, ...]:
-    """Return the items of the k highest noisy scores, highest first: one draw an item.
+    """Return the item ids of the k highest noisy scores, highest first: one draw an item.
 
-    Those that are so low that one is among the k with probability about exp(-_RARE) are drawn as
-    one; the law does not depend on it. Complexity: O(d), O(k log k).
+    Those that are so low that one is among the k with probability about exp(-14) are drawn as one;
+    the law does not depend on it. Complexity: O(d), O(k log k).
     """
     counts, unit, d = tally.counts, rate * tally.unit, len(tally)
     edge = int(np.partition(counts, d - k)[d - k])
@@ -241,7 +249,7 @@ def highest(
 
 
 def peeled_gumbel(tally: Tally, rate: Fraction, k: int, draws: Draws) -> tuple[int, ...]:
-    """Run the exponential mechanism without replacement, k times; item ids, best first.
+    """Return the item ids, best first, of k runs of the exponential mechanism without replacement.
 
     One Gumbel noise an item, in descending order of score, has the same law (Durfee, Rogers 2019,
     Lemma 4.2), and takes one pass instead of k.

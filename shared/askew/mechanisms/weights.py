@@ -88,11 +88,11 @@ class Draws:
         self.bits = bits
 
     def below(self, limit: int) -> int:
-        """Draw a uniform integer in [0, limit), exactly."""
+        """Draw a uniform integer in [0, limit), limit >= 1, exactly."""
         return self.bits.below(limit)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return `count` uniform 64-bit words, shape (count,)."""
+        """Return `count` uniform 64-bit words, uint64 (count,)."""
         return np.frombuffer(self.bits.read(8 * count), dtype=">u8").astype(np.uint64)
 
     def below_each(self, limits: Sequence[int] | NDArray[np.int64]) -> list[int]:
@@ -123,7 +123,7 @@ class Draws:
 
 def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:
     """Return integers below and above multiplicity * exp(-exponent) * 2**shift, within 2**-60 of it
-    or 1 apart.
+    or 1 apart: (376, 377) for 1, 1 and 10.
 
     exponent may be negative. exp(-x) = 2**-n exp(-r) with n near x / ln 2 and r in [0, 1).
     """
@@ -145,7 +145,9 @@ def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tup
 def blocks_of(
     keys: NDArray[np.int64], logs: NDArray[np.float64]
 ) -> list[Callable[[], WeightBlock]]:
-    """Cut arrays (n,) into blocks of at most BLOCK classes; return a function that makes each."""
+    """Cut arrays (n,) into blocks of at most 2**16 classes; return a list of functions, each of
+    which makes the WeightBlock of one.
+    """
     starts = range(0, len(keys), BLOCK)
     return [partial(WeightBlock, keys[i : i + BLOCK], logs[i : i + BLOCK]) for i in starts]
 

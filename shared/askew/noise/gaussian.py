@@ -79,7 +79,7 @@ class DiscreteGaussian(Parameters):
     @classmethod
     def of_variance(cls, variance: int) -> DiscreteGaussian:
         """Return the law of this variance, with as many low bits as leave 16 to 32 values of h to a
-        standard deviation.
+        standard deviation: 5 at 10**6. Raises ParameterError unless it is an int from 1 to 2**80.
         """
         is_valid = type(variance) is int and variance >= 1
         return cls(variance, max(0, isqrt(variance).bit_length() - 5) if is_valid else 0)

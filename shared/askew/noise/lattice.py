@@ -68,8 +68,8 @@ _GUARD_BITS = 64
 
 
 def check_lattice(step_exponent: int, inverse_rate: int) -> None:
-    """Raise ParameterError unless these are numbers of a lattice: its step, 2**-step_exponent, and
-    the rate q of its noise.
+    """Raise ParameterError unless these are ints of a lattice: step_exponent from 0 to 20, its step
+    being 2**-step_exponent, and inverse_rate, the q of its noise, from 1 to 4096.
     """
     if type(step_exponent) is not int or not 0 <= step_exponent <= MAX_STEP_EXPONENT:
         limit = f"an integer from 0 to {MAX_STEP_EXPONENT}"
@@ -80,8 +80,8 @@ def check_lattice(step_exponent: int, inverse_rate: int) -> None:
 
 
 def lattice_for(reach: Fraction) -> tuple[int, int]:
-    """Return the least step exponent from 1 on with q = ceil(2**exponent reach) at least 1024, and
-    that q: q steps are no less than `reach`, in units of distance.
+    """Return the least step exponent from 1 to 20 with q = ceil(2**exponent reach) at least 1024,
+    and that q: q steps are no less than `reach`, in units of distance. (10, 1024) for a reach of 1.
     """
     exponents = range(1, MAX_STEP_EXPONENT + 1)
     exponent = next(e for e in exponents if (1 << e) * reach >= _LEAST_INVERSE_RATE)
@@ -89,8 +89,9 @@ def lattice_for(reach: Fraction) -> tuple[int, int]:
 
 
 def digit(inverse_rate: int | Fraction, level: int, precision: int) -> tuple[int, int]:
-    """Enclose the odds that binary digit `level` of a geometric draw is one: x / (1 + x) with
-    x = r**(2**level), times 2**precision, by integers that are rounded outward.
+    """Enclose the odds that binary digit `level` of a geometric draw is one: x / (1 + x) with x =
+    r**(2**level), r = q / (q + 1), q the inverse rate, times 2**precision, by integers that are
+    rounded outward.
     """
     scale = precision + _GUARD_BITS
     low, high = _power_of_ratio(inverse_rate, level, scale)
@@ -123,8 +124,8 @@ class TwoSidedGeometric(Parameters):
 
     @classmethod
     def with_constant_work(cls, inverse_rate: int | Fraction) -> TwoSidedGeometric:
-        """Return the law of this rate, with enough digits that going beyond these has a probability
-        of at most 2**-128.
+        """Return the law of this rate, with enough digits, 17 for 1024, that going beyond these has
+        a probability of at most 2**-128. Raises ParameterError outside 2**-64 to 2**64.
         """
         _check_inverse_rate(inverse_rate)
         draws = WORD_BITS * log(2) / log1p(1 / inverse_rate)
@@ -191,7 +192,8 @@ class LatticeLaplace(Parameters):
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction) -> LatticeLaplace:
-        """Return the lattice whose epsilon per unit distance is at most `epsilon`, by under 0.1 %.
+        """Return the lattice whose epsilon per unit distance is at most `epsilon`, by under 0.1 %:
+        step_exponent 10 and inverse_rate 1280 for 4/5.
 
         Powers of two are met exactly. step_exponent is never 0, which would take no bytes on the
         wire. Raises ParameterError outside [1/1024, 1024], and for a float.
@@ -203,7 +205,7 @@ class LatticeLaplace(Parameters):
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the exact epsilon per unit distance, at most the one that was asked for."""
+        """Return the exact epsilon per unit distance: 2**step_exponent / inverse_rate."""
         return Fraction(1 << self.step_exponent, self.inverse_rate)
 
     @property
@@ -219,7 +221,7 @@ class LatticeLaplace(Parameters):
     @property
     def charge(self) -> SignalCharge:
         """Return what one fresh signal of a taste costs, where one rating moves a point by at most
-        1: the rate, whatever else a server says of its space.
+        1: `epsilon` per rating, whatever else a server says of its space, and none per kilometer.
         """
         return SignalCharge(self.epsilon)
 
@@ -256,5 +258,5 @@ class LatticeLaplace(Parameters):
 
 
 def clamped(coordinate: int) -> int:
-    """Return the nearest integer from -COORDINATE_LIMIT to COORDINATE_LIMIT: post-processing."""
+    """Return the nearest integer from -(2**31 - 1) to 2**31 - 1: post-processing."""
     return max(-COORDINATE_LIMIT, min(COORDINATE_LIMIT, coordinate))

@@ -74,7 +74,9 @@ def chosen_number(screen: Widget, name: str) -> Fraction:
 
 
 def short(value: _Value) -> str:
-    """Return a name as it is, and a number with at most four significant digits: "0.3333", "2"."""
+    """Return a name as it is, and a number by the format .4g: "0.3333" for 1/3, "1.235e+04" for
+    12345.678.
+    """
     return value if isinstance(value, str) else f"{float(value):.4g}"
 
 
