@@ -18,15 +18,23 @@ from wire.messages import DOCUMENT, SENT, with_neighbors
 
 from askew.catalog.catalog import Catalog, Neighbors
 from askew.catalog.catalog_file import FIRST, HEAD_BYTES, LAST, FileHead, Part
-from askew.catalog.item import Item
+from askew.catalog.item import Item, Listing
 from askew.dp.privacy import ANY_SPACE
 from askew.errors import Malformed, WireError
 from askew.noise.lattice import LatticeLaplace
+from askew.protocol.metric_card import PlaceSlate
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
-from askew.spaces.map import MapNoise, Region
+from askew.spaces.axes import Axis, AxisSpace
+from askew.spaces.map import Area, MapNoise, MapSpace, Region
 from askew.spaces.vectors import RatingScale
 from askew.wire.catalog_file import catalog_files, catalog_from_body, catalog_to_bytes
+from askew.wire.places import (
+    metric_card_from_bytes,
+    metric_card_to_bytes,
+    places_from_bytes,
+    places_to_bytes,
+)
 from askew.wire.queries import query_from_bytes, query_to_bytes
 from askew.wire.releases import budget_from_bytes, document_to_bytes
 from askew.wire.tastes import card_from_bytes, card_to_bytes
@@ -58,6 +66,21 @@ def test_the_size_of_a_question_depends_on_the_dimension_alone(
         query = Query(signal, 20, catalog_date=date)
         data = query_to_bytes(query)
         assert (len(data), query_from_bytes(data, card)) == (24 + 4 * dimension, query)
+
+
+def test_cards_and_places_keep_every_digit() -> None:
+    """Device and server compute from them: versions, positions, distances. Planted bug: two digits
+    of an axis' end.
+    """
+    area = Area(47.270111, 5.866342, 55.099161, 15.041931)
+    axes = AxisSpace((Axis("hour", "h", -0.000123, 24.000321, scale=0.333333),))
+    for space in (MapSpace(area), axes):
+        card = replace(metric.MAP_CARD, space=space)
+        assert metric_card_from_bytes(metric_card_to_bytes(card)).space == space
+    items = (Listing(0, "a", (52.520008, 13.404954), ()),)
+    data = places_to_bytes(PlaceSlate(metric.VERSION, items), metric.PLACES)
+    query = replace(metric.QUERY, k=1, collection=metric.PLACES.number)
+    assert places_from_bytes(data, metric.MAP_CARD, query).listings == items
 
 
 def test_the_size_of_a_question_near_a_place_is_one_for_all() -> None:

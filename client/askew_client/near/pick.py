@@ -62,28 +62,39 @@ class Preferences:
 
     def __post_init__(self) -> None:
         fold = str.casefold
-        try:
-            if not isinstance(self.open_now, bool):
-                raise TypeError
-            read = {
-                "likes": {
+        if not isinstance(self.open_now, bool):
+            raise PreferenceError("open_now must be true or false")
+        for name, form, read in (
+            (
+                "likes",
+                'such as {"kind": {"bakery": 3}}',
+                lambda: {
                     name: {fold(kind): _number(worth) for kind, worth in kinds.items()}
                     for name, kinds in self.likes.items()
                 },
-                "only": {name: _kinds(kinds) for name, kinds in self.only.items()},
-                "at_most": {name: _number(most) for name, most in self.at_most.items()},
-                "ratings": _number(self.ratings),
-                "exponent": _number(self.exponent),
-                "trades": {fold(unit): _number(worth) for unit, worth in self.trades.items()},
-            }
-        except (TypeError, AttributeError, OverflowError):
-            raise PreferenceError(
-                'preferences must be tables of numbers, such as likes={"kind": {"bakery": 3}}, '
-                'at_most={"price": 10} and trades={"EUR": 2}, of lists of words, such as '
-                'only={"kind": ["bakery"]}, and numbers; open_now must be true or false'
-            ) from None
-        for name, value in read.items():
-            object.__setattr__(self, name, value)
+            ),
+            (
+                "only",
+                'such as {"kind": ["bakery"]}',
+                lambda: {name: _kinds(kinds) for name, kinds in self.only.items()},
+            ),
+            (
+                "at_most",
+                'such as {"price": 10}',
+                lambda: {name: _number(most) for name, most in self.at_most.items()},
+            ),
+            ("ratings", "a number", lambda: _number(self.ratings)),
+            ("exponent", "a number", lambda: _number(self.exponent)),
+            (
+                "trades",
+                'such as {"EUR": 2}',
+                lambda: {fold(unit): _number(worth) for unit, worth in self.trades.items()},
+            ),
+        ):
+            try:
+                object.__setattr__(self, name, read())
+            except (TypeError, AttributeError, OverflowError):
+                raise PreferenceError(f"{name} must be {form}") from None
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.trades.values(), *self.at_most.values(), self.ratings]
         if not all(abs(number) <= MOST for number in numbers):  # written so that NaN is refused

@@ -60,7 +60,7 @@ class Guard:
     @contextmanager
     def connection(self) -> Iterator[None]:
         """Count a connection, from before it is opened (entry) until its descriptor is closed
-        (exit): meanwhile `private` raises.
+        (exit): meanwhile `private` raises ConnectionOpen.
 
         Raises NotReady on entry while private work is under way.
         """
@@ -76,7 +76,7 @@ class Guard:
 
     @contextmanager
     def private(self) -> Iterator[None]:
-        """Count private work, from entry to exit: meanwhile `connection` raises. Raises
+        """Count private work, from entry to exit: meanwhile `connection` raises NotReady. Raises
         ConnectionOpen on entry while a connection exists.
         """
         with self._lock:

@@ -44,7 +44,8 @@ def _asking_options(command: _Command) -> _Command:
 
 @click.group()
 def analyst() -> None:
-    """Ask for the most popular items, from a budget that an operator granted.
+    """Ask (`askew-server analyst COMMAND`) for the most popular items, from a budget that an
+    operator granted.
 
     An operator runs `askew-server serve-releases --tokens`, grants a budget (ledger grant) and
     makes your token (analyst add). For TLS, ASKEW_AUTHORITY names a file in PEM of certificates to

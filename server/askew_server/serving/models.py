@@ -105,7 +105,9 @@ class ModelFolder:
         return self._seen.get(day) == self._marks.get(day)
 
     def forget(self, day: int) -> None:
-        """Forget the model of a Monday, as if it had never been read."""
+        """Drop what is noted of a Monday's files (days since 1970-01-01): `has_changed` then takes
+        them for new ones, at its second look or at once.
+        """
         self._marks.pop(day, None)
         self._seen.pop(day, None)
         self._refused.discard(day)

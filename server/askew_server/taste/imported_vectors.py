@@ -48,8 +48,8 @@ from askew_server.ratings.reader import key_order
 
 
 def whiten_vectors(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return vectors (n, D) scaled by their largest coordinate, then whitened, with the mean
-    eigenvalue as a ridge; devices fold likes in with them.
+    """Return vectors (n, D), not centered, whose Gram matrix has the eigenvalues l / (l + mean l),
+    all below 1: l are those of the vectors divided by their largest coordinate.
     """
     scaled = vectors / np.abs(vectors).max()
     values, axes = np.linalg.eigh(scaled.T @ scaled)

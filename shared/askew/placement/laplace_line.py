@@ -91,7 +91,7 @@ class _Steps:
         self._falling = np.concatenate([[0.0], np.cumsum(falling)])
         self.total = float(self._falling[-1])
         if not np.isfinite(self.total) or falling[edges[:-1] >= 512.0].sum() > 1e-13 * self.total:
-            limit = "of finite expected cost: E h(|noise|) is beyond floats"
+            limit = "of finite expected cost: h or E h(|noise|) is beyond floats"
             raise InfiniteCost("disutility", h.function, limit)
         if not self.total > 0:
             limit = "larger at some distance that the noise reaches than at 0"

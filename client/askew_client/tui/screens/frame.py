@@ -197,6 +197,7 @@ class ScrollPart(VerticalScroll):
 
 _TEXTUAL = (
     ("Tab", "the next part of a screen"),
+    ("↑ ↓", "the next row, or value of a choice"),
     ("Ctrl+P", "every command by its name"),
     ("Ctrl+Q", "leave"),
 )
@@ -328,7 +329,7 @@ class FrameScreen(Screen[None]):
         def keys_of(bindings: Iterable[object]) -> list[tuple[str, str]]:
             keys = self.desk.keys
             return [
-                (keys.get(own.id or "", own.key_display or own.key), own.tooltip)
+                (keys.get(own.id or "", self.app.get_key_display(own)), own.tooltip)
                 for own in bindings
                 if isinstance(own, Binding) and own.tooltip
             ]

@@ -156,15 +156,14 @@ class PlaceScreen(ModalScreen[PlaceDraft | None]):
             self._forget_named()
         if event.input.id == "region":
             self._show_price(event.value)
-        if event.input.id == "position":
+        if event.input.id in ("region", "position"):
+            region = self.query_one("#region", Input).value
             try:
-                region = self.query_one("#region", Input).value
-                there = position_typed(event.value, region)
+                there = position_typed(self.query_one("#position", Input).value, region)
+            except AskewError:  # half a number, or half a region
+                self._look_at_region(region)
+            else:
                 self.query_one(PlaceMap).look_at(there, _NEAR_KM, marked=True)
-            except AskewError:
-                return  # half a number, or half a region
-        elif event.input.id == "region" and not self.query_one("#position", Input).value:
-            self._look_at_region(event.value)
 
     def on_input_submitted(self) -> None:
         # Enter, a key that ends a word, charges nothing.
