@@ -73,14 +73,15 @@ def test_cards_and_places_keep_every_digit() -> None:
     of an axis' end.
     """
     area = Area(47.270111, 5.866342, 55.099161, 15.041931)
-    axes = AxisSpace((Axis("hour", "h", -0.000123, 24.000321, scale=0.333333),))
+    axes = AxisSpace((Axis("hour", "h", -0.000123, 24.0003, scale=0.333333),))
     for space in (MapSpace(area), axes):
         card = replace(metric.MAP_CARD, space=space)
         assert metric_card_from_bytes(metric_card_to_bytes(card)).space == space
     items = (Listing(0, "a", (52.520008, 13.404954), ()),)
     data = places_to_bytes(PlaceSlate(metric.VERSION, items), metric.PLACES)
     query = replace(metric.QUERY, k=1, collection=metric.PLACES.number)
-    assert places_from_bytes(data, metric.MAP_CARD, query).listings == items
+    [slate] = places_from_bytes(data, metric.MAP_CARD, query)
+    assert slate.listings == items
 
 
 def test_the_size_of_a_question_near_a_place_is_one_for_all() -> None:

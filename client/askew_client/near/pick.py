@@ -64,7 +64,7 @@ class Preferences:
         fold = str.casefold
         if not isinstance(self.open_now, bool):
             raise PreferenceError("open_now must be true or false")
-        for name, form, read in (
+        for field_name, form, read in (
             (
                 "likes",
                 'such as {"kind": {"bakery": 3}}',
@@ -92,9 +92,9 @@ class Preferences:
             ),
         ):
             try:
-                object.__setattr__(self, name, read())
+                object.__setattr__(self, field_name, read())
             except (TypeError, AttributeError, OverflowError):
-                raise PreferenceError(f"{name} must be {form}") from None
+                raise PreferenceError(f"{field_name} must be {form}") from None
         worths = [worth for kinds in self.likes.values() for worth in kinds.values()]
         numbers = [*worths, *self.trades.values(), *self.at_most.values(), self.ratings]
         if not all(abs(number) <= MOST for number in numbers):  # written so that NaN is refused
