@@ -78,7 +78,7 @@ def check_plain(name: str, text: str, longest: int) -> None:
 
 
 def has_few_marks(text: str) -> bool:
-    """Return True if at most 8 combining marks stand in a row. O(length).
+    """Return True unless more than 8 characters that `is_mark` names stand in a row. O(length).
 
     To bring n of them into their order, as `title_key` does, takes n^2 steps: who makes titles
     could say by them who looks one up.
@@ -94,5 +94,7 @@ def has_few_marks(text: str) -> bool:
 
 
 def is_mark(character: str) -> bool:
-    """Return True if a character is, or decomposes to begin with, a combining mark."""
+    """Return True if a character has a combining class above 0, as U+0301, or is one of U+0F73,
+    U+0F75, U+0F81, U+FF9E and U+FF9F; False for all else, also for marks of class 0, as U+0903.
+    """
     return unicodedata.combining(character) > 0 or character in _ALSO_MARKS

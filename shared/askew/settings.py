@@ -82,7 +82,9 @@ def whole(least: int, most: int = LARGEST) -> Kind:
 
 def number(least: float, most: float, unit: str = "") -> Kind:
     """Return the Kind whose `read` makes a float from least to most of an int, a float, a Decimal
-    or text that `float` takes; ValueError for all else. unit: text behind the limits in `words`.
+    or text of at most 40 characters that `float` takes, and raises ValueError for all else,
+    OverflowError for an int beyond floats. unit: text behind the limits in `words`, "a number from
+    0 to 1".
     """
     return _between(_number, least, most, f"a number from {least:g} to {most:g}{unit}", "NUMBER")
 
@@ -98,9 +100,9 @@ def exact(least: Fraction, most: Fraction) -> Kind:
 def text(
     words: str = "text", check: Callable[[str], object] | None = None, *, empty: bool = False
 ) -> Kind:
-    """Return the Kind of text on one line, without controls. words: what is accepted. check: raises
-    ValueError or ParameterError for a text of another form. empty: whether "" is accepted, which is
-    not checked.
+    """Return the Kind whose `read` returns a text on one line, without controls, as it is;
+    ValueError for all else, and what check raises (ValueError or ParameterError) for another form.
+    words: what is accepted. empty: whether "" is accepted, which is not checked.
     """
 
     def read(value: object) -> str:
@@ -185,9 +187,11 @@ class Setting:
         raise ParameterError(called, _HIDDEN if self.secret else value, limit) from None
 
     def option(self) -> tuple[Sequence[str], dict[str, Any]]:
-        """Return names, the flag ("--k", or "--k/--no-k" of a switch) before the parameter, and
-        keywords for `click.option`, with default None and the true default in the help; its value
-        is text, or a switch's bool, which `Table.read` looks at.
+        """Return ([flag, parameter], keywords) for `click.option`, the flag "--k", or "--k/--no-k"
+        of a switch. Keywords: default (None), help (ends in "[default: 5]", unless it is empty, 0
+        or false), metavar (None of a switch); is_flag (True of a switch, False with `bare`),
+        flag_value (`bare`), shell_complete (of choices), each only there. No type: `Table.read`
+        looks at the text or bool.
         """
         names, default = [self.flag], "" if self.default in {None, (), False, ""} else self.default
         keywords: dict[str, Any] = {

@@ -173,12 +173,14 @@ class Numbers(_Values):
         return cls(np.full(size, np.nan, np.float32))
 
     def check(self, name: str) -> None:
-        """Raise OutOfRange for an infinite number; NaN passes."""
+        """Raise OutOfRange, with this name, for an infinite number; NaN passes."""
         if np.isinf(self.values).any():
             raise OutOfRange(name, "finite numbers")
 
     def take(self, rows: Rows) -> list[Value]:
-        """Return the numbers of some rows, in the order of these, as `decimals`; None for NaN."""
+        """Return the numbers of these rows, in their order, floats as `decimals` gives them (23.6);
+        None for NaN.
+        """
         return [None if isnan(value) else value for value in decimals(self.values[rows])]
 
 
@@ -194,7 +196,7 @@ class Flags(_Values):
         return cls(np.full(size, UNKNOWN, np.int8))
 
     def check(self, name: str) -> None:
-        """Raise OutOfRange for anything but 1, 0 and -1 (unknown)."""
+        """Raise OutOfRange, with this name, for anything but 1, 0 and -1 (unknown)."""
         if ((self.values < UNKNOWN) | (self.values > 1)).any():
             raise OutOfRange(name, "flags")
 
@@ -313,7 +315,8 @@ def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
 
 
 def kinds_of(kind: AttributeKind, prefix: str) -> Kinds:
-    """Return {"prefix.name": (type, number of dimensions)} of a column's arrays, such as
-    {"price.values": (float32, 1)} of numbers.
+    """Return {"prefix.name": (dtype, number of dimensions)} of a column's arrays: "price.values" of
+    numbers (float32, 1) or flags (int8, 1); of categories and hours "price.codes" (int32, 1),
+    "price.words" (uint8, 1) and "price.word_ends" (int64, 1).
     """
     return {f"{prefix}.{name}": array for name, array in COLUMN_OF[kind].kinds.items()}

@@ -102,7 +102,8 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
 
     The largest multiple of a 2**-40th of epsilon / rounds, which the sum allows in any case, whose
     rho converts to at most epsilon: rounded down, and with slack 0 exactly epsilon / rounds. Raises
-    ParameterError.
+    ParameterError unless epsilon is above 0 and at most 2**256, rounds an int from 1 to 2**32 - 1,
+    and slack from 0 to below 1; floats are refused.
     """
     if positive_rational("epsilon", epsilon) > 2**256:
         raise ParameterError("epsilon", epsilon, "at most 2**256")
@@ -124,7 +125,7 @@ def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fra
     """Return (epsilon of a round, delta of the threshold) for k rounds of (epsilon, delta) in all:
     (epsilon / k, delta) by basic composition or, where half of delta buys more by
     `epsilon_per_round`, (that, delta / 2): at delta 10**-6 from k = 6 on for epsilon 1, from 7 for
-    4.
+    4. Raises ParameterError as that does.
     """
     slack = delta / 2
     share = epsilon_per_round(epsilon, k, slack)
@@ -224,8 +225,8 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
 
 
 def check_slack(slack: object) -> Fraction:
-    """Return slack as a Fraction. Raises ParameterError unless it is an int or a Fraction strictly
-    between 0 and 1.
+    """Return slack, as it is. Raises ParameterError unless it is a Fraction strictly between 0 and
+    1, with a denominator of at most 2**256.
     """
     exact = check_magnitude("slack", positive_rational("slack", slack))
     if exact >= 1:

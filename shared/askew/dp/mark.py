@@ -114,8 +114,11 @@ def encode(mark: Mark) -> bytes:
 
 
 def decode(content: bytes, notions: int) -> Mark:
-    """Return the mark that `encode` wrote, of so many notions an account. Raises ParameterError for
-    anything else.
+    """Return the mark in JSON as `encode` writes it, with exactly `notions` sums an account; white
+    space and further keys are ignored.
+
+    Raises ParameterError for other JSON or none, and unless the id is 32 hexadecimal digits in
+    lower case and the sequence from 1 to 2**62 - 1, or they are "" and 0.
     """
     try:
         said = json.loads(content)

@@ -57,7 +57,9 @@ class RankColumns:
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:
-        """Return the first and the last column, from 0, of each block of a row, (blocks,) each."""
+        """Return the first and the last columns, from 0, of the blocks of a row, (blocks,) each:
+        runs of `width` columns, so [0, 64] and [63, 99] for 100 columns.
+        """
         starts = np.arange(0, len(self), self.width)
         return starts, np.append(starts[1:], len(self)) - 1
 
@@ -120,9 +122,9 @@ class CanonicalClasses:
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
 
     def cell(self, key: int) -> tuple[int | None, int, int]:
-        """Return h, first and last of a class other than the top: its subsets have the ranks 1..h,
-        not h + 1, and a lowest rank in first..last. h is None at gamma = 1, which tells nothing of
-        the ranks above the lowest.
+        """Return (h, first, last) of the class of a key from 1 on, (h, column) = divmod(key - 1,
+        columns): its subsets have the ranks 1..h, not h + 1, and a lowest rank in first..last, from
+        1, the column's. h is None at gamma = 1, which tells nothing of the ranks above the lowest.
         """
         row, column = divmod(key - 1, len(self.columns))
         h = row if self._seen else None

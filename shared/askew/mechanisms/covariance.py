@@ -96,8 +96,8 @@ class NoisyCovariance(Parameters):
 
     @property
     def rho(self) -> Fraction:
-        """Return what one noisy matrix costs by zCDP, exact, at most what (epsilon, delta) allows:
-        the number to add up where several are released.
+        """Return what one noisy matrix costs by zCDP, exact: `rho_for` of epsilon and delta,
+        rounded down to 2**46 / a whole number. This adds up where several are released.
         """
         return Fraction(UNIT**2, 4 * self._variance)
 

@@ -130,8 +130,9 @@ class SequenceLosses:
         return int((self.tops[open_still] - self._values[reached[open_still]]).min())
 
     def steps(self, low: int, high: int) -> LossSteps:
-        """Return the steps that begin in [low, high), for low >= 0; one begins at 0. ln N is off by
-        what `edge` says and by `log_error`.
+        """Return the LossSteps that begin in [low, high), for low >= 0: their losses, ascending, ln
+        N at each, how much it rose there, and the next loss at which it rises. One begins at 0. ln
+        N is off by what `edge` says and by `log_error`.
         """
         first, last = self._reached(low - 1), self._reached(high - 1)
         if not low:  # nothing is below the first step, so that it has no rise
@@ -221,7 +222,9 @@ class Segment:
 
     @property
     def rise(self) -> float:
-        """Return how much ln N rises from below it to its end; inf where it begins at 0."""
+        """Return ln N of the last loss in it less ln N of the loss one below it; inf where it
+        begins at 0.
+        """
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:

@@ -64,7 +64,9 @@ class ExponentialClasses:
         self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)
 
     def remove(self, key: int) -> None:
-        """Give a candidate weight zero."""
+        """Set a candidate's weight to zero; the best score left is found again if it was this
+        one's.
+        """
         self.sizes[key] = 0
         self._log_sizes[key] = -inf
         if int(self.scores[key]) == self._best:
@@ -84,8 +86,8 @@ class ExponentialClasses:
         return WeightTable(blocks_of(near, self._logs[near]), 2.0**-48 * largest, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers below and above a candidate's weight, relative to the best score left,
-        times 2**shift.
+        """Return integers (below, above) of a candidate's size * exp(epsilon * (its score - the
+        best score left)) * 2**shift.
         """
         score, size = self.exact(key)
         return enclose(size, -score, shift)
@@ -240,7 +242,7 @@ class LimitedDomain(_Limited):
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return (k * epsilon, delta)."""
+        """Return the ApproximateDP (k * epsilon, delta), under ADD_OR_REMOVE_ONE."""
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
@@ -266,7 +268,8 @@ class LimitedDomain(_Limited):
 
 def top_of(counts: Counts, kbar: int) -> tuple[Integers, Integers, int]:
     """Return ids, from 0, and counts, (n,) each, of the top kbar, highest first, ties to the lower
-    id, and the next count, or 0 without one. Raises ParameterError for counts below 0.
+    id, and the next count, or 0 without one; nothing and 0 of no counts. Raises ParameterError for
+    counts below 0, and where `integers` does.
     """
     whole = _whole(counts)
     size = min(len(whole), kbar + 1)

@@ -226,22 +226,22 @@ class ConcentratedPeeling:
 
     @property
     def epsilon_per_round(self) -> Fraction:
-        """Return epsilon' of a round, `askew.dp.composition.epsilon_per_round` of epsilon, k and
+        """Return epsilon of a round, `askew.dp.composition.epsilon_per_round` of epsilon, k and
         delta: epsilon / k or more, rounded down.
         """
         return epsilon_per_round(Fraction(self.epsilon), self.k, self.delta)
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the Shortfall of the Peeling that it runs, of k rounds of epsilon'."""
+        """Return the Shortfall of the Peeling that it runs, of k rounds of `epsilon_per_round`."""
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return (epsilon, delta)."""
+        """Return the ApproximateDP (epsilon, delta), under its neighbors."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds of epsilon', with delta 0."""
+        """Return the BoundedRange of k rounds of `epsilon_per_round`, with delta 0."""
         return self._peeling().ranged_loss()
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:

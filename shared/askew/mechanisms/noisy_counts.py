@@ -124,15 +124,17 @@ class NoisyCounts(Parameters):
         """Return the least M such that, with at least this chance, 95 % by default, `of` noisy
         counts are all within M of the true ones.
 
-        `of=k` bounds all at once. Reads no count. Raises ParameterError.
+        `of=k` bounds all at once. Reads no count. Raises ParameterError unless chance is a Fraction
+        strictly between 0 and 1 and `of` an int from 1 to 2**32 - 1.
         """
         check_probability("chance", chance)
         check_positive_int("of", of)
         return _bound(self.noise, float(1 - chance), of)
 
     def perturb(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return noisy copies of at most k counts, in their order; negative ones are left so, since
-        they are right on average. Raises ParameterError, which repeats no count.
+        """Return noisy copies of at most k counts, as ints, in their order; negative ones are left
+        so, since they are right on average. Raises ParameterError, which repeats no count, for more
+        than k, and where `integers` does.
         """
         exact = integers(counts, 0).tolist()
         if len(exact) > self.k:

@@ -72,17 +72,17 @@ class Tally:
 
     @property
     def values(self) -> Integers:
-        """Return the distinct values, descending, int64."""
+        """Return the distinct counts, descending, int64 (g,)."""
         return self.down_to(self.lowest).values
 
     @property
     def sizes(self) -> Integers:
-        """Return how many items have each of `values`, in that order."""
+        """Return how many items have each of `values`, in that order, int64 (g,)."""
         return self.down_to(self.lowest).sizes
 
     @property
     def ends(self) -> Integers:
-        """Return how many items have at least each of `values`, in that order."""
+        """Return how many items have at least each of `values`, in that order, int64 (g,)."""
         return self.down_to(self.lowest).ends
 
     def down_to(self, low: int) -> ValueGroups:
@@ -307,7 +307,9 @@ class Counted(ABC):
         """Return k item ids of a tally: best first, or ascending for a set."""
 
     def select(self, counts: Counts, *, bits: RandomBits = KERNEL) -> tuple[int, ...]:
-        """Return k item ids, the places of their counts: best first, or ascending for a set."""
+        """Return k item ids, the places of their counts: best first, or ascending for a set. Raises
+        ParameterError for fewer than k counts, and where `integers` does.
+        """
         return self.draw(Tally(counts, self.k), Draws(bits))
 
 

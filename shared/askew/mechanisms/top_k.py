@@ -206,7 +206,7 @@ class TopK:
 
     @property
     def mechanism(self) -> str:
-        """Return the name of the mechanism that selected, such as "Canonical"."""
+        """Return the name of the mechanism that selected, `TopKPlan.name`, such as "Canonical"."""
         return self.plan.name
 
     @property

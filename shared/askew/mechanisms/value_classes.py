@@ -138,7 +138,10 @@ class ValueClasses:
             self.values, self.sizes = seen.values, sizes
 
     def table(self, depth: float) -> WeightTable:
-        """Return classes within depth + ln(items) of the best; others weigh below exp(-depth)."""
+        """Return the WeightTable of the classes, by their keys g, within depth + ln(items) of the
+        best, whose ln weights are relative to one item of the highest count left; the others, of
+        total weight below exp(-depth), only as `log_rest`.
+        """
         low, cut = self._cut(depth)
         lead = self._lead
         gaps = (self.values[lead] - self.values[lead:cut]).astype(np.float64) * self._step
@@ -152,8 +155,8 @@ class ValueClasses:
         return WeightTable(blocks_of(np.arange(lead, cut), logs), log_error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers below and above a class's weight times 2**shift: its size times exp(its
-        score, relative to the best).
+        """Return integers (below, above) of a class's size * exp(-rate * its distance to the
+        highest count left) * 2**shift.
         """
         return enclose(int(self.sizes[key]), -self._score(key), shift)
 
@@ -165,7 +168,7 @@ class ValueClasses:
         return self._score(key), int(self.sizes[key])
 
     def enter(self, contest: Contest) -> None:
-        """Let every class that has items left draw its best noisy score."""
+        """Enter every class that has items left in the contest, with its best noisy score."""
         low, cut = self._cut(_RARE)
         present = self._lead + np.flatnonzero(self.sizes[self._lead : cut])
         gaps = (self.values[self._lead] - self.values[present]).astype(np.float64)

@@ -52,7 +52,9 @@ _BLOCK = 1 << 16  # tries at once: what they need stays in a processor's cache
 
 
 def exp_odds(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
-    """Enclose exp(-numerator / denominator) * 2**precision by integers that are rounded outward."""
+    """Return (low, high), integers beside exp(-numerator / denominator) * 2**precision, rounded
+    outward.
+    """
     scaled = (numerator << precision) // denominator
     return exp_minus(scaled + 1, precision)[0], exp_minus(scaled, precision)[1]
 

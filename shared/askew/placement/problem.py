@@ -90,7 +90,9 @@ def check_count(name: str, value: int, most: int) -> None:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Raise ParameterError unless value is an int or a float, no bool, from 1e-30 to 1e30."""
+    """Raise ParameterError unless value is an int or a float, also numpy's, no bool, from 1e-30 to
+    1e30.
+    """
     number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not number or not 0 < value < inf:
         raise ParameterError(name, value, "positive and finite")

@@ -141,8 +141,9 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
 
 
 def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rows along Morton's curve of the first two coordinates, on which neighbors follow;
-    rows of one cell (of 2**16 by 2**16) in their own order.
+    """Return the rows along Morton's curve of the first two coordinates, each scaled from its least
+    and largest to 0..2**16 - 1, of which the first has the lower bits; rows of one cell in their
+    own order: of the points (0, 0), (0, 1), (1, 0), (1, 1) the rows 0, 2, 1, 3.
 
     Items in this order take few bytes, and every n-th of them are spread evenly.
     """

@@ -150,9 +150,9 @@ class CollectionCard:
 
     @property
     def live_bytes(self) -> int | None:
-        """Return what all its live values take in a file, whatever they are: n_items / 5, rounded
-        up, a flag, and 4 n_items a number; 0 without any. None where one is text, which has no
-        fixed size.
+        """Return what all its live values take in a file, whatever they are: for each live flag
+        n_items / 5 bytes, rounded up, for each live number 4 n_items; 0 without any. None where a
+        category or hours are live, which have no fixed size.
         """
         kinds = [attribute.kind for attribute in self.attributes if attribute.live]
         if not {*kinds} <= {AttributeKind.FLAG, AttributeKind.NUMBER}:
@@ -231,13 +231,13 @@ class MetricCard:
 
     def asked_number(self, name: str) -> int:
         """Return the number of the collection of this name, 256 for ALL, which is "*". Raises
-        NotFound.
+        NotFound for others.
         """
         return ALL_NUMBER if name == ALL else self.collection(name).number
 
     def asked(self, which: str | int | None) -> tuple[CollectionCard, ...]:
         """Return a tuple: the collection of this name or number alone, or all, in the card's order,
-        for "*" or 256 (ALL). Raises NotFound.
+        for "*" or 256 (ALL). Raises NotFound for others, and for None.
         """
         return self.collections if which in (ALL, ALL_NUMBER) else (self.collection(which),)
 

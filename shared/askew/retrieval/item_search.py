@@ -127,8 +127,8 @@ class LinearScores:
         return len(self.numbers) - 1
 
     def at(self, shifts: NDArray[np.float64], some: slice | NDArray[np.int64]) -> NDArray[Any]:
-        """Return F, the linear scores, of some of the items at these shifts (n, d): (n, number of
-        those items).
+        """Return the linear scores, `factors` @ numbers, of some of the items at these shifts (n,
+        d): (n, number of those items).
 
         All numbers are finite. OpenBLAS 0.3.31 calls a row times columns of 5 invalid now and then,
         by what its registers held before; the product is right.
@@ -146,7 +146,9 @@ class LinearScores:
         return moved
 
     def only(self, rows: NDArray[np.int64]) -> LinearScores:
-        """Return the scores of these rows, which are ascending places here, and no ids."""
+        """Return the LinearScores of these rows alone, an array of ascending places in `items`, no
+        ids.
+        """
         return LinearScores(self.numbers[:, rows], self.items[rows], self.margin, self.before[rows])
 
     def leading(self, shifts: NDArray[np.float64], k: int) -> LinearScores:
@@ -193,8 +195,8 @@ def numbers_of(encoder: Encoder, vectors: NDArray[np.float32]) -> NDArray[np.flo
 
 
 def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
-    """Return V R, the longest item vector times the bound of a taste, |origin| + sum_j max|w_j|
-    |p_j|, rounded up.
+    """Return the length of the longest of these vectors times (|origin| + the sum over coordinates
+    of the larger |`shift_limits`| * the length of its row of `per_shift`), rounded up.
     """
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     shifts = np.abs(encoder.shift_limits).max(axis=0)
@@ -204,8 +206,9 @@ def largest_score(encoder: Encoder, vectors: NDArray[np.float32]) -> float:
 
 
 def margin_of(encoder: Encoder, largest: float) -> float:
-    """Return how far F can be off where no score is above `largest`: (2 (D + d + 8) 2**-53 + (d +
-    8) 2**-24) min(largest, 2**80) + 2**-80.
+    """Return how far a score that is computed from shifts can be off where none is above `largest`:
+    (2 (D + d + 8) 2**-53 + (d + 8) 2**-24) min(largest, 2**80) + 2**-80, D being the encoder's
+    `ranking_dimension`, d its `dimension`.
     """
     d, sizes = encoder.dimension, encoder.dimension + encoder.ranking_dimension
     unit, own = 2.0**-53, 2.0**-24
@@ -225,8 +228,9 @@ nearly; and how many rows each point has, at least 1, (n,).
 def taken(candidates: Candidates, k: int, slack: float, exact: Exact) -> NDArray[np.int64]:
     """Return the best row of every point in turn that no earlier point took, (k,).
 
-    The turn begins again at the first point until there are k. exact: decides where others are
-    within the slack of the best. Every point has at least as many rows as are taken.
+    The turn begins again at the first point until there are k. Where several rows are within the
+    slack of the best one left, exact(the point, from 0, those rows) decides. Every point has at
+    least as many rows as are taken.
     """
     rows_of, values, sizes = candidates
     ends = sizes.cumsum()

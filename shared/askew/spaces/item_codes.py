@@ -87,8 +87,8 @@ def decode(data: bytes, scales: Vectors, n: int) -> Vectors:
 
 
 def check_codes(data: bytes, D: int, n: int) -> Codes:  # noqa: N803 - as in the formulas
-    """Return the codes (n, W), two a byte, of n vectors of D numbers, W = ceil(D / 2). Raises
-    Malformed for another size, and where an odd D leaves half a byte that is not 0.
+    """Return the codes (n, W), uint8, of n vectors of D numbers, two a byte, W = ceil(D / 2).
+    Raises Malformed for another size, and where an odd D leaves half a byte that is not 0.
     """
     width = (D + 1) // 2
     if len(data) != n * width:
@@ -113,8 +113,8 @@ def check_scales(scales: Vectors) -> None:
 
 
 def rounded_boosts(boosts: Vectors) -> Vectors:
-    """Return the nearest boosts that codes can say, by their logarithms: powers of 2**(1/8) from
-    2**-24 to 2**7.875.
+    """Return the nearest boosts that codes can say, by their logarithms, float32: powers of
+    2**(1/8) from 2**-24 to 2**7.875, which is also what is beyond them.
     """
     nearest: Vectors = _BOOSTS[_boost_codes(boosts)]
     return nearest

@@ -141,8 +141,8 @@ class Encoder:
 
     @cached_property
     def slopes(self) -> NDArray[np.float64]:
-        """Return L, the largest slope of each F_j, 1 / (32 * the least gap of its knots), (d,),
-        rounded up.
+        """Return, rounded up, the largest slope of the ranks along each coordinate, (d,): 1 / (32 *
+        the least gap of its 33 knots).
         """
         slopes: NDArray[np.float64] = (1 + 2.0**-50) / ((KNOTS - 1) * self._gaps.min(axis=1))
         return slopes
@@ -171,8 +171,9 @@ class Encoder:
         return min(widest, diameter / self.dimension) // UNIT_STEP * UNIT_STEP
 
     def contributions(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return c of the items (n, D) of a catalog, (n, d): vectors @ directions, shrunk to at
-        most `clip` in the norm |.|_L, and rounded toward zero to multiples of 2**-24.
+        """Return the contributions of the items (n, D) of a catalog, (n, d): vectors @ directions,
+        each row shrunk until its sum of |number| * `slopes` is at most `clip`, and rounded toward
+        zero to multiples of 2**-24.
 
         Public, and made for a whole catalog at once: no rounding depends on what is liked.
         """
@@ -185,15 +186,15 @@ class Encoder:
         return projected
 
     def encode(self, contributions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the point of a person by the contributions of their likes, (n, d) -> (d,): unit *
-        F(their sum / sqrt(max(n, least_likes))).
+        """Return the point of a person by the contributions of their n likes, (n, d) -> (d,): unit
+        * `ranks`(their sum / sqrt(max(n, least_likes))).
         """
         z = contributions.sum(axis=0) / math.sqrt(max(len(contributions), self.least_likes))
         return self.unit * self.ranks(z)
 
     def ranks(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return F of each coordinate, (..., d) -> (..., d) in [0, 1]: i / 32 at knot i, from 0,
-        linear between knots.
+        """Return the rank of each coordinate among its knots, (..., d) -> (..., d) in [0, 1]: i /
+        32 at knot i, from 0, linear between knots, 0 before the first and 1 after the last.
         """
         ranks = [np.interp(z[..., j], row, _RANKS) for j, row in enumerate(self.knots)]
         inside: NDArray[np.float64] = np.clip(np.stack(ranks, axis=-1), 0.0, 1.0)
@@ -207,8 +208,8 @@ class Encoder:
         return self.tastes(self.shifts(points))
 
     def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return z of points, less that of the mean taste, (k, d): within `shift_limits`, also for
-        points beyond the box.
+        """Return, of points (k, d), the place among the knots whose rank is point / unit, less the
+        mean taste's `origin @ directions`, (k, d): within `shift_limits`, also beyond the box.
         """
         ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
         z = np.empty_like(ranks)
@@ -220,8 +221,8 @@ class Encoder:
 
     @property
     def shift_limits(self) -> NDArray[np.float64]:
-        """Return the least and the largest shift of each coordinate, (2, d): the first and the last
-        knot, less z of the mean taste.
+        """Return the least and the largest shift of each coordinate, (2, d): its first and last
+        knot, each less the mean taste's `origin @ directions`.
         """
         limits: NDArray[np.float64] = self.knots[:, [0, -1]].T - self._mean_z
         return limits

@@ -41,8 +41,8 @@ def parse(message: _Message, data: bytes) -> _Message:
 
 
 def parse_few(message: _Message, data: bytes, most: int) -> _Message:
-    """Parse and return a message of at most `most` fields, counted first as by `check_count`.
-    Raises Malformed.
+    """Parse bytes into a message, counted first as by `check_count`, and return it. Raises
+    Malformed for more than `most` fields, and for other bytes.
     """
     check_count(type(message), data, most)
     return parse(message, data)
