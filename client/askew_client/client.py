@@ -164,13 +164,16 @@ class AskewClient(_Client):
 
     @property
     def device(self) -> Device:
-        """Return the open device, for what this class has no method for."""
+        """Return the open Device, for what this class has no method for. Raises ParameterError
+        while the client is not open.
+        """
         return self._device
 
     # `self` is either client: BlockingClient runs these very functions to their end.
 
     async def cost(self: _Client) -> Cost:
-        """Return what `ask` would cost now: nothing where the held titles answer it, as by default.
+        """Return the Cost of what `ask` would do now; its leaves is Leaves.NOTHING and its charge 0
+        where the held titles answer, which is so unless the mode is "ask".
 
         Fetches what is not held; nothing is drawn or charged.
         """
@@ -187,9 +190,10 @@ class AskewClient(_Client):
         return await self._device.asker.ask(self._device.titles, shown=shown)
 
     async def refresh(self: _Client) -> Refreshed:
-        """Look for the current version of what this device holds, if it is time, and return what is
-        held after that: for a timer, a few times a day. No question does that while what is held is
-        still answered.
+        """Look for the current version of what this device holds, if it is time, and return a
+        Refreshed, what is held after that: catalog_date (a date), part, size and fetched in bytes,
+        and next_look (a datetime in UTC). For a timer, a few times a day. No question does that
+        while what is held is still answered.
         """
         return await self._device.titles.refresh()
 

@@ -205,9 +205,11 @@ async def open_library(
     transport: InProcess | None = None,
 ) -> AsyncIterator[tuple[ShapedTransport, KeptLibrary]]:
     """Open and yield a network, and the library of what this device holds of its server, in a cache
-    in the directory.
+    in the directory (None: the platform's own place). transport: a server in this process, None for
+    the one at the address `server`.
 
-    Nothing is sent before they are used.
+    Nothing is sent before they are used. Raises ParameterError for an address, directory or
+    authority that is of no use.
     """
     from askew_client.transport.shaped import (
         KeptLibrary,  # with protobuf

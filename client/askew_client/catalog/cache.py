@@ -177,7 +177,8 @@ class CatalogCache:
 
     def record(self) -> Record:
         """Return what is remembered of this server; an empty Record(None, 0, 0) where there is none
-        or it cannot be read. Raises CacheError where others may write the file.
+        or it cannot be read. Raises CacheError where the file is another account's, or others may
+        write it.
         """
         path = self.directory / _RECORD
         try:
@@ -207,7 +208,9 @@ class CatalogCache:
 
     def metric_card(self) -> tuple[int, bytes] | None:
         """Return the Monday of the kept card of places, in days since 1970-01-01, and the card's
-        bytes; None where no card is kept. Raises CacheError where others may write the file.
+        bytes; None where no card is kept or it cannot be read. Raises CacheError where the file is
+        another account's, or others may write it, OSError where the directory cannot be looked
+        into.
         """
         path = self.directory / _CARD
         check_own(path, "card of what is held", CacheError)
@@ -251,7 +254,8 @@ class CatalogCache:
         """Hold the right to write to this cache, alone among all programs; wait at most `patience`
         seconds for that. Make its directory, if it is not there.
 
-        Raises CacheError after them. A program that ends, however it ends, gives the right back.
+        Raises CacheError after them, and where the directory cannot be made or used. A program that
+        ends, however it ends, gives the right back.
         """
         handle = await asyncio.to_thread(self._open_lock)
         try:
@@ -342,8 +346,8 @@ class CatalogSync:
         self._bits, self._check, self._patience = bits, check, patience
 
     async def cached(self, day: int) -> CachedFile:
-        """Return the file that is held, fetched first where nothing usable is; `fetched` is 0 if it
-        was there. Raises AskewError.
+        """Return the file that is held, as a CachedFile of version, body and fetched; it is fetched
+        first where nothing usable is, and `fetched` is 0 bytes if it was there. Raises AskewError.
         """
         file = await asyncio.to_thread(self.usable, day)
         if file is not None:
@@ -354,9 +358,12 @@ class CatalogSync:
 
     async def refresh(self, now: int) -> Refreshed:
         """Look for this week's file if it is time, at once where nothing usable is held, and return
-        a Refreshed: what is held after that, and when the device looks next.
+        a Refreshed without the file: catalog_date, its Monday (a date), part, "whole" or "default",
+        size in bytes, fetched, the bytes just now (48 for each head where nothing was new, 0 before
+        the time), and next_look, a datetime in UTC.
 
-        now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays.
+        now: in seconds since 1970-01-01 UTC. Raises AskewError, in which case what is held stays as
+        it is, if usable.
         """
         day = now // DAY
         async with self._cache.locked(self._patience):
@@ -381,7 +388,8 @@ class CatalogSync:
 
     def usable(self, day: int) -> CachedFile | None:
         """Return the file in the cache, checked, `fetched` 0; None where there is none, it is not
-        `usable` on this day, or damaged. Raises CacheError where others may write the record.
+        `usable` on this day, or damaged. Raises CacheError where the record is another account's,
+        or others may write it.
         """
         version = self._cache.record().held
         if version is None or not usable(version.catalog_date, day):

@@ -75,15 +75,18 @@ class Measured:
         self.draws: dict[str, Draws] = {}
 
     async def begin(self) -> None:
-        """Ask for the best place of all, and add the way "known": the k places nearest to home."""
+        """Ask for the 64 places nearest to home, of which the best of all is one, and add to
+        `draws`, under "known", what `beyond` says of the k nearest.
+        """
         here = (round(HOME.latitude * MICRODEGREES), round(HOME.longitude * MICRODEGREES))
         true = Signal(ANY_SPACE, self._meters, here)
         self._best = await self._ranked(true, AROUND)
         await self._add("known", true, self._k)
 
     async def draw(self) -> None:
-        """Draw the noise once more, and add what comes to that position: "askew" as a device asks,
-        "one" with k = 1, and "nearest", the k places nearest to it.
+        """Draw the noise once more, ask three times from that position, and add what `beyond` says
+        of each reply to `draws`: under "askew" as a device asks, under "one" with k = 1, and under
+        "nearest" of the k places nearest to it.
         """
         signal = perturbed(HOME, self._noise, self._region, self._bits)
         await asyncio.gather(
@@ -113,7 +116,7 @@ def ranked_at_home(slate: PlaceSlate, card: MetricCard) -> tuple[Judged, ...]:
 
 def beyond(ranked: Sequence[Judged], best: Sequence[Judged]) -> tuple[float, float | None]:
     """Return how many kilometers the nearest of these results is farther than the nearest place of
-    all, and how much worse their pick is than the best place, in kilometers, None where none
+    all, and the cost of their pick less that of the best place, in kilometers, None where no result
     passes. best: places as `judged` ranks them, with the nearest and the best of all.
     """
     nearest = min(item.distance for item in ranked) - min(place.distance for place in best)

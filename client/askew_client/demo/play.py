@@ -57,8 +57,8 @@ class TappedTransport(GrpcTransport):
         self.sent: list[bytes] = []
 
     async def call(self, method: str, request: bytes) -> bytes:
-        """Return the reply's bytes to one call, and keep a question that is sent, at the end of
-        `sent`.
+        """Return the reply's bytes to one call. A question ("Retrieve") is added at the end of
+        `sent` before it is called, so one whose call fails is there too.
         """
         if method == "Retrieve":
             self.sent.append(request)

@@ -16,10 +16,11 @@ _PATIENCE = 30.0  # seconds; a slow machine trains the model of films for one
 
 @asynccontextmanager
 async def demo_server(model: str = "films") -> AsyncIterator[str]:
-    """Start a demo server and yield its address, host:port; it is stopped on the way out, whatever
-    happens.
+    """Start a demo server and yield its address, "127.0.0.1:" and a free port; it is stopped on the
+    way out, whatever happens.
 
-    model: films or places. Raises ServerFailed when it does not start in 30 seconds.
+    model: films or places. Raises ServerFailed when it ends, or 30 seconds pass, before it says its
+    address.
     """
     # In a session of its own, Ctrl-C reaches only us, and we stop the server in order.
     process = await asyncio.create_subprocess_exec(

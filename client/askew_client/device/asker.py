@@ -87,9 +87,8 @@ class Question(Protocol[_Answer_co]):
     """What a person asks: something about titles, or what is near a place."""
 
     async def subject(self, *, fetch: bool, again: bool = False) -> Subject[_Answer_co]:
-        """Return the subject of this question: the private point, bound to what is held, which is
-        fetched first where it is missing or too old, or NotShown is raised where it must not be
-        (fetch).
+        """Return the Subject of this question: the private point, bound to what is held. What is
+        missing or too old is fetched first if `fetch`, else NotShown is raised.
 
         A profile that cannot be read, and a place that needs no card to be refused, is raised
         before the first call. again: by the signal that was charged for this very spot without a

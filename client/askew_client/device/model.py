@@ -129,8 +129,9 @@ class Model:
         return Exchange(self, settings, ratings, unused, guard)
 
     def received_in(self, slate: Slate) -> tuple[ReceivedItem, ...]:
-        """Return the items of an answer that the device does not hold (ids from n_held on), with
-        their codes in this space, in the answer's order; () where it holds all.
+        """Return a ReceivedItem (item, codes in this space, code of the boost) for each item of an
+        answer that the device does not hold (ids from n_held on), in the answer's order; () where
+        it holds all.
         """
         new = [at for at, item in enumerate(slate.item_ids) if item >= self.n_held]
         codes = encode(slate.vectors[new], self.card.space.scales)
@@ -242,8 +243,8 @@ class Exchange:
 
     @property
     def charge(self) -> SignalCharge:
-        """Return the charge of a fresh signal: the mechanism's epsilon, of one rating, and 0 per
-        km. Raises ParameterError as `noise_for`.
+        """Return the charge of a fresh signal, SignalCharge(epsilon_per_rating, epsilon_per_km):
+        the mechanism's epsilon, of one rating, and 0. Raises ParameterError as `noise_for`.
         """
         return self.mechanism.charge
 
@@ -259,8 +260,9 @@ class Exchange:
         signal.check(self.model.card.space.dimension)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw and return a noisy signal of the profile's point, neither charged nor stored. Raises
-        ParameterError as `noise_for`.
+        """Draw and return a noisy signal of the profile's point in the model's space, neither
+        charged nor stored. Raises ParameterError as `noise_for`, and ConnectionOpen while a
+        connection exists.
         """
         noise, profile = self.mechanism, self.profile
         with self.guard.private():
@@ -280,7 +282,8 @@ class Exchange:
     def rank_all(self, count: int) -> Ranking:
         """Return the best `count` of all items that the device holds or received, by the true
         profile: unrated ones first, then rated ones, the best of both first, ties by index; without
-        a taste the catalog's shared slate comes first. Never sent.
+        a taste the catalog's shared slate comes first. Never sent. Raises ConnectionOpen while a
+        connection exists.
         """
         with self.guard.private():
             return rank_all(self.model.catalog, self.profile, count, seen=self.ratings.keys())

@@ -94,15 +94,17 @@ class Nearby:
 
     def configure(self, settings: ClientSettings) -> None:
         """Replace the settings from now on, here alone: the service of the places has its own
-        `configure`.
+        `configure`. Another mode lets the next question look for rows again where the server had
+        none.
         """
         if settings.mode != self.settings.mode:  # who wants rows looks, and is told what is wrong
             self._no_rows = False
         self.settings = settings
 
     async def connect(self) -> MetricCard:
-        """Return the server's card: the kept one, or a fetched one where none is usable. The card
-        names the collections; no item is downloaded. Raises OtherKind for a server of titles.
+        """Return the server's MetricCard: the kept one, or a fetched one where none is usable today
+        (it is from one day before its Monday to 16 after). It names the collections; no item is
+        downloaded. Raises OtherKind for a server of titles.
         """
         async with self.network.turn():
             return await self._fetch()
@@ -183,8 +185,8 @@ class Nearby:
             self._no_rows = True
 
     async def forget(self) -> None:
-        """Drop the card and the rows, here and in the cache, so that the next question fetches them
-        anew: it may be another server.
+        """Drop the card, the rows and their live values, in memory and in the cache, so that the
+        next question fetches them anew. A CacheError is passed over.
         """
         held, self.card, self._held, self._no_rows = self._held, None, None, False
         self._has_looked = False
@@ -212,7 +214,8 @@ class Nearby:
         """Return an answer of this server ranked anew, on the device: nothing is sent, and
         preferences may change as often as the person likes. Where nothing was sent for the answer,
         the best k of all rows that are held, by the profile's own ratings; else its own results in
-        another order, by `ratings`. Raises ParameterError before `connect`.
+        another order, by `ratings`. Raises ParameterError before `connect`, and ConnectionOpen
+        while a connection exists.
         """
         if self.card is None:
             raise ParameterError("connection", None, "made first, by a question")
@@ -328,8 +331,9 @@ class NearSubject(Subject[tuple[NearAnswer, ...]]):
         charged for this question" or, of a kept one, "the signal of this place is sent again, for
         nothing", with "; what is held is ranked beside the answer" where rows are held; where none
         is sent, such as "all 120 items are held and ranked here: nothing is sent, epsilon 0".
-        handle is "" for a spot without a name unless its kept signal is sent; leaves is REQUEST
-        where only live values are fetched.
+        handle is the random 32 hexadecimal digits of the place, never its name, and "" for a spot
+        without a name unless its kept signal is sent; leaves is REQUEST where only live values are
+        fetched.
         """
         reason = f"{_FRESH if cost.fresh else _KEPT}{_HELD if self._rows else ''}"
         kept = cost.leaves is Leaves.KEPT

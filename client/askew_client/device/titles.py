@@ -78,7 +78,9 @@ class Titles:
 
     async def refresh(self) -> Refreshed:
         """Look for this week's file, if it is time (once a week, up to two days after Monday began
-        in UTC; at once where nothing usable is held), and return what is held after that.
+        in UTC; at once where nothing usable is held), and return a Refreshed, what is held after
+        that: catalog_date (a date), part, size and fetched in bytes, and next_look (a datetime in
+        UTC).
 
         For a timer. Nothing that a person does takes part in when this looks; what comes serves
         from the next question on.
@@ -93,9 +95,10 @@ class Titles:
             return found
 
     async def subject(self, *, fetch: bool, again: bool = False) -> Taste:  # noqa: ARG002
-        """Return the taste of the stored profile, bound to what is held: fetched if that is missing
-        or too old (more than 16 days after its Monday), or NotShown is raised where it must not be
-        (fetch). again changes nothing: a signal of a taste is kept for its month anyway.
+        """Return the taste of the stored profile, bound to what is held. Where that is missing or
+        not usable today (it is from one day before its Monday to 16 after), it is fetched if
+        `fetch`, else NotShown is raised. again changes nothing: a signal of a taste is kept for its
+        month anyway.
         """
         document = await in_thread(self._profile.read)
         model = self._model
@@ -146,11 +149,11 @@ class Titles:
 
     def search(self, text: str, limit: int = 50) -> Sequence[Match]:
         """Return at most `limit` titles of the catalog that contain every word of `text`, as
-        `TitleSearch.places`: those that begin with it, then the others by index, each with the
-        person's own rating, if any.
+        `TitleSearch.places`: a Match (title, genres, rated) of each, first those that begin with
+        it, then the others by index; rated is the person's own rating, or None.
 
         Stays on the device: the catalog is fetched whole. An empty text finds the first titles.
-        Raises ParameterError before `connect`.
+        Raises ParameterError before `connect`, and ConnectionOpen while a connection exists.
         """
         with self._network.guard.private():
             document = self._profile.read()
@@ -158,9 +161,10 @@ class Titles:
             return Matches(model.catalog.items, model.search.places(text, limit), document)
 
     def bars(self) -> tuple[Bar, ...]:
-        """Return the private point that noise is added to, one bar for each coordinate, with the
-        labels of `Model.ends`, from 0 to the encoder's unit; () where no title of this catalog is
-        rated. Raises ParameterError before `connect`.
+        """Return the private point that noise is added to, one Bar for each coordinate: the two
+        labels of `Model.ends` (toward_lowest, toward_highest), lowest 0.0, highest the encoder's
+        unit, and value; () where no title of this catalog is rated. Raises ParameterError before
+        `connect`, and ConnectionOpen while a connection exists.
         """
         with self._network.guard.private():
             model, document = self._connected(), self._profile.read()
@@ -198,7 +202,7 @@ class Titles:
 
     def exchange(self, model: Model, document: ProfileDocument) -> Exchange:
         """Return the exchange of a person, by their profile, with this model and what they have
-        received.
+        received, under the settings in force. Raises ConnectionOpen while a connection exists.
         """
         whole = self.with_received(model, document.received)
         return whole.exchange(document, self.settings, self._network.guard)

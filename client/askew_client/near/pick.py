@@ -124,8 +124,9 @@ def preferences_of(text: str) -> Preferences:
         stars +0.5         the same for each star above three of one's own rating of a title
         exponent 2         of the disutility of a distance, above 0 and at most 4
 
-    A sign before the worth of a kind is needed, and "km" is not. "<" is "<=". Kinds and units are
-    kept in small letters, names of attributes as typed. Of two that say the same, the later counts.
+    In this order they fill open_now, only, at_most, likes, trades, ratings and exponent. A sign
+    before the worth of a kind is needed, and "km" is not. "<" is "<=". Kinds and units are kept in
+    small letters, names of attributes as typed. Of two that say the same, the later counts.
     A name with a comma or a # stands between double quotes. Raises PreferenceError, which repeats
     nothing, for anything else, and for a number beyond 1e12 in size.
     """
@@ -255,13 +256,14 @@ def judged(  # noqa: PLR0913, PLR0917  # all that a choice depends on
     own_stars: Mapping[str, float],
     now: datetime.datetime,
 ) -> tuple[Judged, ...]:
-    """Return one Judged for each listing, from best to worst: those that pass first, then by
-    ascending cost; ties keep the order of `listings`. index: that of the listing.
+    """Return one Judged (index, distance, passes, cost) for each listing, from best to worst: those
+    that pass first, then by ascending cost; ties keep the order of `listings`. index: that of the
+    listing.
 
     cost = h(distance + sum of traded) - sum of h(worth), with h(d) = d**exponent and h(-d) = -h(d).
     own_stars: what the person gave titles, by `title_key`; `preferences.ratings` times the stars
-    above three (negative below) is one more worth. To pass, a listing has to pass all filters and
-    open_now; none passes where a filter names an attribute that is not there.
+    above three (negative below, 0 without any) is one more worth. To pass, a listing has to pass
+    all filters and open_now; none passes where a filter names an attribute that is not there.
 
     Work: the same steps for all preferences and ratings; linear in the length of every text.
     """

@@ -163,8 +163,9 @@ class PlaceService:
         return self._view(name, place)
 
     def forget(self, name: str) -> None:
-        """Erase the place of this name from the profile. Refunds nothing: its signal is known to
-        who got it. Raises PlaceError for a name that no place has.
+        """Erase the place of this name from the profile for good. Refunds nothing: its signal is
+        known to who got it. Raises PlaceError for a name that no place has, ProfileError while
+        another program reads the file.
         """
         self._profile.change_for_good(lambda document: document.without_place(name))
 

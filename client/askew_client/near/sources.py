@@ -85,8 +85,9 @@ class MapSource:
         return SignalCharge.of_place(self.mechanism.epsilon)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw and return a signal with a noisy position. Raises PlaceError where `region` is None:
-        the signal is stored then, and is asked for here only where the ledger has lost it.
+        """Draw and return a signal with a noisy position, neither charged nor stored. Raises
+        PlaceError for a position outside `region`, or where `region` is None: the ledger has stored
+        the signal then, or has lost it.
         """
         if self.region is None:
             raise PlaceError(LOST)
@@ -156,13 +157,15 @@ class AxisSource:
         return self.space.charge(self.mechanism)
 
     def perturb(self, bits: RandomBits) -> Signal:
-        """Draw and return a signal with a noisy point on the axes."""
+        """Draw and return a signal with a noisy point on the axes, neither charged nor stored.
+        Raises OutOfRange for a lattice whose steps do not fit them.
+        """
         drawn = self.space.perturb(self.point, self.mechanism, bits)
         return Signal(self.space_version, self.mechanism, drawn)
 
     def check(self, signal: Signal) -> None:
-        """Raise a WireError unless the signal has a number for each axis and a lattice that fits
-        them.
+        """Raise DimensionMismatch unless the signal has a number for each axis, OutOfRange for a
+        map's signal or a lattice that does not fit them (both are WireErrors); else return None.
         """
         signal.check(self.space.dimension)
         self.space.check_lattice(signal.lattice)

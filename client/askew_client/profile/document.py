@@ -224,9 +224,10 @@ class ProfileDocument:
 
     def without(self, named: Callable[[str], bool]) -> ProfileDocument:
         """Return the profile without any trace of the titles that `named` is True for: ratings,
-        edits, answers and items.
+        edits, answers and received items.
 
-        An edit keeps its other titles; an answer with one of them is forgotten whole.
+        An edit keeps its other titles, and goes if it has none; an answer with one of them is
+        forgotten whole.
         """
         edits = ({k: v for k, v in edit.items() if not named(k)} for edit in self.edits)
         return replace(
@@ -245,15 +246,16 @@ class ProfileDocument:
         return replace(self, answers=(), received=received, unanswered=None)
 
     def with_place(self, name: str, place: NamedPlace) -> ProfileDocument:
-        """Return the profile with one more named place, the last. Raises PlaceError for a taken or
-        bad name, or beyond 100 places.
+        """Return the profile with one more named place, the last. Raises PlaceError for a name that
+        is taken or, as by `check_name`, bad, or beyond 100 places.
         """
         self.check_new(name)
         return replace(self, places={**self.places, name: place})
 
     def check_new(self, name: str) -> None:
-        """Raise PlaceError for a name that is bad or taken, or where there are 100 places already;
-        else return None.
+        """Raise PlaceError for a name that is taken or bad (not 1 to 40 letters, digits, spaces and
+        . ' - _, from a letter or a digit on), or where there are 100 places already; else return
+        None.
         """
         check_name(name)
         if name in self.places:
@@ -284,7 +286,7 @@ class ProfileDocument:
 
     def likings(self) -> dict[str, Liking]:
         """Return the ratings by the `title_key` of their titles, {"alien (1979)": 4.5}; None is a
-        like without a number.
+        like without a number; of two titles with one key the later.
         """
         return {key: self.ratings[label] for key, label in self.rated.items()}
 

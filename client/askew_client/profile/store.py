@@ -175,8 +175,9 @@ class ProfileService:
         self._profile, self._known = profile, known
 
     def ratings(self) -> tuple[Rated, ...]:
-        """Return everything that the person rated or liked, what was touched last first; before a
-        connection `known` is True of all.
+        """Return a Rated (label, rating, known) of everything that the person rated or liked, what
+        was touched last first. rating is None for a like; known is False for a title of no item
+        that is held or was met, and True of all before a connection.
         """
         from askew_client.views.answers import Rated  # commands that show the ledger do without
 

@@ -137,8 +137,8 @@ def _keys_of(table: object, source: str, of: str = "") -> Iterator[tuple[str, st
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the TOML tables of the file as a dict, {} where there is no file. Raises
-    ConfigError.
+    """Return the TOML tables of the file as a dict, decimals as Decimal; {} where there is no file.
+    Raises ConfigError for what is no TOML in UTF-8, OSError for a file that cannot be read.
     """
     try:
         return tables_of(path.read_bytes(), f"the configuration {path}")
@@ -188,8 +188,10 @@ _STRING = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
 
 
 def changed_text(text: str, values: Mapping[str, object]) -> str:
-    """Return the TOML text with these settings replaced in place, or added behind the others and
-    before the first table; all else as it was.
+    """Return the TOML text with these settings replaced in place, or added as lines behind the
+    others and before the first table; all else as it was. A whole number is written bare, `k = 20`,
+    all else as text, `epsilon_per_rating = "4/5"`. Raises ParameterError for text that is not
+    printable.
     """
     table = re.search(r"(?m)^[ \t]*\[", text)  # settings stand before the first, keys in it
     text, rest = (text[: table.start()], text[table.start() :]) if table else (text, "")

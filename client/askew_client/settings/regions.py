@@ -39,8 +39,8 @@ def region_of(text: str) -> Region:
 
 
 def country_called(text: str) -> Country | None:
-    """Return the country of an English name or a two-letter code, in any case, with or without
-    "the"; None where there is none.
+    """Return the Country (code, name, region) of an English name or a two-letter code, in any case,
+    with or without "the"; None where there is none.
     """
     wanted = _key(text)
     matches = (

@@ -215,8 +215,9 @@ class ClientSettings:
 
     @property
     def caps(self) -> Caps:
-        """Return the caps of the three accounts, by these settings; `places_draw` is the default
-        one.
+        """Return the Caps of the three accounts: lifetime, monthly, places_lifetime,
+        places_monthly, axes_lifetime and axes_monthly by these settings, and places_draw the
+        default, 7/5.
         """
         return Caps(
             self.rating_lifetime_cap,
@@ -229,7 +230,9 @@ class ClientSettings:
 
     @property
     def plane(self) -> Region:
-        """Return the region in which places lie. Raises ParameterError where none was set."""
+        """Return the Region in which places lie, by the setting `region`, a country or edges in
+        degrees. Raises ParameterError where none was set.
+        """
         if not self.region:
             limit = "set first: a country such as DE, or S/W/N/E"
             raise ParameterError("region", "", limit)

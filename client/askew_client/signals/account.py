@@ -100,8 +100,9 @@ class Account:
     spent_per_km: Fraction
 
     def drawn_in(self, month: str) -> tuple[Fraction, Fraction, Fraction]:
-        """Return what the signals drawn in this month, "2026-11", sum to in the three accounts: of
-        ratings, of values on axes, of places; 0 without any.
+        """Return what the signals that the function `drawn_in` finds of this month, "2026-11", sum
+        to in the three accounts: of ratings, of values on axes, of places; three Fractions, 0
+        without any.
         """
         return sums_of(drawn_in(self.entries, month))
 

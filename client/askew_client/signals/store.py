@@ -63,9 +63,9 @@ _LATTICE, _MAP = struct.Struct("<BII"), struct.Struct("<BIII")
 
 
 def encode_signal(signal: Signal) -> bytes:
-    """Return a signal as bytes, little-endian: its kind (one byte, 1 lattice, 2 map), the
-    mechanism's two or three parameters (unsigned, 4 bytes each), then the values (signed, 4 bytes
-    each); everything but the space's version.
+    """Return a signal as bytes, little-endian: its kind (one byte, 1 lattice, 2 map),
+    step_exponent, inverse_rate and, of a map, cosine (unsigned, 4 bytes each), then the values
+    (signed, 4 bytes each); everything but the space's version.
     """
     mechanism = signal.mechanism
     match mechanism:
@@ -166,8 +166,8 @@ def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | Non
 
 
 def append_entry(database: sqlite3.Connection, position: Position, entry: Entry) -> None:
-    """Write one entry at this position (sequence, id), with its signal if it has one; the caller
-    commits.
+    """Write one entry at this position (sequence, id) into the table charges, and its signal, if it
+    has one, into signals; the caller commits.
     """
     database.execute(
         f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant

@@ -94,11 +94,12 @@ _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
 def switch_off_core_dumps() -> None:
-    """Set the soft limit of core dumps of this process, and of those that it starts, to 0.
+    """Set the soft limit of core dumps of this process, and of those that it starts, to 0; on Linux
+    also make this process not dumpable (prctl).
 
     Linux gives a dump to a program (systemd-coredump, say) whatever the limit, but never that of a
-    process that is not dumpable; other programs of the person cannot attach to that either.
-    A system that refuses is left as it is. For the commands alone: a library changes no limits of
+    process that is not dumpable; other programs of the person cannot attach to that either. A
+    system that refuses is left as it is. For the commands alone: a library changes no limits of
     somebody else's process.
     """
     with suppress(ImportError, ValueError, OSError):

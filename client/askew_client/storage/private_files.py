@@ -19,10 +19,11 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_own(path: Path, name: str, error: type[AskewError]) -> None:
-    """Raise `error` for a file that is not this account's, or that others may write; else return
-    None. name: what messages call the file.
+    """Raise `error` for a file that is not this account's, or that its group or others may write;
+    else return None. name: what messages call the file.
 
-    A missing file passes. Who can write its directory can still replace it. Raises OSError.
+    A missing file passes. Who can write its directory can still replace it. Raises OSError where
+    the file cannot be looked at.
     """
     try:
         status = path.stat()

@@ -24,13 +24,19 @@ class Library(Protocol):
     """
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """Return the catalog of titles that is held on this day; fetched, where it has to be."""
+        """Return the catalog of titles that is held on this day, a CachedCatalog of card, catalog,
+        catalog_date (days since 1970-01-01) and size (bytes); fetched, where it has to be.
+        """
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """Return the rows of a server of places that are held on this day; fetched, if need be."""
+        """Return the rows of a server of places that are held on this day, CachedRows of card, rows
+        (by collection), catalog_date (days since 1970-01-01) and size (bytes); fetched, if need be.
+        """
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """Return the rows that are held on this day, or None; nothing is fetched."""
+        """Return the rows that are held on this day, CachedRows as of `rows`, or None; nothing is
+        fetched.
+        """
 
     async def live(self, held: CachedRows) -> Mapping[str, Collection]:
         """Return the held rows by the name of their collection, with live values of all, which are
@@ -41,10 +47,14 @@ class Library(Protocol):
         """Drop the file of this Monday (days since 1970-01-01), if it is held."""
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file if it is time, and return what is held after that."""
+        """Look for this week's file if it is time, and return a Refreshed, what is held after that:
+        catalog_date (a date), part, size and fetched in bytes, and next_look (a datetime in UTC).
+        """
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the card of a server of places, without rows; fetched, where it has to be."""
+        """Return the card of a server of places, as CachedRows whose `rows` are {}; fetched, where
+        it has to be.
+        """
 
     async def forget_metric_card(self) -> None:
         """Drop the kept card of places, so that the next question fetches it."""
@@ -58,10 +68,14 @@ class Network(Protocol):
     guard: Guard
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let one question alone have the network; its moment is fixed on entry."""
+        """Return a context that lets one question alone have the network; the moment of its
+        connection is fixed on entry.
+        """
 
     def public_work(self) -> AbstractContextManager[None]:
-        """Put the next moment off by whole intervals, for as long as the work inside takes."""
+        """Return a context that, when it is left, puts the moment of the next connection off by as
+        long as the work inside took, rounded up to whole intervals.
+        """
 
     @staticmethod
     def encoded(query: Query) -> bytes:
@@ -80,6 +94,6 @@ class Network(Protocol):
     def decoded_places(
         reply: bytes, query: Query, card: MetricCard, rows: Mapping[str, Collection]
     ) -> tuple[PlaceSlate, ...]:
-        """Return a slate for each collection asked, in the card's order. Raises a WireError for any
-        other reply.
+        """Return a PlaceSlate for each collection asked, in the card's order, each of query.k items
+        (all of a smaller collection). Raises a WireError for any other reply.
         """

@@ -123,8 +123,8 @@ class ShapedTransport:
         return query_to_bytes(query)
 
     async def retrieve(self, request: bytes) -> bytes:
-        """Return the reply's bytes to a question, when its connection is closed. Raises as
-        `call`.
+        """Return the reply's bytes to a question, when its connection is closed. Raises NotReady,
+        in which case nothing was sent, a TransportError or a WireError.
         """
         return await self.call("Retrieve", request)
 
@@ -265,9 +265,9 @@ class KeptLibrary:
         self._checked: tuple[bytes, _Read] | None = None  # just now
 
     async def cached(self, day: datetime.date) -> CachedCatalog:
-        """Return the catalog of titles that is held, with its card; fetched first where nothing is
-        held, or it is too old on this day, more than 16 days after its Monday. Raises OtherKind for
-        a server of places.
+        """Return the catalog of titles that is held, a CachedCatalog of card, catalog, catalog_date
+        and size; fetched first where nothing is held that may be used on this day, from one before
+        its Monday to 16 after. Raises OtherKind for a server of places.
         """
         file = await self.sync.cached((day - _EPOCH).days)
         card, catalog = await asyncio.to_thread(self._known, file)
@@ -278,16 +278,17 @@ class KeptLibrary:
         return CachedCatalog(card, catalog, file.version.catalog_date, file.version.head.size)
 
     async def rows(self, day: datetime.date) -> CachedRows:
-        """Return the rows of a server of places, with its card; fetched first where none is held,
-        or they are too old on this day, more than 16 days after their Monday. Raises OtherKind for
-        a server of titles.
+        """Return the rows of a server of places, CachedRows of card, rows, catalog_date and size;
+        fetched first where none are held that may be used on this day, from one before their Monday
+        to 16 after. Raises OtherKind for a server of titles.
         """
         file = await self.sync.cached((day - _EPOCH).days)
         return await asyncio.to_thread(self._rows, file)
 
     async def kept_rows(self, day: datetime.date) -> CachedRows | None:
-        """Return the rows that lie in the cache, and fetch nothing; None where there are none, they
-        are too old on this day, or what lies there is a catalog of titles.
+        """Return the rows that lie in the cache, CachedRows, and fetch nothing; None where there
+        are none, they may not be used on this day (from one before their Monday to 16 after), or
+        what lies there is a catalog of titles.
         """
         file = await asyncio.to_thread(self.sync.usable, (day - _EPOCH).days)
         with suppress(OtherKind):  # a catalog of titles
@@ -314,15 +315,17 @@ class KeptLibrary:
         await self.sync.forget(catalog_date)
 
     async def refresh(self) -> Refreshed:
-        """Look for this week's file if it is time, by this machine's clock, and return what is held
-        after that.
+        """Look for this week's file if it is time, by this machine's clock, and return a Refreshed,
+        what is held after that: catalog_date (a date), part, size and fetched in bytes, and
+        next_look (a datetime in UTC).
         """
         return await self.sync.refresh(int(time.time()))
 
     async def metric_card(self, day: datetime.date) -> CachedRows:
-        """Return the card of a server of places, without rows: the kept one until 16 days after its
-        Monday; else that of this week, fetched, kept, and read when its connection is closed.
-        Raises OtherKind where there is no such server.
+        """Return the card of a server of places as CachedRows without rows (size: the card's
+        bytes): the kept one from one day before its Monday until 16 days after; else that of this
+        week, fetched, kept, and read when its connection is closed. Raises OtherKind where there is
+        no such server.
         """
         today = (day - _EPOCH).days
         kept = await asyncio.to_thread(self._kept_card, today)
@@ -337,7 +340,9 @@ class KeptLibrary:
         return CachedRows(card, {}, monday, len(reply))
 
     async def forget_metric_card(self) -> None:
-        """Remove the kept card, so that the next question fetches it."""
+        """Remove the kept card, if there is one, so that the next question fetches it. Raises
+        CacheError where the directory cannot be used.
+        """
         await asyncio.to_thread(self.cache.forget_metric_card)
 
     def _kept_card(self, today: int) -> CachedRows | None:

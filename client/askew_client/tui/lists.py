@@ -121,8 +121,10 @@ class Stars:
         return min(max(rating, self.lowest), self.highest)
 
     def count(self, rating: float) -> float:
-        """Return how many stars a rating is, to the half, as by `rating`: 4.0 for 8 on a scale from
-        1 to 10; one beyond the scale counts as its end.
+        """Return how many stars a rating is, to the nearest half: 4.0 for 8 on a scale from 1 to
+        10, where no star is 0; if lowest is below 0 or above a fifth of highest, no star is a
+        quarter of the width below lowest: 3.0 for 0 from -1 to 1. One beyond the scale counts as
+        its end.
         """
         rating = min(max(rating, self.lowest), self.highest)
         return round(2 * STARS * (rating - self._zero) / (self.highest - self._zero)) / 2

@@ -189,8 +189,8 @@ def likeliest(
     towns: Sequence[Town], heat_map: PlaceHeatMap, count: int = 3
 ) -> tuple[tuple[Town, float], ...]:
     """Return the `count` towns with the largest share, largest first, and their shares, (town,
-    0.25): where a server would look that knows no more than the list, by population times
-    exp(-depth).
+    0.25): where a server would look that knows no more than the list, by population times exp(-u),
+    u the `PlaceHeatMap.depth` of the town.
 
     The shares are among all towns of the list, so they sum to at most one. A town without a share
     is left out; without people there is none.

@@ -62,14 +62,16 @@ def offer(
 
 
 def chosen_name(screen: Widget, name: str) -> str:
-    """Return the chosen value of the Select with the id `name`; "" where there is none to
-    choose.
+    """Return the chosen value of the Select with the id `name`, which offers names; "" where it
+    offers "none yet".
     """
     return cast("str", screen.query_one(f"#{name}", Select).value)
 
 
 def chosen_number(screen: Widget, name: str) -> Fraction:
-    """Return the chosen value of the Select with the id `name`, which offers numbers."""
+    """Return the chosen value, a Fraction, of the Select with the id `name`, which offers numbers;
+    "" where it offers "none yet".
+    """
     return cast("Fraction", screen.query_one(f"#{name}", Select).value)
 
 
@@ -169,7 +171,9 @@ class Notice(Static):
 
 def words(problem: Problem) -> Text:
     """Return a problem as text in three parts: a bold heading, what happened, and in italics what
-    to do, if anything: "• It did not work. The file is gone. Try again."
+    to do, if anything: "• It did not work. The file is gone. Try again." Each begins with a capital
+    and ends with a dot (unless with "!" or "?"); a space follows the first two, also where there is
+    no third.
     """
     text = Text()
     text.append(f"• {_capital(problem.trouble.value)}. ", "bold")
@@ -301,8 +305,8 @@ class FrameScreen(Screen[None]):
         yield Footer()
 
     def body(self) -> ComposeResult:
-        """Yield the widgets of this screen, between notice and footer. Raises NotImplementedError:
-        each screen has its own.
+        """Yield the widgets of a screen, between notice and footer; each screen has its own, and
+        this one raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -324,7 +328,9 @@ class FrameScreen(Screen[None]):
                 yield SystemCommand(own.description, own.tooltip, act)
 
     def explain(self) -> None:
-        """Open the help of this screen over it, with the keys of the settings."""
+        """Open the help over this screen: its title, its PURPOSE, and the tables "On this screen",
+        "Everywhere" and "Colors", with the keys that the settings give.
+        """
 
         def keys_of(bindings: Iterable[object]) -> list[tuple[str, str]]:
             keys = self.desk.keys

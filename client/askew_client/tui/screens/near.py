@@ -189,8 +189,8 @@ class NearScreen(FrameScreen):
 
     @work(exclusive=True, group="look")
     async def look(self, name: str, level: str, k: int, collection: str, *, what_if: bool) -> None:
-        """Show the map and the words from before a question, in place of an answer. A newer choice
-        takes an older one's place.
+        """Show the map and the words from before a question, in place of an answer; a Problem is
+        shown in the notice. A newer choice takes an older one's place.
 
         k: 0 is as many as the collection usually has. what_if: show where a signal of this level
         might land, and not the one of the place.
@@ -400,8 +400,8 @@ class NearScreen(FrameScreen):
     # What it shows
 
     def show_answers(self, ranked: Sequence[Ranked]) -> None:
-        """Keep these answers and no others, one of each collection that was asked; without any,
-        empty the list of results.
+        """Keep these answers in `found`, by their collection, and no others; without any, empty the
+        list of results too. With some, the list stays as it is.
         """
         self.found = {each.answer.collection: each for each in ranked}
         if not ranked:
@@ -578,7 +578,7 @@ def guess_words(heat_map: PlaceHeatMap, towns: Sequence[Town]) -> str:
     """Return where a server would look first that knows the map's own list of towns and nothing
     else: "1,024,621 people of this map's towns live where you are 5 times in 10. Of these towns
     alone, a server's guess: Köln 98 %, Bonn 2 %." At most three towns, none of less than half a
-    percent; "" where there is none.
+    percent; "" where there is none. Without people there, the first sentence is left out.
     """
     likely = [town for town in likeliest(towns, heat_map) if town[1] >= _LEAST_SHARE]
     if not likely:

@@ -94,7 +94,9 @@ class PrivacyScreen(FrameScreen):
 
     @work(exclusive=True, group="history")
     async def read_answers(self) -> None:
-        """Read the past answers from the device, and list them with the signals."""
+        """Read the past answers from the device, and list them with the signals. A Problem is shown
+        in the notice, and the list stays.
+        """
         past = await self.desk.on_device(lambda device: device.profile.history())
         if isinstance(past, Problem):
             self.query_one(Notice).tell(past)
@@ -228,7 +230,8 @@ def _answer_row(past: PastAnswer) -> tuple[Text, Text, Text]:
 
 def account_text(budget: Budget) -> Text:
     """Return what all that has left means together, in lines: why nothing is spent (if so), the
-    mode, the words of the ledger, and last "The next month begins on 1 December 2026."
+    mode (if known), "No signal has ever left this device." where the ledger is empty and nothing is
+    refused, the words of the ledger, and last "The next month begins on 1 December 2026."
     """
     text = Text()
     refused = budget.account.refused
