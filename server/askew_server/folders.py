@@ -186,8 +186,9 @@ def today() -> int:
 
 
 def date_of_text(name: str, text: str) -> int:
-    """Return a Monday, such as "2026-11-23", as days since 1970-01-01. Raises ParameterError, which
-    names the parameter `name`, for another day, one before 1970, and for text that is no day.
+    """Return a Monday, such as "2026-11-23", as days since 1970-01-01: 20780. Raises
+    ParameterError, which names the parameter `name`, for another day, one before 1970, and for text
+    that is no day.
     """
     try:
         day = (datetime.date.fromisoformat(text) - _EPOCH).days

@@ -264,8 +264,9 @@ def mark_of(path: Path) -> Mark:
 
 
 def read_live(path: Path, collection: Collection) -> LiveColumns:
-    """Return the live columns of a file, by attribute. Raises ArtifactError, which names no value,
-    for a file that is damaged, of another catalog, or not of this collection's live columns.
+    """Return the live columns of a file, by the attribute's name. Raises ArtifactError, which names
+    no value, for a file that is damaged, of another catalog, or not of this collection's live
+    columns.
     """
     data = folder.read(path, LIMIT)
     kinds, live = dict(_OWN), _live(collection)

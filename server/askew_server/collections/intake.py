@@ -120,9 +120,9 @@ def read_collection(
     *,
     progress: Progress = lambda _: None,
 ) -> ReadCollection:
-    """Return the collection of the items of a file, in order along a curve, so that neighbors
-    follow each other, and what was left out or could not be read. Degrees are rounded to five
-    decimals.
+    """Return a ReadCollection of a file: `collection`, its items in order along a curve, so that
+    neighbors follow each other; `keys`, digests or None; `omissions`, rows left out; `unknown`,
+    values that could not be read; and `unused`, columns. Degrees are rounded to five decimals.
 
     Options name attributes; those of columns that it lacks do not count, but for live ones of a
     declared kind, whose values are unknown until the first update. Keys are read where values are

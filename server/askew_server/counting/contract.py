@@ -167,7 +167,7 @@ class Engine(Protocol):
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
         """Return the types of a table's columns, as the engine writes them, by column, in its
-        order.
+        order. Raises DataError for a table that is not there.
         """
 
     def execute(

@@ -285,7 +285,8 @@ GROUP BY pairs.one
 
 
 def counting(task: CountingTask, dialect: str) -> str:
-    """Return the SELECT that counts a task, for `carried`: rows of item and n, the largest n first,
+    """Return the SELECT that counts a task in a dialect, "duckdb", "postgres" or "spark", with
+    stand-ins such as events_table that `carried` replaces: rows of item and n, the largest n first,
     ties by the item. With a contribution bound, it has the parameter $secret.
     """
     counts = _counts(task, dialect)
@@ -308,10 +309,11 @@ def _counts(task: CountingTask, dialect: str) -> str:
 
 
 def likes(task: LikesTask, dialect: str, *, rated_in_text: bool) -> str:
-    """Return the SELECT of the likes of a task, for `carried`, with the parameter $keys, and with a
-    cap $secret: a row for each person, the places of their likes, from 0 in the order of the keys;
-    or, from an engine that pairs them (Spark), a row for each item, its place, and the others'
-    places with the sums of weights of the pairs.
+    """Return the SELECT of the likes of a task in a dialect, "duckdb", "postgres" or "spark", with
+    stand-ins that `carried` replaces and the parameter $keys, and with a cap $secret: a row for
+    each person, the places of their likes, from 0 in the order of the keys; or, from an engine that
+    pairs them (Spark), a row for each item, its place, and the others' places with the sums of
+    weights of the pairs.
 
     A rating is compared in its own type, which no value makes fail; a cast of 1e400 might.
     """
@@ -350,8 +352,9 @@ _STAND_IN = re.compile(
 
 
 def carried(statement: str, names: Mapping[str, str], dialect: str) -> str:
-    """Return a statement in an engine's dialect, with parameters as the engine writes them. names:
-    the SQL that takes the place of each stand-in, quoted.
+    """Return a statement in an engine's dialect, "duckdb", "postgres" or "spark", with parameters
+    as the engine writes them. names: the quoted SQL that takes the place of each stand-in, such as
+    {"events_table": '"log"'}. Raises KeyError for a stand-in without a name.
     """
     words = DIALECTS[dialect]
     while _WORD.search(statement):

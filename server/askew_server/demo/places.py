@@ -90,8 +90,9 @@ SOURCE = "towns of Germany (GeoNames, CC BY 4.0)"
 
 
 def german_towns(least: float = 0) -> Towns:
-    """Return the 10,000 most populous places of Germany, the most populous first, as in towns.csv;
-    or those of at least so many people, which `source` then says: "... of at least 5,000 people".
+    """Return the 10,000 most populous places of Germany, the most populous first, as in towns.csv:
+    `coordinates` (n, 2), degrees of latitude and longitude, and `people` (n,); or those of at least
+    so many people, which `source` then says: "... of at least 5,000 people".
     """
     table = resources.files("askew_server.demo").joinpath("towns.csv")
     rows = csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"), newline=""))

@@ -86,7 +86,9 @@ class Ledger(Store):
     def grant(self, dataset: str, principal: str, terms: PayWhatYouGet) -> AnalystBudget:
         """Give an analyst a budget, charge its whole loss to the data set at once, and return the
         budget. While one is open, the same terms return it, uncharged, and others are refused
-        (LedgerError). Raises BudgetExceeded, LedgerError, ParameterError.
+        (LedgerError). Raises BudgetExceeded (the data set's cap), LedgerError (no such data set,
+        another neighboring relation, storage), ParameterError (a principal that `check_name`
+        refuses).
         """
         check_name("principal", principal)
         with self._appending() as act:
@@ -199,7 +201,8 @@ class Ledger(Store):
 
     def preview(self, request: ChargeRequest) -> StoredRelease | None:
         """Return the stored release that `charge` would return for a request, or None where it
-        would spend. Changes nothing, and raises what `charge` would raise now.
+        would spend. Changes nothing, and raises what `charge` would raise now: KeyReused,
+        ChargePending, BudgetExceeded, LedgerRefused, LedgerError, ParameterError.
         """
         stored = self.stored(request)
         if stored is not None:
@@ -220,10 +223,10 @@ class Ledger(Store):
             return tuple(name for (name,) in database.execute(query, (dataset, place)))
 
     def fulfill(self, charge_id: int, payload: bytes, outputs: int | None = None) -> StoredRelease:
-        """Store the release of a charge, once, and return it; with a principal, settle to `outputs`
-        symbols. Only then may the payload be shown to anybody. Raises LedgerError (no such charge,
-        fulfilled already, storage), ParameterError (more outputs than reserved, below 1, or any
-        without a principal).
+        """Store the release of a charge, once, and return it; of a charge on an analyst's budget,
+        count `outputs` as spent instead of what was reserved. Only then may the payload be shown to
+        anybody. Raises LedgerError (no such charge, fulfilled already, storage), ParameterError (on
+        a budget, unless outputs is from 1 to what was reserved; without a principal, unless None).
         """
         with self._appending() as act:
             act.begin()

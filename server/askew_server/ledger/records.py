@@ -130,7 +130,8 @@ def text_of(value: Fraction | int) -> str:
 @lru_cache(maxsize=1024)  # most of what is read was read before: a total is one sum further
 def rational_of(text: str) -> Fraction:
     """Return the rational of a text "numerator/denominator" of hexadecimal digits in small letters,
-    as `text_of` writes one that is not negative. Raises LedgerError for any other form.
+    as `text_of` writes them: 1/10 for "1/a", also for "01/a" and "2/14". Raises LedgerError for any
+    other form: a sign, capitals, a denominator that begins with 0.
     """
     parts = _STORED.fullmatch(text)
     if parts is None:

@@ -218,7 +218,8 @@ def chosen_columns(table: Table, choices: Sequence[tuple[str, ...]], what: str) 
 
 def titled(key: str) -> ItemRow:
     """Return the item of a checked key that is a title: "Heat (1995)" is Heat of 1995, without
-    genres; the year is None where the key does not end in one of four digits, or is nothing else.
+    genres; the year is None, and the title the whole key, where it does not end in four digits in
+    parentheses, or is nothing else.
     """
     title, year = _title_and_year(key)
     return ItemRow(title, year, ())
@@ -232,8 +233,8 @@ def checked_key(field: str, text: str) -> str:
 
 
 def key_order(text: str) -> tuple[int, int, str]:
-    """Return what sorts keys, whole numbers first and by value, then the others as text: (0, 10,
-    "10") for "10", and (1, 0, "a") for "a".
+    """Return what sorts keys, those of digits 0 to 9 alone first and by value, then the others as
+    text: (0, 10, "10") for "10", (1, 0, "a") for "a", and (1, 0, "-5") for "-5".
     """
     return (0, int(text), text) if _is_number(text) else (1, 0, text)
 

@@ -240,10 +240,10 @@ def one_of_many(
     """Return the request for one list, where a budget pays for `lists` such lists, the cap to open
     their data set with, and what all of them spend together.
 
-    budget: epsilon and delta of all lists together. The epsilon of a list is the largest of three
-    significant digits that the cap pays for, by the arithmetic of the ledger: by zCDP, whose slack
-    is the delta that the lists do not need, or by adding up. Raises ParameterError where the budget
-    pays for fewer, and for lists not from 1 to 1000.
+    budget: epsilon and delta of all lists together. The epsilon of a list is the largest multiple
+    of the unit of the third digit of epsilon / lists that the cap pays for, by the arithmetic of
+    the ledger: by zCDP, whose slack is the delta that the lists do not need, or by adding up.
+    Raises ParameterError where the budget pays for fewer, and for lists not from 1 to 1000.
     """
     if not 1 <= lists <= PLANNED:
         raise ParameterError("lists", lists, f"from 1 to {PLANNED:,}")
@@ -412,9 +412,10 @@ def explained_in_words(
 
 
 def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
-    """Return pairs of a heading and its text: "lists", what each costs and how good it will be;
-    "left", of the budget then; "once" and "each time", the commands that open the budget and make a
-    list.
+    """Return four pairs of a heading and its text: "lists", such as "50, each at epsilon 0.02,
+    delta 0, 8 of 10 right expected"; "left", the loss that the budget has then; "once" and "each
+    time", the commands that open the budget and make a list. Raises ParameterError as
+    `one_of_many`.
     """
     own, cap, spent = one_of_many(lists, budget, chosen.mechanism, chosen.n_items)
     hits = ""

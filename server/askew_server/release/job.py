@@ -163,8 +163,9 @@ class AnalystDesk:
 
     def top_k(self, principal: str, question: TopKQuestion) -> tuple[bytes, BudgetStatus]:
         """Return the stored answer to a question, the bytes of a release, and the analyst's budget
-        after it. Raises NotFound where nothing was granted, and Refused where it is not answered: a
-        closed or spent budget, a key of another question, an answer under way or lost, a stop.
+        after it. Raises NotFound where nothing was granted, Refused where it is not answered (a
+        closed or spent budget, a key of another question, an answer under way or lost, a ledger
+        that refuses to spend, a stop), LedgerError, and what the engine raises.
         """
         budget = self.budget(principal, question.dataset)
         if budget.closed:

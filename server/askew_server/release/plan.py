@@ -338,8 +338,9 @@ class AnalystPlan:
         )
 
     def select(self, counts: TopCounts, *, charge: int, bits: RandomBits) -> Release:
-        """Return the release of the items that the mechanism draws from private counts, at the loss
-        of the k outputs reserved, which does not depend on how many came back.
+        """Return the Release of the items that the limited domain draws from private counts:
+        `ranked`, `stopped` where a threshold ended it, `counts` None, at the loss of the k outputs
+        reserved, which does not depend on how many came back.
         """
         items, stopped, _ = draw(self.mechanism, counts, bits)
         return Release(

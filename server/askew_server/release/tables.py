@@ -18,7 +18,7 @@ def number(value: Fraction | int) -> str:
 
 
 def losses(epsilon: Fraction, delta: Fraction) -> str:
-    """Return a loss in words: "epsilon 1, delta 1e-06"."""
+    """Return a loss in words, its numbers as `number` writes them: "epsilon 1, delta 1e-06"."""
     return f"epsilon {number(epsilon)}, delta {number(delta)}"
 
 
@@ -41,7 +41,7 @@ def headed(lines: Sequence[tuple[str, str]]) -> str:
 def aligned(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Return a table for a person, of these columns of the rows in this order: a line of the names,
     then one for each row, with two spaces between columns. Columns of whole numbers alone stand to
-    the right, others to the left.
+    the right, others to the left, with no spaces at the end of a line and no line feed at the last.
     """
     cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]

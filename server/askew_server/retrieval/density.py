@@ -83,8 +83,8 @@ class Density:
     @classmethod
     def of_towns(cls, frame: SpaceFrame, towns: Towns, items: Points) -> Density:
         """Return the density of people, .2 of them around the towns that lie in the space, by their
-        sizes, .35 around items (n, d), in the coordinates of a collection, and the rest evenly; its
-        cells add to 1.
+        sizes, .35 around items (n, d), in the coordinates of a collection, and the rest, .45,
+        evenly; where no town lies in the space, .65 evenly. Its cells add to 1.
         """
         grid = frame.grid(towns.coordinates)
         here = ((grid >= 0) & (grid <= frame.extent)).all(axis=1)
@@ -102,7 +102,8 @@ class Density:
     ) -> tuple[list[Points], Points, NDArray[np.float32]]:
         """Return the cells within `half` (d,) of a center (d,), both grid coordinates, at the
         finest level with at most 2,304 cells: the cells' centers on each axis, their size (d,), and
-        the share of all people in each, one array dimension an axis; a cut cell has its parent's.
+        the share of all people in each, one array dimension an axis. At a level finer than the
+        grid, each part of a cell has the whole share of that cell.
         """
         low = ((center - half) / self._extent).tolist()
         high = ((center + half) / self._extent).tolist()
@@ -209,7 +210,8 @@ class ByNoise:
 
     def moves(self, epsilon: float) -> Points:
         """Return the way from a signal of this epsilon to each of the m positions, as noise offsets
-        (m, d).
+        (m, d): always the same, as the quantiles of the noise are spread evenly by
+        `low_discrepancy`.
         """
         dimension = len(self._frame.extent)
         first = (np.arange(self._count) + 0.5) / self._count
@@ -249,8 +251,9 @@ class ByDensity:
 
 
 def low_discrepancy(count: int, dimension: int) -> Points:
-    """Return the first `count` points of the R_d sequence, (count, dimension), in [0, 1): of one
-    dimension .618, .236 ...
+    """Return the first `count` points of the R_d sequence, (count, dimension), in [0, 1): point n,
+    from 1 on, has what n / g, n / g^2 ... have behind the point; g^(dimension + 1) = g + 1. Of one
+    dimension they are .618, .236 ..., of two (.755, .570), (.510, .140) ...
     """
     root = 2.0
     for _ in range(64):

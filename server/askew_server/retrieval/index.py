@@ -199,7 +199,7 @@ class AxisFrame:
 
     def noise(self, epsilon: float, uniform: Points) -> Points:
         """Return offsets (m, d), in units of distance: the numbers at these quantiles (m, d) of the
-        Laplace law, below 0 for quantiles below 1/2.
+        Laplace law of scale 1 / epsilon, 0 at 1/2, and below 0 for quantiles below it.
         """
         tail = 2 * np.minimum(uniform, 1 - uniform)
         return np.asarray(np.sign(0.5 - uniform) * np.log(tail) / epsilon)

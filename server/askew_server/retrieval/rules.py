@@ -89,7 +89,9 @@ class CodebookRule(NearRule):
         )
 
     def choose(self, signal: Signal, k: int) -> Rows:
-        """Return the k ids of the probes' items, ascending."""
+        """Return the k ids of the probes' items, all different, ascending. Raises ParameterError
+        for a k not from 1 to the number of items.
+        """
         _require_items(self._index, k)
         frame = self._index.frame
         center = frame.inside(frame.aim(signal))

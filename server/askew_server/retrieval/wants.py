@@ -97,7 +97,8 @@ class Wants:
         return Wants(index, self._wants, columns)
 
     def weights(self, shares: Points) -> Points:
-        """Return the weights of rows of costs, (r,), which add to 1. shares: of the people, at each
+        """Return the weights of rows of costs, (r,), which add to 1, in the order of `costs`: the m
+        rows without a want, those of each rate, those of each word. shares: of the people, at each
         position, (m,).
         """
         of_rows = shares[self._position_of_row]
@@ -114,9 +115,10 @@ class Wants:
         return self._pairs.nearest(asked)[:, 0]
 
     def costs(self, distances: Costs, items: Rows, most: float) -> Costs:
-        """Return regrets (r, c) of items (c,): 0 for the best item of a row, unless none has its
-        word or a number, and at most `most` in rows with a want. distances: of positions from
-        items, (m, c).
+        """Return regrets (r, c) of items (c,), ids: what an item costs a row less the least of its
+        row, at most `most` in rows with a want. An item without the row's word or a known number
+        has `most`. Rows: m without a want, then of rates, then of words. distances: of positions
+        from items, (m, c).
         """
         costs = distances[self._position_of_row]
         rated = slice(len(distances), len(distances) + len(self._rate))

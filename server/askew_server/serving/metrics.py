@@ -73,7 +73,9 @@ class Observer:
         )
 
     def method(self, service: str, method: str) -> Done:
-        """Return a function of a status and seconds: it counts a call of a method that ended so."""
+        """Return a function of a status and seconds, which returns None: it counts a call of a
+        method that ended so, in askew_requests and askew_request_duration_seconds.
+        """
         durations = self._durations.labels(service, method)
         requests = cache(partial(self._requests.labels, service, method))
 
@@ -95,19 +97,22 @@ class Observer:
         self.registry.register(_Catalogs(catalogs))
 
     def swapped(self, day: int) -> None:
-        """Count and log that another snapshot serves, of the model of this Monday: in days since
-        1970-01-01, logged as "2026-11-23".
+        """Count in askew_snapshot_swaps, and log as "swapped", that another snapshot serves, of the
+        model of this Monday: in days since 1970-01-01, logged as `monday`, "2026-11-23".
         """
         self._swaps.inc()
         log_event("swapped", monday=_text_of_date(day))
 
     def withdrawn(self, day: int) -> None:
-        """Log that the model of this Monday, in days since 1970-01-01, is answered from no more."""
+        """Log as "withdrawn" that the model of this Monday, in days since 1970-01-01, is answered
+        from no more.
+        """
         log_event("withdrawn", monday=_text_of_date(day))
 
     def swap_refused(self, reason: str, error: str = "refused") -> None:
-        """Count and log that what would have been next is not good; what was served goes on being
-        served. reason: of the operator's own files, for the operator. error: the name of a type.
+        """Count in askew_snapshot_swaps_refused that what would have been next is not good, and log
+        it as "swap_refused", with `error` and `reason`; what was served goes on being served.
+        reason: of the operator's own files, for the operator. error: the name of an error's type.
         """
         self._swaps_refused.inc()
         log_event("swap_refused", error=error, reason=reason)
@@ -121,7 +126,9 @@ class Observer:
         ).set_function(days_left)
 
     def certificates_refused(self, reason: str) -> None:
-        """Count and log that files of certificates changed and are no use; what was there stays."""
+        """Count in askew_certificates_refused that files of certificates changed and are no use,
+        and log it as "certificates_refused", with `reason`; what was there stays.
+        """
         self._certificates_refused.inc()
         log_event("certificates_refused", reason=reason)
 

@@ -60,7 +60,8 @@ def add_token(path: Path, principal: str, bits: RandomBits) -> str:
     """Return a new token of a principal, 43 characters of URL-safe base64; its digest is added to
     the file, which is made, of mode 0600, if it is not there.
 
-    Raises ParameterError for a name that no ledger takes, AccessError.
+    Raises ParameterError unless the principal has 1 to 200 characters, all printable, and
+    AccessError where the file cannot be read or written, or is damaged.
     """
     if not (0 < len(principal) <= _MAX_NAME and principal.isprintable()):
         raise ParameterError("principal", principal, f"printable, 1 to {_MAX_NAME} long")

@@ -122,7 +122,8 @@ class Table:
 
     def beginning(self, column: str, count: int) -> list[str]:
         """Return the texts of a column in the first rows that can be read, at most `count`; fewer
-        where the first batch with rows has fewer.
+        where the first batch with rows has fewer, [] where there is no row. Raises DataError as
+        `batches`.
         """
         for batch in self.batches([column], self.omissions()):
             if len(batch.rows):
@@ -166,9 +167,9 @@ def open_table(name: str | Path, *, encoding: str | None = None, private: bool =
 def copy_text(
     table: Table, names: Sequence[str], file: BinaryIO, keep_going: Callable[[], None]
 ) -> int:
-    """Write columns of a table, all of them text, as parquet to an open file; return how many rows
-    were left out. keep_going: is called after each batch, and raises where the copy is to stop.
-    Raises DataError for a file that was rewritten meanwhile; it may have grown.
+    """Write columns of a table, all of them text, as parquet to an open file; return how many bad
+    rows were left out. keep_going: is called after each batch, and raises where the copy is to
+    stop. Raises DataError for a file that cannot be read, or changed meanwhile but by growing.
     """
     left_out, before = table.omissions(), states_of([part.path for part in table.parts])
     schema = pa.schema([(name, TEXT) for name in names])

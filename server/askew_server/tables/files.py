@@ -72,8 +72,9 @@ def states_of(paths: Iterable[str]) -> tuple[State, ...]:
 
 
 def require_still(states: Sequence[State], *, may_grow: bool = False) -> None:
-    """Raise DataError where a file was replaced, rewritten or cut since its state was taken, or,
-    unless it may, has grown.
+    """Raise DataError where a file is gone, or its device, inode, size or time of change is another
+    than in its state. may_grow: the same inode with a larger size is let through, as one that has
+    only grown, whatever its time.
     """
     for was, now in zip(states, states_of([state.path for state in states]), strict=True):
         has_grown = was.inode == now.inode and was.size < now.size
@@ -106,7 +107,8 @@ def unpacked(
 ) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Yield the bytes that are packed in a file by gzip or zstd, or as they are, to be read, and
     the file as it lies on disk. size: where it ends, whatever is written behind. by_name: the end
-    of its name says how it is packed, since its first bytes are somebody's. Raises DataError.
+    of its name, .gz or .zst, says how it is packed, since its first bytes are somebody's. Raises
+    DataError where there is no regular file, or what is packed cannot be read.
     """
     if not Path(path).is_file():
         raise DataError(f"{path}: there is no regular file of this name")

@@ -50,7 +50,7 @@ class Feature(msgspec.Struct):
     def text(self, name: str) -> str:
         """Return as text a coordinate for the names "longitude" and "latitude", else a property, or
         of "id" without one the feature's id; "" where there is none, or null. What is no text is
-        written as JSON, `true`, `[1,2]`, and 65.0 as "65".
+        written as JSON without spaces, "true", "[1,2]", and 65.0 as "65".
         """
         if name in COORDINATES:
             at = (self.geometry or {}).get("coordinates")

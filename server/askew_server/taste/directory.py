@@ -141,8 +141,9 @@ def decode_arrays(
 ) -> Arrays:
     """Return the arrays of a safetensors file's bytes, by their names.
 
-    Raises ArtifactError, which begins with the file's `name`, unless there are all of `kinds`, any
-    of `optional` and nothing else, each of its type and number of dimensions.
+    kinds: by name a dtype and a number of dimensions. Raises ArtifactError, which begins with the
+    file's `name`, unless there are all of `kinds`, any of `optional` and nothing else, each of its
+    dtype and number of dimensions.
     """
     try:
         arrays = safetensors.numpy.load(data)

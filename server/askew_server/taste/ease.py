@@ -124,9 +124,10 @@ def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
 def factors_of(
     multiply: Callable[[Matrix], Matrix], diagonal: Matrix, penalty: float, rank: int
 ) -> Factors:
-    """Return the Factors of G, with `rank` dimensions: vectors, boosts whose geometric mean is 1,
-    and their scale, without P. multiply: gives the product of G with vectors. diagonal: d. Raises
-    DataError where all vectors are 0, as where nobody likes two items.
+    """Return the Factors of G, (n_items, n_items), with `rank` dimensions: vectors, boosts whose
+    geometric mean is 1, and their scale; `inverse` is None. multiply: gives the product of G with
+    vectors. diagonal: d (n_items,), of P = (G + penalty I)^-1. Raises DataError where all vectors
+    are 0, as where nobody likes two items.
     """
     roots, n = np.sqrt(diagonal), len(diagonal)
     values, axes = _leading(

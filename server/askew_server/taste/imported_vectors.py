@@ -71,7 +71,8 @@ def simulate_likes_of_users(
     users: NDArray[np.float64], vectors: NDArray[np.float64], rng: np.random.Generator
 ) -> Rows:
     """Draw likes, rows (n, 2) of person and item by number, sorted by person, of users (m, D): of
-    all, or of 4,000 drawn from them; 20 to 150 likes each, at most half of the items.
+    all, or of 4,000 drawn from them, numbered from 0 on; 20 to 150 likes each, at most half of the
+    items.
 
     Raises DataError for users of another number of dimensions than the items'.
     """
@@ -150,7 +151,7 @@ def ratings_of_likes(
     likes: NDArray[np.int64], keys: tuple[str, ...], scale: RatingScale
 ) -> RatingTable:
     """Return likes, rows (n, 2) of person and item by number, as ratings, each the highest of the
-    scale. Item i is keys[i]; n is at least 1.
+    scale. Item i is keys[i]; n is at least 1; n_people is the largest person's number plus 1.
     """
     person, item = likes.T
     highest = np.full(len(likes), scale.highest)

@@ -265,7 +265,7 @@ def import_model(  # noqa: PLR0913 - what a model is made of
 
     items, keys: as `match_items` returns. scale: what people rate on, on their devices. people:
     user vectors, if there are any. step: is called with "simulated histories", then as in `train`.
-    Raises DataError for user vectors of another length than the items', and as `train`.
+    Raises DataError for user vectors of another length than the items', and what `train` raises.
     """
     step("simulated histories")
     rng = np.random.default_rng([options.seed, 16])  # made-up people: protects nobody

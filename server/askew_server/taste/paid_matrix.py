@@ -138,7 +138,8 @@ def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
 
 def load_paid_matrix(stored: StoredRelease, file: Path) -> Matrix:
     """Return the noisy matrix of the file, which this stored charge paid for. Raises DataError
-    where the file is another, or none, and ArtifactError where it is no such matrix.
+    where there is no file, or another matrix in it, and ArtifactError where it is no noisy matrix
+    as `make_matrix` writes one.
     """
     if not file.exists():
         raise DataError(
@@ -153,8 +154,8 @@ def load_paid_matrix(stored: StoredRelease, file: Path) -> Matrix:
 
 
 def digest_of_keys(keys: tuple[str, ...]) -> str:
-    """Return the SHA-256 of a catalog's keys, in their order, as a JSON list: 64 hexadecimal
-    digits.
+    """Return the SHA-256 of a catalog's keys, in their order, as the JSON list that `json.dumps`
+    writes, in ASCII with ", " between keys: 64 hexadecimal digits.
     """
     return sha256(json.dumps(keys).encode()).hexdigest()
 

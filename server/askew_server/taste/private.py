@@ -140,8 +140,8 @@ def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
 
 def fit_shrunk_factors(kept: KeptItems, parameters: PrivateParameters) -> ease.Factors:
     """Return the EASE factors of the matrix of kept items, its spectrum shrunk, of
-    ranking_dimension or 64 dimensions, at most as many as eigenvalues stay. Raises DataError where
-    these are fewer than the space has dimensions.
+    training.ranking_dimension, by default 64, dimensions, at most as many as eigenvalues stay, and
+    fewer than kept items. Raises DataError where these are fewer than training.dimension.
     """
     values, axes = _shrunk_spectrum(kept.matrix, kept.edge)
     penalty = _PENALTY * float(values.sum())
@@ -271,9 +271,10 @@ GOOD = 379.0
 
 
 def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | None:
-    """Return the share of the NDCG@10 without noise that a model keeps, by x = N / (sigma
-    sqrt(items)): .47 at 30, .66 at 70, .77 at 131, .89 at 379, .99 from 3,790 on, and between by
-    log x; None below 30, where a list of what is popular does better.
+    """Return the share of the NDCG@10 without noise that a model keeps, by x = people /
+    (noise.sigma sqrt(items)): .47 at 30, .53 at 38, .66 at 70, .77 at 131, .81 at 189, .85 at 236,
+    .89 at 379, .96 at 1,023, .99 from 3,790 on, and between these linear in log x; None below 30,
+    where a list of what is popular does better.
     """
     rise = people / (noise.sigma * sqrt(items))
     if rise < WORTH_HAVING:
@@ -282,13 +283,15 @@ def expected_share(noise: NoisyCovariance, items: int, people: int) -> float | N
 
 
 def people_for(noise: NoisyCovariance, items: int, rise: float) -> int:
-    """Return how many people, rounded up, make x = N / (sigma sqrt(items)) as large as `rise`."""
+    """Return how many people make x = people / (noise.sigma sqrt(items)) as large as `rise`: rise *
+    noise.sigma * sqrt(items), rounded up.
+    """
     return ceil(rise * noise.sigma * sqrt(items))
 
 
 def epsilon_for(delta: Fraction, items: int, people: int, rise: float) -> float:
-    """Return the epsilon at which so many people make x = N / (sigma sqrt(items)) as large as
-    `rise`, with this delta.
+    """Return the epsilon at which so many people make x = people / (sigma sqrt(items)) as large as
+    `rise`, with this delta; sigma is that of the noise.
     """
     sigma = people / (rise * sqrt(items))
     return float(concentrated_epsilon(Fraction(1 / (4 * sigma**2)), delta))
@@ -342,7 +345,8 @@ def simulate_ratings(
     noisy: Noisy, keys: tuple[str, ...], parameters: PrivateParameters
 ) -> RatingTable:
     """Return ratings of the 6,000 simulated people that a model of this matrix is fitted to, of the
-    items that are kept: each like as the highest rating of the scale. Raises as `private_model`.
+    items that are kept: each like as the highest rating of the scale. Raises ParameterError where
+    matrix and keys do not fit, and DataError where too little rises above the noise.
     """
     _check(noisy, keys)
     return _simulate(items_above_noise(noisy, parameters), keys, parameters)[1]

@@ -103,7 +103,9 @@ class DuckDBEngine:
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """Return the types of a table's columns, as DuckDB writes them, by column."""
+        """Return the types of a table's columns, as DuckDB writes them, by column. Raises DataError
+        for a table that is not there.
+        """
         with _failures(".".join(table)):
             rows = self._connection.execute(f"DESCRIBE {no_rows(table, self.dialect)}").fetchall()
         return {name: kind for name, kind, *_ in rows}

@@ -50,7 +50,9 @@ class PostgresEngine:
         return 0
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """Return the types of a table's columns, as PostgreSQL writes them, by column."""
+        """Return the types of a table's columns, as PostgreSQL writes them, by column. Raises
+        DataError for a table that is not there or may not be read.
+        """
         with self._failures_named(".".join(table)):
             cursor = self._awake().execute(no_rows(table, self.dialect))
         return {column.name: column.type_display for column in cursor.description or ()}
@@ -58,7 +60,10 @@ class PostgresEngine:
     def execute(
         self, sql: str, parameters: Mapping[str, str] | None = None
     ) -> list[tuple[object, ...]]:
-        """Return the rows of a statement. Parameters are given in the order of their names."""
+        """Return the rows of a statement, in which $1 is the parameter whose name sorts first, $2
+        the next. Connects anew where the server has closed the connection. Raises DataError where
+        PostgreSQL cannot do it.
+        """
         values = [value for _, value in sorted((parameters or {}).items())]
         with self._failures_named("PostgreSQL"):
             return [*self._awake().execute(sql, values)]

@@ -102,7 +102,9 @@ class SparkEngine:
         return (view,)
 
     def columns(self, table: tuple[str, ...]) -> dict[str, str]:
-        """Return the types of a table's columns, as Spark writes them, by column."""
+        """Return the types of a table's columns, as Spark writes them, by column. Raises DataError
+        for a table that is not there.
+        """
         with self._failures_named(".".join(table)):
             return dict(self._session.sql(no_rows(table, self.dialect)).dtypes)
 
@@ -137,7 +139,7 @@ class SparkEngine:
         return 0
 
     def close(self) -> None:
-        """Stop the session, if its JVM is still there."""
+        """Stop the session, if its JVM is still there, and remove its folder, if it has one."""
         with suppress(*self._failures):
             self._statements.stop()
             self._session.stop()
