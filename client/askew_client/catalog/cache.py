@@ -209,12 +209,11 @@ class CatalogCache:
     def metric_card(self) -> tuple[int, bytes] | None:
         """Return the Monday of the kept card of places, in days since 1970-01-01, and the card's
         bytes; None where no card is kept or it cannot be read. Raises CacheError where the file is
-        another account's, or others may write it, OSError where the directory cannot be looked
-        into.
+        another account's, or others may write it.
         """
         path = self.directory / _CARD
-        check_own(path, "card of what is held", CacheError)
         try:
+            check_own(path, "card of what is held", CacheError)
             data = path.read_bytes()
         except OSError:
             return None

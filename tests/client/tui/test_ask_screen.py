@@ -151,7 +151,7 @@ FAILURES: list[tuple[AskewError, tuple[str, ...]]] = [
     (TooSlow("the deadline passed"), ("cannot be reached", "The deadline passed.")),
     (Overloaded("the server is busy"), ("The server is busy.",)),
     (ServerFailed("the server failed"), ("The server failed.",)),
-    (StaleSpace(), ("another feature space", "Connect again")),
+    (StaleSpace(), ("another feature space", "Ask again")),
     (Malformed("the server's answer was refused: x"), ("refused", "Nothing of the answer was")),
 ]
 
@@ -182,7 +182,7 @@ async def test_a_refused_budget_says_why_and_names_the_day_of_the_next_month(
     rated.today = datetime.date(2026, 12, 5)
     async with rated.opened(size=(120, 40)) as person:
         await person.press("f4", "a")
-        person.reads("2 of the lifetime cap 3 is spent", "2027-01-01", "raise that cap")
+        person.reads("2 of the lifetime cap 3 is spent", "2027-01-01", "raise rating_monthly_cap")
         await person.press("f5")
         person.reads("too little is left")
     assert len(rated.network.asked) == 1
