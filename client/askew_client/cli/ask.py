@@ -55,10 +55,12 @@ def ask(
 
     The stored profile is used (`askew profile`), or a file of ratings, which stays on this device.
     In mode ask, one noisy signal is drawn and charged each month; asking again sends the same one.
-    The command says what it costs before it sends it, and a terminal asks you before a second one
-    within a month; elsewhere that is refused.
-    Ratings of titles that this device does not know are left out; --unmatched writes them
-    to a file.
+    It says on standard error what a new one costs, and a terminal asks for a yes before a second
+    one within a month; elsewhere that is refused, exit 3. Ratings of titles that this device does
+    not know are left out; --unmatched writes them to a file.
+
+    Prints a line a title, best first, "* Alien (1979)", with "*" before the pick, then in
+    parentheses the source, the mode and what was spent. With --json: one object on one line.
 
     \b
     Examples:
@@ -120,8 +122,9 @@ _NOTHING_RATED = (
 
 
 def answer_lines(found: Answer) -> Iterator[str]:
-    """Yield the answer as lines of text: a title each, best first, "* " before the pick, then in
-    parentheses the source, the mode and what the signal cost.
+    """Yield the answer as lines of text: a title each, best first, "* " before the pick and two
+    spaces before others; then, each in parentheses, the source, that nothing is rated, if so, the
+    mode with its reason, what the signal cost, if one was sent, and how many ratings were unused.
     """
     for result in found.results:
         came = "  (came with the answer)" if result.came else ""
@@ -157,8 +160,10 @@ def _in_words(cost: Cost) -> str:
 
 
 def answer_as_json(found: Answer) -> dict[str, object]:
-    """Return the answer as a dict for JSON: titles best first, pick, mode, and "cost", None where
-    no signal was sent. came: those of the results that the answer brought.
+    """Return the answer as a dict for JSON: source, simulated, pick, results and came (titles; the
+    second those that the answer brought), used_ratings, unused_ratings (numbers), mode {"name",
+    "why"}, fresh, and cost, None where no signal was sent, else a dict of epsilons, of what is
+    spent and of the cap, all a rating.
     """
     cost = found.cost
     told = {
@@ -189,7 +194,9 @@ def answer_as_json(found: Answer) -> dict[str, object]:
 def catalog(context: click.Context, server: str | None, as_json: bool) -> None:
     """List the titles that this device holds: the whole catalog, or the default items.
 
-    Every device of a server holds the same, so the list says nothing about you.
+    Every device of a server holds the same, so the list says nothing about you. A line each: the
+    title, a tab and the genres between commas. With --json: one array of objects, label and genres.
+    Where no file is held yet it is fetched; exit code 4 where no server gives it.
 
     \b
     Example:
@@ -211,8 +218,9 @@ def refresh(context: click.Context, server: str | None, data: Path | None, as_js
 
     For cron or a timer, every few hours: a device looks once a week, a random delay of up to two
     days after Monday, and in between this sends nothing. A question looks only where the file is
-    missing or too old. The catalog is the
-    same for everybody, and comes from a static host where `held_from` is set. No profile is read.
+    missing or too old. The catalog is the same for everybody, and comes from a static host where
+    `held_from` is set. No profile is read. Prints three lines: "held", the catalog's Monday, its
+    part and size; "fetched", the bytes of now, 0 if it was not time; and "next look", in UTC.
 
     \b
     Example:

@@ -33,9 +33,12 @@ def budget(
 ) -> None:
     """Show what was spent: when, on which space, and what that means.
 
-    Nothing more is spent where the ledger differs from its mark: an older copy was put back, or one
-    that another device went on with. Nor where the clock jumped more than a year ahead. `--accept`
-    continues here: what the mark knows is booked; what was drawn elsewhere is not counted.
+    Prints a line for each charge, "2026-11  home: one noisy position, ...", oldest first, an empty
+    line, what is spent and left, when the next month begins, and the mode. --json: one object.
+
+    Nothing more is spent where the ledger differs from its mark, as an older copy does, or the
+    clock jumped more than a year ahead. `--accept` continues here, after a yes (else exit 130):
+    what the mark knows is booked; what was drawn elsewhere is not counted.
 
     \b
     Examples:

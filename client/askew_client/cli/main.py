@@ -42,7 +42,7 @@ class _LazyCommands(click.Group):
     """A command's module is imported when the command is named, and nothing of the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, sorted."""
+        """Return the names of all commands, a list of text, sorted."""
         return sorted({*_COMMANDS, *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -57,8 +57,8 @@ class _LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the name, the command and the arguments that remain, as click does; the refusal of
-        a name says which name is nearest.
+        """Return the name, the command and the arguments that remain, as click does. Raises
+        click.UsageError for an unknown name, which says the nearest name, if one is near.
         """
         try:
             return super().resolve_command(ctx, args)
@@ -98,7 +98,8 @@ def cli(context: click.Context, config_file: Path | None) -> None:
     configuration file, else it is the default.
 
     Exit codes: 0 done, 1 an error, 2 wrong usage, 3 the budget is spent, or a cost needs your yes,
-    4 no usable answer from a server, 130 stopped.
+    4 no usable answer from a server, 130 stopped, also by a no. Without a command this help goes to
+    standard error, with code 2.
     """
     context.obj = config_file
 
@@ -125,8 +126,9 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 def main() -> None:
-    """Run the command and leave with its exit code; an error is one line, and its kind is the exit
-    code.
+    """Run the command and exit with its code. An AskewError or OSError is one line on standard
+    error, "askew: ...", with the code of `exit_code`; wrong usage is code 2; a no, or Ctrl-C, is
+    "stopped" and code 130.
     """
     switch_off_core_dumps()
     # gRPC's own log repeats text of the server, control characters and all.

@@ -72,13 +72,16 @@ def near(
 ) -> None:
     """Ask what COLLECTION of a server has near a place, and pick in private.
 
-    Without COLLECTION: list the collections, and what preferences can name. With --all: ask all of
-    them at once, with the same noisy position, at no further cost.
+    Without COLLECTION: list the collections, a line each, "pharmacies: 1,200 items, SOURCE", and a
+    line for each thing that preferences can name. With --all: ask all of them at once, with the
+    same noisy position, at no further cost.
 
-    The noisy position of a named place was charged by `askew place add`; every server gets the same
-    one. A place on axes is charged when a server is asked, once a month. What you prefer, such as
-    open now, stays on this device: it comes from a file, since other programs can read the command
-    line.
+    Prints at most 20 results, best first, "* Adler  0.4 km, at 52.52, 13.405  on_duty yes", "*"
+    before the pick, and below them in parentheses the source and what was sent. --json prints JSON.
+
+    The noisy position of a named place was charged by `askew place add`, and nothing is asked. With
+    --unnamed a terminal asks for a yes (a no: exit 130). Axes are charged once a month; a second
+    time a terminal asks, elsewhere it is exit 3. Preferences stay on this device.
 
     \b
     Examples:

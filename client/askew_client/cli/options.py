@@ -48,7 +48,9 @@ class DirectoryPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """Return the path that was typed, or raise a usage error for empty text and for a file."""
+        """Return the Path that was typed, whether or not it exists. Raises click.BadParameter for
+        empty text and for a file.
+        """
         if value == "":
             self.fail("it must name a directory", param, ctx)
         return super().convert(value, param, ctx)
@@ -86,7 +88,7 @@ def load(context: click.Context, **flags: object) -> Config:
     """Return the configuration of this run: defaults < file < environment < flags; a flag that is
     None says nothing.
 
-    Raises UsageError for what is wrong in any of them.
+    Raises click.UsageError for what is wrong in any of them.
     """
     path = config_path(context)
     try:
@@ -116,8 +118,9 @@ def typed_place(region: str, town: str = "") -> Spot:
     """Return the place that a person typed: a town of the command line, or else what standard input
     or, in a terminal, a prompt says.
 
-    Towns that may be meant are listed; in a terminal the question is asked again, else UnclearTown
-    is raised.
+    A Position for a town or degrees, AxisValues for "axis = number". Towns that may be meant are
+    listed on standard error; in a terminal the question is asked again, else UnclearTown is raised.
+    Raises PlaceError for other text that is no place.
     """
     from askew_client.near.gazetteer import spot_of
 
@@ -145,8 +148,8 @@ def region_first(context: click.Context, region: object, town: str = "") -> str 
     """Return the region of the option, or ask for one in a terminal where none is set; None where
     there is nothing to say.
 
-    It is asked for before a position, which would be typed in vain. The country of a town is
-    proposed.
+    None also for an empty answer, and where the configuration has a region. The country of a town
+    is proposed. It is asked for before a position, which would be typed in vain.
     """
     if region or not sys.stdin.isatty() or load(context).settings.region:
         return None if region is None else str(region)
@@ -160,8 +163,9 @@ def region_first(context: click.Context, region: object, town: str = "") -> str 
 
 def agreed(cost: Cost) -> Cost | None:
     """Return the cost as what the person was shown and agreed to. A terminal asks about a fresh
-    position, and about a second fresh signal of the month of titles or axes; a no aborts. Without a
-    terminal return None for such a second one.
+    position, and about a second fresh signal of the month of titles or axes; a no raises
+    click.Abort. Without a terminal a position's cost is returned, and None for such a second one.
+    A cost that a cap refuses is returned, and nothing is asked.
     """
     of_place = cost.account == "places"
     if cost.refused:  # nothing to agree to: the ledger refuses it next
@@ -176,7 +180,7 @@ def agreed(cost: Cost) -> Cost | None:
 
 def keep_region(context: click.Context, region: str | None) -> None:
     """Write a region that was given with a place to the configuration, where that has none yet, and
-    say so; do nothing for None.
+    say so in a line on standard error, or there why it is not kept; do nothing for None.
     """
     path = config_path(context)
     if region is None or "region" in read_file(path):

@@ -40,7 +40,8 @@ def place() -> None:
 
     Where a place is comes from standard input or a prompt: a town, a latitude and a longitude in
     degrees, "48.86, 2.35", or lines "axis = number". A town may also follow the name; other
-    programs can read a command line, and a shell keeps it in its history.
+    programs can read a command line, and a shell keeps it in its history. Without a command, this
+    help goes to standard error, and the exit code is 2.
 
     \b
     Examples:
@@ -61,11 +62,12 @@ def add(context: click.Context, /, **typed: Any) -> None:
     Without TOWN, where it is comes from standard input or a prompt, and stays out of the shell's
     history and of what other programs on the machine see. Degrees always do.
 
-    What it costs is said first, and a terminal asks for a yes. No other setting, server or month
-    draws it again. At level town the caps allow 15 positions for life and 5 a month, with each one
-    that `askew near --unnamed` draws; the settings place_lifetime_cap and place_monthly_cap change
-    that. A second name for the very position of a place is refused: `--take` is one more name of it
-    for nothing, `--anew` pays.
+    Three lines say what it costs, and a terminal asks for a yes; elsewhere it is charged at once.
+    Two more say that it "is kept" and what is spent; all are on standard error. On axes it is one
+    line, no question and no charge. Nothing draws it again. At level town the caps allow 15
+    positions for life and 5 a month, with those of `askew near --unnamed`; beyond, the exit code
+    is 3. The settings place_lifetime_cap and place_monthly_cap change that. A second name for the
+    very position of a place is refused, exit 1: `--take` names it again for nothing, `--anew` pays.
 
     \b
     Examples:
@@ -82,7 +84,8 @@ def add(context: click.Context, /, **typed: Any) -> None:
 def move(context: click.Context, /, **typed: Any) -> None:
     """Move a place elsewhere: draw a fresh noisy position, charged like the first.
 
-    Without TOWN, where it is comes from standard input or a prompt, as for `askew place add`.
+    Where it is, what is asked and printed, and the exit codes are as for `askew place add`, with
+    "home has moved". A NAME without a place is an error, exit 1.
     """
     _draw(context, moves=True, **typed)
 
@@ -91,7 +94,11 @@ def move(context: click.Context, /, **typed: Any) -> None:
 @options.all_of(options.data, options.as_json)
 @click.pass_context
 def list_places(context: click.Context, data: Path | None, as_json: bool) -> None:
-    """List the places: where they are, and what every server gets."""
+    """List the places: where they are, and what every server gets.
+
+    Three lines a place, "home: latitude 52.52, longitude 13.405", what every server gets, and how
+    many km apart odds change 4 times; the first alone on axes. With --json: one array of objects.
+    """
     places = _desk(context, data=data).list()
     if as_json:
         options.print_json([_as_json(view) for view in places])
@@ -113,7 +120,11 @@ def list_places(context: click.Context, data: Path | None, as_json: bool) -> Non
 @options.data
 @click.pass_context
 def forget(context: click.Context, name: str, data: Path | None) -> None:
-    """Erase a place from the profile. What it cost stays spent: servers know its signal."""
+    """Erase a place from the profile. What it cost stays spent: servers know its signal.
+
+    Asks for a yes; a no, or no answer, erases nothing: "stopped", exit 130. Then one line on
+    standard error. A NAME without a place is an error, exit 1, and nothing is asked.
+    """
     desk = _desk(context, data=data)
     if name in {view.name for view in desk.list()}:
         click.confirm("Forget this place? Nothing is refunded.", abort=True, err=True)

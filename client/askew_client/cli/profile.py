@@ -29,7 +29,8 @@ _USUAL = 5  # where most scales end
 def profile() -> None:
     """Rate titles, take that back, import, export, wipe.
 
-    Titles never go on the command line, which other programs can read.
+    Titles never go on the command line, which other programs can read. Without a command, this help
+    goes to standard error, and the exit code is 2.
 
     \b
     Examples:
@@ -46,7 +47,8 @@ def profile() -> None:
 def add(context: click.Context, data: Path | None) -> None:
     """Rate titles: lines "title,rating" on standard input, or a prompt in a terminal.
 
-    A line without a rating is a like.
+    A line without a rating is a like. Prints one line on standard error, such as "2 titles rated;
+    ...", and asks no yes. A line that is no title and rating: exit 1, and nothing is kept.
 
     \b
     Examples:
@@ -72,7 +74,9 @@ def remove(context: click.Context, for_good: bool, data: Path | None) -> None:
     """Forget ratings: one title a line on standard input, or a prompt in a terminal.
 
     The titles stay in the file, for `askew profile undo`. With --for-good they are overwritten
-    there, and so is every past answer that names one; this works after a plain removal too.
+    there, and so is every past answer that names one; this works after a plain removal too. No yes
+    is asked. Prints on standard error "2 ratings removed; ...", or two lines with --for-good. A
+    title that is not rated is no error, and not counted.
 
     \b
     Examples:
@@ -99,6 +103,9 @@ def remove(context: click.Context, for_good: bool, data: Path | None) -> None:
 def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> None:
     """List what is rated, newest first.
 
+    A line each, "  4.5  Alien (1979)", or " like  Heat (1995)"; none where nothing is rated.
+    --json: one array of objects, title and rating, null for a like.
+
     \b
     Example:
       askew profile list | head
@@ -117,7 +124,11 @@ def list_ratings(context: click.Context, data: Path | None, as_json: bool) -> No
 @_data
 @click.pass_context
 def undo(context: click.Context, data: Path | None) -> None:
-    """Take the last edit back; an import is one edit."""
+    """Take the last edit back; an import is one edit.
+
+    Asks nothing. One line on standard error: "undone: the last edit, of 2 titles; rated now: 0
+    titles", or "there is nothing to undo; ...", also with exit 0.
+    """
     desk = _desk(context, data)
     changed = desk.undo()
     undone = f"undone: the last edit, of {_count(changed, 'title')}"
@@ -136,7 +147,9 @@ def import_ratings(context: click.Context, file: Path, user: int | None, data: P
     """Import a csv "title,rating", or an export of Letterboxd or MovieLens: a directory, a zip, or
     its ratings.csv.
 
-    MovieLens' ratings.csv has numbers for titles, so its movies.csv lies beside it.
+    MovieLens' ratings.csv has numbers for titles, so its movies.csv lies beside it. Asks no yes,
+    and prints one line on standard error, "12 titles rated; ...". A file that cannot be read, or
+    has several people and no --user: exit 1, and nothing is kept.
 
     \b
     Examples:
@@ -161,6 +174,8 @@ def import_ratings(context: click.Context, file: Path, user: int | None, data: P
 def export(context: click.Context, data: Path | None) -> None:
     """Print the ratings as csv, to be imported again.
 
+    The line "title,rating", then a line each, oldest first: "Alien (1979),4.5", a like "Heat,".
+
     \b
     Example:
       askew profile export > my-ratings.csv
@@ -176,8 +191,9 @@ def export(context: click.Context, data: Path | None) -> None:
 def wipe(context: click.Context, data: Path | None) -> None:
     """Forget ratings, past answers and named places. The ledger stays: it counts what has left.
 
-    The file is overwritten and removed. Copies that the disk, the file system or a backup made
-    are out of reach.
+    Asks for a yes; a no, or no answer, wipes nothing: "stopped", exit 130. Then the file is
+    overwritten and removed, and one line on standard error says so. Copies that the disk, the file
+    system or a backup made are out of reach.
     """
     click.confirm("Forget every rating, place and past answer?", abort=True, err=True)
     _desk(context, data).wipe()

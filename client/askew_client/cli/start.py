@@ -11,8 +11,9 @@ from askew.extras import advice, open_standard_streams
 
 
 def main() -> None:
-    """Run the command `askew`; without the extra that it needs, leave with one line that says so.
-    Nothing is imported before, since bare `askew` installs numpy alone.
+    """Run the command `askew`. On Windows, or where an extra is missing, exit with code 1 and one
+    line on standard error that says so: nothing is imported before, since bare `askew` installs
+    numpy alone.
     """
     if sys.platform == "win32":
         sys.exit("askew: it does not run on Windows; the Windows Subsystem for Linux (WSL) runs it")
@@ -30,8 +31,8 @@ def main() -> None:
 
 
 def spare_the_processor() -> None:
-    """Set this process to do less: numpy's threads sleep sooner, and garbage is looked for seldom,
-    and not at the end.
+    """Set this process to do less: OPENBLAS_THREAD_TIMEOUT is 4, unless it is set, so numpy's
+    threads sleep sooner; the first threshold of `gc` is 50,000, and `gc.freeze` runs at the end.
     """
     # numpy's threads turn in a loop before they sleep, some 25 ms of each processor.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2^4 turns, the fewest

@@ -23,6 +23,8 @@ _DRAWS = 300  # of the noise, by which the answers are measured
 def demo(context: click.Context, near_k: str | None, level: str | None) -> None:
     """Play one made-up person's question near home against a server on this machine.
 
+    Prints some screens of text, at most 80 columns wide. Asks nothing, and leaves no file behind.
+
     \b
     Examples:
       askew demo
@@ -46,7 +48,8 @@ def demo(context: click.Context, near_k: str | None, level: str | None) -> None:
 def tui(context: click.Context, /, demo: bool, **flags: object) -> None:
     """Rate, ask, and see what it costs, on a screen of its own.
 
-    --demo does not touch the stored profile, ledger and settings, and leaves no file behind.
+    --demo does not touch the stored profile, ledger and settings, and leaves no file behind. Exit
+    code 0 when you leave it, 128 and the signal's number where a signal ended it: 143 of SIGTERM.
 
     \b
     Examples:

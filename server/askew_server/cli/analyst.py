@@ -44,12 +44,12 @@ def _asking_options(command: _Command) -> _Command:
 
 @click.group()
 def analyst() -> None:
-    """Ask (`askew-server analyst COMMAND`) for the most popular items, from a budget that an
-    operator granted.
+    """Ask for the most popular items, from a budget that an operator granted.
 
     An operator runs `askew-server serve-releases --tokens`, grants a budget (ledger grant) and
     makes your token (analyst add). For TLS, ASKEW_AUTHORITY names a file in PEM of certificates to
-    trust in place of the public ones.
+    trust in place of the public ones. `askew-server analyst` alone, without a command, prints this
+    help on standard error, and exits with 2.
     """
 
 
@@ -62,6 +62,8 @@ def analyst() -> None:
 def top_k(k: int, key: str, dataset: str, as_json: bool, server: str, token: IO[str]) -> None:
     """Ask for up to K items, and pay for as many as come, the stop included.
 
+    Asks no yes. Prints the release, a line an item below its head, then seven lines: what was paid
+    and what is left. --json: one object, release and budget.
     Exit code 3: your budget does not allow it, and nothing was spent.
 
     \b
@@ -92,6 +94,9 @@ def top_k(k: int, key: str, dataset: str, as_json: bool, server: str, token: IO[
 def budget(dataset: str, as_json: bool, server: str, token: IO[str]) -> None:
     """Show what you spent and what is left. Costs nothing.
 
+    Prints six lines: data set, outputs ("3 of 100 spent, 97 left"), questions, may lose, that is,
+    state ("open" or "closed: ..."). --json: one object. No such budget: exit 1.
+
     \b
     Example:
       askew-server analyst budget --token ada.token --dataset films
@@ -120,7 +125,8 @@ def add(name: str, tokens: Path) -> None:
     """Write a new token for NAME to standard output; the file of tokens has its digest.
 
     For operators. Pass the token on as a file, never as an argument. A service that runs sees it at
-    once. NAME may have several tokens; a budget is granted apart (ledger grant).
+    once. NAME may have several tokens; a budget is granted apart (ledger grant). The token is one
+    line of 43 characters; the file of tokens is made if there is none.
 
     \b
     Example:
@@ -135,7 +141,8 @@ def add(name: str, tokens: Path) -> None:
 def remove(name: str, tokens: Path) -> None:
     """Remove every token of NAME. A service that runs sees it at once.
 
-    For operators. To end a budget, see ledger revoke.
+    For operators. To end a budget, see ledger revoke. Asks nothing, and prints one line on standard
+    error, "2 tokens of ada removed, ...", also for 0, with exit 0. No file of tokens: exit 1.
 
     \b
     Example:

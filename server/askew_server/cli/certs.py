@@ -27,8 +27,9 @@ def certs(directory: Path, hosts: tuple[str, ...]) -> None:
 
     authority.pem is what devices and analysts are told to trust; server.pem and server.key are the
     server's. They are good for 30 days. Nobody keeps the authority's key: it signs nothing else. A
-    file that is there is left alone, and then none is made; where server.pem and server.key
-    are, that is no error.
+    file that is there is left alone, and then none is made: exit 1, but 0 where both server.pem and
+    server.key are. Asks nothing, and prints one line on standard error, "made authority.pem,
+    server.pem, server.key in dev".
 
     \b
     Examples:

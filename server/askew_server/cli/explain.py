@@ -65,7 +65,9 @@ def explain(
 
     With --lists 52 it says what each of 52 lists may cost of one budget, and what is left of it.
 
-    Without --catalog-size the domain is unknown, and a --delta is needed.
+    Prints some lines, such as "selects    20 items ...", an empty line and a table, a row a
+    mechanism. --json: one array, an object a mechanism. Without --catalog-size the domain is
+    unknown, and without a --delta that is wrong usage, exit 2.
 
     \b
     Examples:

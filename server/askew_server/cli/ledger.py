@@ -32,6 +32,7 @@ def ledger() -> None:
     A budget is a cap on the privacy loss of everything that is ever released of a data set, also in
     its later versions. Spends are durable and append-only. A mark, a small file best on
     another disk, shows that an old copy was put back; nothing is spent then until `ledger accept`.
+    Without a command, this help goes to standard error, and the exit code is 2.
     """
 
 
@@ -67,7 +68,9 @@ def open_dataset(
     """Open a data set's budget, or a new version of the data set.
 
     A new version inherits all that was spent. Without a delta there is no slack: epsilons then add
-    up, for good, and the same cap may pay for far fewer lists.
+    up, for good, and the same cap may pay for far fewer lists. Asks nothing, makes the ledger if
+    there is none, and prints six lines: data set, protects, spent, cap, left, composes. The same
+    terms again change nothing and print these; other terms for this version are exit 1.
 
     \b
     Examples:
@@ -94,6 +97,9 @@ def open_dataset(
 @ledger_options
 def show(dataset: str | None, as_json: bool, ledger: Path, mark: Path | None) -> None:
     """Show what is spent, what is left, and every charge.
+
+    Prints six lines a data set, data set to composes, then a table of analysts' budgets and one of
+    charges, if there are any. --json: one object of datasets, budgets, charges and refused.
 
     \b
     Examples:
@@ -170,7 +176,9 @@ def grant(
 
     Each output costs its part of epsilon, and each question its part of delta. In a data set that
     was opened with a --slack, all analysts' outputs and all releases compose by zCDP. In one that
-    was not, epsilons add up, unless a --slack here composes this analyst's own.
+    was not, epsilons add up, unless a --slack here composes this analyst's own. Asks nothing, and
+    prints nine lines: principal, charged, why, and the six of ledger open. Exit code 3: the cap
+    does not allow it, and nothing is charged.
 
     \b
     Examples:
@@ -221,7 +229,8 @@ def revoke(principal: str, dataset: str, ledger: Path, mark: Path | None) -> Non
     """Close the budget of PRINCIPAL. A service that runs refuses the next question.
 
     What was charged for the budget stays charged: its answers are known. Granting again is a new
-    budget, charged anew.
+    budget, charged anew. Asks nothing, and prints one line, "ada may not ask about films any more;
+    3 of 100 outputs were spent", also if it was closed already. Never granted: exit 1.
 
     \b
     Example:
@@ -241,7 +250,8 @@ def accept(ledger: Path, mark: Path | None) -> None:
     First look for the newest copy of both: only they know all charges. Each data set has then spent
     the larger of what the two say, and budgets of analysts are closed: grant again. Keys of lost
     charges are free, and a retry pays again. Where the ledger is gone, this begins a new one: open
-    each data set again, with the terms that it had.
+    each data set again, with the terms that it had. Asks nothing, and prints "accepted: ..." and a
+    line a data set, "films has spent epsilon 3, delta 1e-07". Nothing to accept: exit 1.
 
     \b
     Example:

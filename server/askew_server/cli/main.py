@@ -115,7 +115,11 @@ _COMMANDS = {
 )
 @click.version_option(__version__)
 def cli() -> None:
-    """Train a recommendation model, answer noisy signals, publish popularity lists."""
+    """Train a recommendation model, answer noisy signals, publish popularity lists.
+
+    Exit codes: 0 done, 1 an error or a no, 2 wrong usage or no command, 3 refused, as by a budget.
+    Ctrl-C ends release, collect and update-live with 130, SIGTERM with 143.
+    """
 
 
 def exit_code(error: Exception) -> int:
@@ -126,8 +130,9 @@ def exit_code(error: Exception) -> int:
 
 
 def main() -> None:
-    """Run the command of `sys.argv`. An AskewError or OSError is one line on standard error,
-    "askew-server: ...", and ends the process with `exit_code`; so does a MemoryError, with 1.
+    """Run the command of `sys.argv` and exit: 0 done, 2 wrong usage. An AskewError or OSError is
+    one line on standard error, "askew-server: ...", and ends the process with `exit_code`; so does
+    a MemoryError, with 1. A no to a question is "Aborted!" and 1.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:

@@ -31,8 +31,9 @@ def publish(model: Path, monday: str, out: Path) -> None:
     Devices look once a week for DATE.whole, or DATE.default where that is too long for them. So a
     host needs files for every Monday, also where nothing changed: then devices fetch 48 bytes.
     Keep those of the last three Mondays. The files of a Monday never change: one that is there
-    already with other bytes is an error. Live values are DATE.live, which is replaced: publish
-    again after each update-live.
+    already with other bytes is an error, exit 1. Live values are DATE.live, which is replaced:
+    publish again after each update-live. Asks nothing, and prints a line a file,
+    "site/2026-11-23.whole  91,024 bytes", with ", as it was" where the same bytes were there.
 
     \b
     Example:

@@ -54,15 +54,17 @@ _STOPPED = "\nstopped; a charge that was made stays spent (askew-server ledger s
 def release(demo: bool, as_json: bool, **asked: Any) -> None:
     """Publish the most popular items of a log of events, with differential privacy.
 
-    Says first what it will spend, how many users the list needs to be right and how far off it can
-    be; on a terminal it asks. Then it charges the ledger, counts, selects and stores.
+    Prints first some twelve lines: what it will spend, how many users the list needs and how far
+    off it can be. A terminal then asks for a yes (a no: exit 1); elsewhere it goes on. It charges,
+    counts, selects and stores, and prints the release, a line an item, and what is spent now. With
+    --json standard output has one JSON line, release, is_repeat and stored_on, and all else is on
+    standard error, as the steps always are.
 
-    The same request gives the stored release and costs nothing, whatever became of the events:
-    whether there is another release must not depend on them. Ask for another by --as-of with
-    another date, or by --again.
+    The same request gives the stored release and costs nothing, whatever became of the events: ask
+    for another by --as-of with another date, or by --again.
 
     With --expect it says what every mechanism is expected to find, proposes the best, and refuses
-    what is expected to find less than half, before the log is looked at.
+    (exit 1) what is expected to find less than half, before the log is looked at.
 
     Without --catalog the items themselves are private, and only what passes a noisy threshold is
     listed: the mechanism is then limited-domain or laplace-domain, and needs a --delta.

@@ -18,7 +18,10 @@ _PAGE = 1000
 
 @click.group()
 def releases() -> None:
-    """Stored releases. Looking at them costs nothing."""
+    """Stored releases. Looking at them costs nothing.
+
+    Without a command, this help goes to standard error, and the exit code is 2.
+    """
 
 
 @releases.command("list")
@@ -27,6 +30,9 @@ def releases() -> None:
 @ledger_option
 def list_releases(dataset: str, as_json: bool, ledger: Path) -> None:
     """List the stored releases, oldest first.
+
+    Prints a table: a line of names, charge, dataset, mechanism, items (how many), epsilon, delta,
+    and a line a release; the first alone if there is none. --json: one array of such objects.
 
     \b
     Example:
@@ -57,6 +63,9 @@ def list_releases(dataset: str, as_json: bool, ledger: Path) -> None:
 @ledger_option
 def show(charge: int, as_json: bool, ledger: Path) -> None:
     """Show one release. As JSON, it is the very bytes that are stored.
+
+    Otherwise some six lines, charge to order, an empty line, and a table of place and item, with
+    noisy counts if it has them. CHARGE is a number of releases list; another is exit 1.
 
     \b
     Example:

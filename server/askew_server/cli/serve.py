@@ -124,7 +124,9 @@ def serve(*, config: Path | None, check: bool, **flags: object) -> None:
     hold. A model that is put there for a Monday to come is read, checked and swapped in within
     seconds, at once on SIGHUP; so are live values. What cannot be used leaves what is served.
 
-    The next port speaks HTTP: files that devices hold, and calls without gRPC.
+    The next port speaks HTTP: files that devices hold, and calls without gRPC. A terminal is told
+    "listening on 127.0.0.1:7571, ..."; the log is JSON lines on standard error. Stopped, it exits
+    with 0. --check serves nothing: it prints "in order: 3706 items, ...", or is exit 1.
 
     Devices speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put a
     TLS proxy in front and say --plain-text.
@@ -314,7 +316,9 @@ def serve_releases(*, config: Path | None, **flags: object) -> None:
     """Serve stored releases to everybody and, with --tokens, answers to analysts.
 
     Stored releases are read from the ledger's file, read-only. Analysts need a budget (see ledger
-    grant) and a token (see analyst add), and pay for the length of each answer.
+    grant) and a token (see analyst add), and pay for the length of each answer. A terminal is told
+    "listening on 127.0.0.1:7575, releases"; the log is JSON lines on standard error. Asks nothing.
+    Stopped by SIGTERM or Ctrl-C, it exits with 0.
 
     Analysts speak TLS to every machine but their own: name --tls-certificate and --tls-key, or put
     a TLS proxy in front and say --plain-text.

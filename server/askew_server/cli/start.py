@@ -8,9 +8,9 @@ from askew.extras import advice, open_standard_streams
 
 
 def main() -> None:
-    """Run the command `askew-server`. On Windows, or where an extra is missing, exit with one line
-    on standard error that says so: nothing is imported before, since bare `askew` installs numpy
-    alone.
+    """Run the command `askew-server`. On Windows, or where an extra is missing, exit with code 1
+    and one line on standard error that says so: nothing is imported before, since bare `askew`
+    installs numpy alone.
     """
     if sys.platform == "win32":
         sys.exit(

@@ -50,7 +50,10 @@ def train(**asked: Any) -> None:
     With --epsilon, the ratings are counted into one noisy matrix, which a ledger pays for, and the
     model is made of that matrix alone: epsilon and delta hide all that one person likes. Ratings
     are then files of text or parquet, or a table of --engine. It says first what it will spend, and
-    where a list of what is popular would do as well.
+    where a list of what is popular would do as well. A terminal then asks for a yes (a no: exit 1).
+    Exit code 3: the budget does not allow it. Else nothing is asked.
+
+    Prints a report, from "ratings" and "catalog" to "model", with the utility in a table.
 
     \b
     Examples:
@@ -82,8 +85,10 @@ def update(**asked: Any) -> None:
     New items are folded in, items no longer rated are dropped, popularity and the shared slate are
     made anew. Devices keep their signals and pay nothing.
 
+    Prints "items      12 new, 3 dropped" and the report of train; asks nothing.
+
     A private model is updated with --epsilon alone, from another noisy matrix, which is paid for
-    like the first: their epsilons add up.
+    and asked about like the first: their epsilons add up. Then there is no line of items.
 
     \b
     Example:
@@ -123,7 +128,8 @@ def import_vectors(**asked: Any) -> None:
 
     The space of signals is fitted to simulated histories of likes: of the users whose vectors are
     named, or else of made-up people. With ratings at hand, fit it to these: import, and then
-    train --model the imported one.
+    train --model the imported one. Asks nothing. Prints "vectors    1,682 items, 50 numbers each",
+    a line that the people are SIMULATED, and the report of train.
 
     \b
     Example:

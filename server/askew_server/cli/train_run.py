@@ -54,7 +54,8 @@ def train(
     max_bad_rows: float,
 ) -> None:
     """Train a model, write it to `out` and print a report; see `askew-server train`. Raises
-    click.UsageError for options that do not go together.
+    click.UsageError for options that do not go together, ParameterError for an `out` that is there
+    and for numbers beyond their limits, and DataError for files that cannot be used.
     """
     options = TrainingOptions(
         k=k,
@@ -110,7 +111,7 @@ def update(
 ) -> None:
     """Make a new catalog in a model's space, write it to `out` and print a report; see
     `askew-server update`. Raises click.UsageError for a private model without --epsilon, or another
-    with it.
+    with it, ParameterError for a model of collections and for an `out` that is there.
     """
     old = of_tastes(load(model))
     # As its manifest says, also where the matrix is gone.
@@ -159,7 +160,7 @@ def import_vectors(
     max_bad_rows: float,
 ) -> None:
     """Make a model of vectors that another model has, write it to `out` and print a report; see
-    `askew-server import`.
+    `askew-server import`. Raises ParameterError, as for an `out` that is there, and DataError.
     """
     rated = scale_of(scale, like_from)
     # As many dimensions as the vectors have.
