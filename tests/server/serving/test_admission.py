@@ -101,6 +101,7 @@ async def test_a_caller_who_goes_away_makes_no_room(queue_of: MakeQueue) -> None
     with pytest.raises(asyncio.CancelledError):
         await caller
     assert await queue.run(Job(lambda: b""), lambda: 1.0) is None
+    assert await queue.run(Job(lambda: b""), lambda: 0.0) is None  # full, whatever time is left
     gate.ended.set()
     await settled(queue, 0)
     assert await queue.run(Job(lambda: b"next"), lambda: 1.0) == b"next"
