@@ -608,7 +608,7 @@ class LedgerContract(ABC):
         """Planted bug: a look at one of the files only, or at one of the two bits."""
         for path in self.files(folder):
             path.chmod(mode)
-            with pytest.raises(LedgerError, match=r"others may write it.*\(chmod go-w\)"):
+            with pytest.raises(LedgerError, match=r"not yours alone.*\(chmod go-w\)"):
                 self.ask(folder, 2)
             path.chmod(0o600)
         self.ask(folder, 2)
@@ -618,7 +618,7 @@ class LedgerContract(ABC):
         """Its owner may write it, whatever its mode says today. Planted bug: a look at the mode."""
         for path in self.files(folder):
             os.chown(path, 65534, 65534)
-            with pytest.raises(LedgerError, match="must be yours"):
+            with pytest.raises(LedgerError, match="owned by you"):
                 self.ask(folder, 2)
             os.chown(path, os.getuid(), os.getgid())
 

@@ -376,5 +376,5 @@ def _require_own(path: Path, name: str) -> None:
     except FileNotFoundError:
         return
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        text = f"the {name} {path} cannot be used: others may write it. It must be yours, and"
-        raise LedgerError(f"{text} writable by you alone (chmod go-w)")
+        text = f"the {name} {path} cannot be used: it is not yours alone. It must be owned by you"
+        raise LedgerError(f"{text} (chown), and writable by nobody else (chmod go-w)")

@@ -238,5 +238,5 @@ def test_a_journal_that_others_may_write_is_refused(folder: Path, ending: str) -
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("SELECT * FROM charges").fetchall()
         path.with_name(path.name + ending).chmod(0o602)
-        with pytest.raises(LedgerError, match="others may write it"):
+        with pytest.raises(LedgerError, match="not yours alone"):
             kept(folder, "2026-11")

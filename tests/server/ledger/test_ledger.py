@@ -398,7 +398,7 @@ def test_a_journal_that_others_may_write_is_refused(tmp_path: Path, name: str) -
     """Planted bug: a look at the ledger's own file only."""
     with new_ledger(tmp_path):
         (tmp_path / name).chmod(0o602)
-        with pytest.raises(LedgerError, match=r"others may write it.*\(chmod go-w\)"):
+        with pytest.raises(LedgerError, match=r"not yours alone.*\(chmod go-w\)"):
             open_ledger(tmp_path)
 
 
