@@ -162,8 +162,8 @@ def _in_words(cost: Cost) -> str:
 def answer_as_json(found: Answer) -> dict[str, object]:
     """Return the answer as a dict for JSON: source, simulated, pick, results and came (titles; the
     second those that the answer brought), used_ratings, unused_ratings (numbers), mode {"name",
-    "why"}, fresh, and cost, None where no signal was sent, else a dict of epsilons, of what is
-    spent and of the cap, all a rating.
+    "why"}, fresh, and cost: None where no signal was sent, else, also of one that is sent
+    again, a dict of epsilons, of what is spent and of the cap, all a rating.
     """
     cost = found.cost
     told = {

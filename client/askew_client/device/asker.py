@@ -57,7 +57,8 @@ class Subject(ABC, Generic[_Answer_co]):
     @abstractmethod
     def priced(self, cost: Cost) -> Cost:
         """Return this cost with what the ledger does not know: `reason`, in words how the question
-        is answered, and of a taste median, diameter and wanted, of a place its collection.
+        is answered; of a taste also median, diameter and wanted (else 0); of a place its
+        collection, and where they differ, what `leaves` and `handle`.
         """
 
     @abstractmethod

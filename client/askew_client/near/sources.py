@@ -150,8 +150,8 @@ class AxisSource:
 
     @property
     def charge(self) -> SignalCharge:
-        """Return the charge of a fresh signal, between any two values: epsilon * diameter, by the
-        numbers of the axes, as its `epsilon_per_rating`. Raises OutOfRange for a lattice that does
+        """Return the charge of a fresh signal, between any two values: epsilon * diameter of the
+        axes, a Fraction, as its `epsilon_per_rating`. Raises OutOfRange for a lattice that does
         not fit them.
         """
         return self.space.charge(self.mechanism)

@@ -48,7 +48,8 @@ class Library(Protocol):
 
     async def refresh(self) -> Refreshed:
         """Look for this week's file if it is time, and return a Refreshed, what is held after that:
-        catalog_date (a date), part, size and fetched in bytes, and next_look (a datetime in UTC).
+        catalog_date (a date), part ("whole" or "default"), size and fetched (bytes; 0 where it was
+        not time), and next_look (a datetime in UTC).
         """
 
     async def metric_card(self, day: datetime.date) -> CachedRows:

@@ -102,8 +102,9 @@ def fit(gram: Matrix, penalty: float, rank: int) -> Factors:
 
 
 def fit_sparse(likes: csr_array, penalty: float, rank: int) -> Factors:
-    """Return the Factors, with `rank` dimensions, of likes (n_people, n_items), without a matrix of
-    items by items; d is estimated, and `inverse` is None. Raises DataError as `factors_of`.
+    """Return the Factors of likes (n_people, n_items), without a matrix of items by items: vectors
+    (n_items, rank), boosts (n_items,), from an estimated diagonal, scale, and `inverse` None.
+    Raises DataError as `factors_of`.
     """
     columns = csr_array(likes.T)
 

@@ -132,6 +132,7 @@ class HeldOutPeople:
 
     def evaluate(self, scorer: Scorer, items: Items | None = None) -> Accuracy:
         """Return the NDCG@10 and recall@20, (n,) each, of these people's unseen items ranked by the
-        scores of `scorer`: of all items, or of `items` as in `rank`.
+        scores of `scorer`: of all items, or of `items` as in `rank`; nan for a person without
+        held-out likes.
         """
         return evaluate_rankings(self.rank(scorer, items), self.held_out)

@@ -142,7 +142,7 @@ def title_key(text: str) -> str:
 
 
 def without_article(key: str) -> str:
-    """Return the key without "the ", "a " or "an " before it; else, and before "(", as it is."""
+    """Return the key without a leading "the ", "a " or "an ", unless "(" follows it."""
     return _ARTICLE_AT_THE_START.sub("", key)
 
 

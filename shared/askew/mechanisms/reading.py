@@ -48,7 +48,8 @@ _LIMIT = 1 << 61
 
 
 def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names, Counts]:
-    """Return names, in the order of `in_order`, and the count of each.
+    """Return lists of the names, in the order of `in_order`, and of the count of each; for numbers
+    without names, their places, range(n) or `items`, and an int64 array.
 
     unknown: names are those of `counts`, and there are no items; what has no order is left out.
     items: all names that may be selected, public; those that `counts` lacks count 0, and names of
