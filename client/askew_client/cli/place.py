@@ -66,8 +66,9 @@ def add(context: click.Context, /, **typed: Any) -> None:
     Two more say that it "is kept" and what is spent, and one where a first --region is kept; all
     are on standard error. On axes it is one line, no question and no charge. Nothing draws it
     again. At level town the caps allow 15 positions for life and 5 a month, with those of
-    `askew near --unnamed`; beyond, the exit code is 3. The settings place_lifetime_cap and place_monthly_cap change that. A second name for the
-    very position of a place is refused, exit 1: `--take` names it again for nothing, `--anew` pays.
+    `askew near --unnamed`; beyond, the exit code is 3. The settings place_lifetime_cap and
+    place_monthly_cap change that. A second name for the very position of a place is refused, exit
+    1: `--take` names it again for nothing, `--anew` pays.
 
     \b
     Examples:

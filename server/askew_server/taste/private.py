@@ -119,7 +119,8 @@ class KeptItems:
 
 def items_above_noise(noisy: Noisy, parameters: PrivateParameters) -> KeptItems:
     """Return the KeptItems: those of more noisy likes than 2 sigma sqrt(n), n being the items of
-    the matrix; 4 sigma sqrt(n) where its trace tells of 100,000 people or more. Raises DataError where they are no more than the space has dimensions.
+    the matrix; 4 sigma sqrt(n) where its trace tells of 100,000 people or more. Raises
+    DataError where they are no more than the space has dimensions.
     """
     likes, people = _row_sums(noisy), max(float(np.trace(noisy)) / UNIT, 1.0)
     sure = _SURER if people >= _MANY else _SURE

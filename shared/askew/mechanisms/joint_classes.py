@@ -322,8 +322,8 @@ class JointClasses:
         self._kept: dict[int, WeightBlock] = {}
 
     def table(self, depth: float) -> WeightTable:
-        """Return all steps but some that weigh below exp(-depth) of all, in ascending order: each of
-        the table's `parts` is a function that makes a WeightBlock of keys and ln of weights.
+        """Return all steps but some that weigh below exp(-depth) of all, in ascending order: each
+        of the table's `parts` is a function that makes a WeightBlock of keys and ln of weights.
         """
         near, far, least = segments_of(self.losses, self._step, 0, self.end, depth)
         parts: list[Callable[[], WeightBlock]] = [partial(self._block, segment) for segment in near]
