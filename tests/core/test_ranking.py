@@ -10,7 +10,7 @@ from small_world import made_catalog, made_encoder, made_space
 
 from askew.errors import OutOfRange
 from askew.protocol import ranking
-from askew.protocol.ranking import Slate, best, rank, rank_all
+from askew.protocol.ranking import Slate, best, rank_all
 from askew.spaces.vectors import Profile
 
 SPACE = made_space(made_encoder(d=1, ranking=1))
@@ -25,14 +25,7 @@ def with_taste(taste: float) -> Profile:
     return Profile(SPACE, np.array([taste]), np.zeros(1))
 
 
-def test_results_are_ranked_by_their_score_for_the_person() -> None:
-    results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    assert rank(results, with_taste(2.0)).order == (2, 5, 9)
-    assert rank(results, with_taste(-2.0)).order == (9, 5, 2)
-
-
 def test_ties_go_to_the_lower_id() -> None:
-    assert rank(slate((2, 5, 9), [1.0, 1.0, 2.0]), with_taste(1.0)).order == (9, 2, 5)
     assert best(np.array([0.5, 1.0, 1.0, 1.0]), 2).tolist() == [1, 2]
 
 
@@ -61,25 +54,10 @@ def test_the_best_of_a_catalog_are_the_same_however_many_are_looked_at_at_once(
         assert found.scores == {item: taste * values[item] for item in wanted}
 
 
-def test_what_was_seen_comes_after_all_else() -> None:
-    results = slate((2, 5, 9), [3.0, 0.5, -1.0])
-    found = rank(results, with_taste(1.0), seen={2, 77})
-    assert found.order == (5, 9, 2)
-    assert found.best == 5
-    assert found.scores == {2: 3.0, 5: 0.5, 9: -1.0}
-
-
-def test_a_taste_of_nothing_ranks_as_for_anybody() -> None:
-    """Planted bug: the lowest id as the pick of everybody who likes nothing."""
-    results = slate((2, 5, 9, 11), [3.0, 0.5, -1.0, 2.0])
-    assert rank(results, with_taste(0.0), shared=(9, 7, 5)).order == (9, 5, 2, 11)
-    assert rank(results, with_taste(0.0), shared=(9, 7, 5), seen={9}).order == (5, 2, 11, 9)
-    assert rank(results, with_taste(0.0)).order == (2, 5, 9, 11)
-
-
 def test_a_ranking_shows_nothing_when_printed() -> None:
     """Planted bug: the order or the scores in a repr, and so in a log or a traceback."""
-    assert repr(rank(slate((2, 5), [3.0, 0.5]), with_taste(1.0))) == "Ranking()"
+    catalog = made_catalog([(3.0,), (0.5,)])
+    assert repr(rank_all(catalog, with_taste(1.0), 2, seen=set())) == "Ranking()"
 
 
 @pytest.mark.parametrize("ids", [(3, 3), (4, 2)])

@@ -86,31 +86,12 @@ class Ranking:
         return self.order[0]
 
 
-def rank(
-    slate: Slate, profile: Profile, *, seen: Set[int] = frozenset(), shared: Sequence[int] = ()
-) -> Ranking:
-    """Return all of the slate's item ids and their scores, ranked by the taste of this person: of
-    equal scores the lower id first, and what they have seen behind all else, in the same order.
-
-    With a taste of zeros, as without likes, items stand in the order of `shared`, the slate for
-    anybody, then others by id; seen ones behind them.
-    """
-    values = scores(profile.taste, slate.scoring)
-    order = [slate.item_ids[i] for i in best(values, len(values))]
-    if not profile.taste.any():
-        place = {item: at for at, item in enumerate(shared)}
-        order.sort(key=lambda item: place.get(item, len(place)))
-    unseen = [item for item in order if item not in seen]
-    order = unseen + [item for item in order if item in seen]
-    return Ranking(tuple(order), dict(zip(slate.item_ids, values.tolist(), strict=True)))
-
-
 def rank_all(catalog: Catalog, profile: Profile, count: int, *, seen: Set[int]) -> Ranking:
-    """Rank the `count` best items of a catalog that this person has not seen; where there are
-    fewer, the best seen ones fill it up, last.
+    """Return the ranking of the `count` best items of a catalog that this person has not seen, of
+    equal scores the lower item first; where there are fewer, the best seen ones fill it up, last.
 
-    They are ordered as by `rank`, neighbors of liked items counted, `shared` being the catalog's
-    shared slate. O(n_items (D + log n_items)).
+    A score is by the taste and the neighbors of liked items. With a taste of zeros, as without
+    likes, the catalog's shared slate comes first, in its order. O(n_items (D + log n_items)).
     """
     values = _best_of_all(catalog, profile, count + len(seen))
     order = list(values)  # so many have `count` that are not seen
