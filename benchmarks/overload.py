@@ -49,12 +49,10 @@ class WorkService(Service):
 
     name = "Work"
 
-    def __init__(self) -> None:
+    def __init__(self, repeats: int) -> None:
+        """Make a service whose job is so many products of a matrix and a vector."""
         self._vectors = np.zeros((100_000, 32), np.float32)
-        self._late, self._repeats = 0, 100
-        start = time.thread_time()
-        self._products()
-        self._repeats = max(1, round(JOB * 100 / (time.thread_time() - start)))
+        self._late, self.repeats = 0, repeats
         self.methods = {
             "Kernel": lambda request, _: Job(lambda: self.kernel(request)),
             "Late": lambda _, __: str(self._late).encode(),
@@ -63,12 +61,21 @@ class WorkService(Service):
     def kernel(self, request: bytes) -> bytes:
         """Work for 5 ms, and note it if the deadline of the request has passed."""
         self._late += time.monotonic() > float(request) + DEADLINE + ON_THE_WAY
-        self._products()
+        for _ in range(self.repeats):
+            self._vectors @ self._vectors[0]
         return REPLY
 
-    def _products(self) -> None:
-        for _ in range(self._repeats):
-            self._vectors @ self._vectors[0]
+
+def products_of_a_job() -> int:
+    """Return how many products take 5 ms here, for both servers: each by a measurement of its own
+    would have jobs of another length.
+    """
+    work, seconds = WorkService(100), []
+    for _ in range(9):
+        start = time.thread_time()
+        work.kernel(str(time.monotonic()).encode())
+        seconds.append(time.thread_time() - start)
+    return max(1, round(JOB * work.repeats / median(seconds)))
 
 
 def capacity_of(load: Load) -> float:
@@ -83,7 +90,11 @@ def capacity_of(load: Load) -> float:
 
 
 def main() -> int:
-    with hosted(__spec__.name, "--serve") as ours, hosted(__spec__.name, "--bare") as bare:
+    repeats = products_of_a_job()
+    with (
+        hosted(__spec__.name, "--serve", repeats) as ours,
+        hosted(__spec__.name, "--bare", repeats) as bare,
+    ):
         loads = {
             who: Load(server, "/Work/Kernel", lambda: message(str(time.monotonic()).encode()), 1.0)
             for who, server in {"ours": ours, "bare": bare}.items()
@@ -161,9 +172,9 @@ def figures(who: str, windows: list[Window]) -> tuple[float, float, float, int, 
     return goodput, refused, health, lost, unhealthy
 
 
-async def serve_floor() -> None:
+async def serve_floor(repeats: int) -> None:
     """Do a job where fewer wait than may; refuse the call at once else."""
-    work, one, taken = WorkService().kernel, ThreadPoolExecutor(1), 0
+    work, one, taken = WorkService(repeats).kernel, ThreadPoolExecutor(1), 0
 
     async def handle(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         nonlocal taken
@@ -180,9 +191,10 @@ async def serve_floor() -> None:
 
 if __name__ == "__main__":
     if "--bare" in sys.argv:
-        asyncio.run(serve_floor())
+        asyncio.run(serve_floor(int(sys.argv[-1])))
     elif "--serve" in sys.argv:
         announce = partial(print, flush=True)
-        asyncio.run(serve([WorkService()], ServerConfig(), lambda port, _: announce(port)))
+        service = WorkService(int(sys.argv[-1]))
+        asyncio.run(serve([service], ServerConfig(), lambda port, _: announce(port)))
     else:
         sys.exit(main())
