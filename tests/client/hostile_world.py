@@ -50,6 +50,7 @@ PATIENT = ClientSettings(
     timeout=30.0,
 )
 ATTACKED = replace(PATIENT, timeout=0.2)
+LONGER = replace(PATIENT, timeout=2.0)
 RATINGS: dict[str, Liking] = {"Film 3": 5.0, "Film 9": 1.0}
 MOST_CPU = 2.0  # seconds of an attack, the attacker's own threads among them
 MOST_MEMORY = 64 << 20  # bytes of an attack; the largest reply that a device takes costs it 54 MiB

@@ -28,6 +28,7 @@ from client.hostile_world import (
     DONE,
     GOAWAY,
     HEADERS,
+    LONGER,
     MOST_CPU,
     MOST_MEMORY,
     OK,
@@ -361,6 +362,9 @@ async def test_no_answer_changes_what_is_sent_or_spent(
         await hold(world, tmp_path)
         with measured() as spent:
             settings = PATIENT if attack in LARGE else ATTACKED
+            if attack == "says goodbye at once":
+                # A call that gRPC tries again by itself takes memory for as long as it may last.
+                settings = LONGER
             outcome = await ask(world, tmp_path, settings)
         assert is_clear(outcome), outcome
         assert len(charges(tmp_path)) == 1
