@@ -271,8 +271,8 @@ async def test_a_spot_is_sent_again_only_where_the_person_says_so(tmp_path: Path
     assert (found.cost.fresh, len(device.signals.entries())) == (False, 1)
     assert (await raised(near(program, "places", BERLIN, again=True))).trouble is Trouble.PLACE
     assert (await near(program, "places", BERLIN)).cost.fresh
-    sent = [tuple(pb.RetrieveRequest.FromString(each).values) for each in device.server.requests]
-    assert len(set(sent)) == len(sent) == 2
+    # Two draws may fall on one point of the lattice (1 in 100), so charges are counted, not values
+    assert len(device.signals.entries()) == len(device.server.requests) == 2
 
 
 async def failing(*_: Any) -> bytes:
