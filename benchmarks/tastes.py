@@ -15,7 +15,7 @@ Every client sends one noisy signal, gets a slate of every k from it, and ranks 
 
 none         the zero-information slate. Everybody's is the same; no signal
 naive        the k best items for the taste that the signal decodes to
-codebook     as served (`askew.retrieval.offset_rule`)
+codebook     as served (`askew.offset_rule`)
 held N       as served, beside the first N of the items that devices hold
 
 best is the measure of arXiv:2504.07403: the score of the best item of a slate by the client's own
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from askew.errors import DataError
 from askew.noise.lattice import LatticeLaplace
-from askew.retrieval.offset_rule import OffsetRule
+from askew.offset_rule import OffsetRule
 from askew_server.ratings import RatingTable, titled
 from askew_server.taste.evaluation import HELD, Evaluation, simulate_signals
 from askew_server.taste.measures import Accuracy, Estimate, Gains, Items, mean_with_error

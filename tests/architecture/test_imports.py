@@ -65,7 +65,7 @@ def test_a_new_file_of_any_room_inherits_its_contract(copy: Path) -> None:
         module = f"{room.replace('/', '.')}.surprise"
         assert f"{module} -> {planted.removeprefix('import ')}" in report
         assert (f"{module} -> grpc" in report) == (room in RULES)
-    assert "askew.retrieval.surprise -> sqlite3" in report
+    assert "askew.placement.surprise -> sqlite3" in report
 
 
 @pytest.mark.parametrize("tree", TREES, ids=lambda tree: tree.name)

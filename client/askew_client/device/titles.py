@@ -183,7 +183,7 @@ class Titles:
         Raises ParameterError for an epsilon or k out of range, as `noise_for`, and before
         `connect`.
         """
-        from askew.retrieval.offset_rule import offsets_of  # a question does without
+        from askew.offset_rule import offsets_of  # a question does without
 
         card = self._connected().card
         exact = noise_for(card, replace(self.settings, epsilon_per_rating=epsilon, k=k)).epsilon

@@ -12,12 +12,12 @@ from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import Part
 from askew.catalog.item import Listing
 from askew.errors import NotFound, OtherKind, StaleSpace
+from askew.offset_rule import OffsetRule
 from askew.placement.hexagonal import place_on_map
 from askew.protocol.metric_card import ALL_NUMBER, MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.map import COSINE_PARTS, KM_OF_LATITUDE, KM_OF_LONGITUDE
 from askew.wire.catalog_file import catalog_files
 from askew.wire.messages import parse

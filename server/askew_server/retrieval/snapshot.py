@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import FIRST, Part, is_catalog_date
 from askew.errors import ArtifactError, StaleSpace
+from askew.offset_rule import OffsetRule
 from askew.protocol.collection import Collection
 from askew.protocol.metric_card import MetricCard, PlaceSlate
 from askew.protocol.model_card import Card, ModelCard
 from askew.protocol.ranking import Slate
 from askew.protocol.signal import Query
-from askew.retrieval.offset_rule import OffsetRule
 from askew_server.folders import today
 
 
@@ -106,7 +106,7 @@ def _checked(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
     return tuple(sorted(snapshots, key=lambda snapshot: snapshot.since))
 
 
-_QUICK, _FEW = 1 << 14, 16  # scores and results, which take less than .2 ms
+_QUICK, _FEW = 1 << 15, 16  # scores and results, which take less than .2 ms
 
 
 class Retriever:
@@ -129,9 +129,9 @@ class Retriever:
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def slots(self, query: Query) -> int:
-        """Return 0 for at most 16 results that take at most 16,384 scores, and less than a
-        hand-over to a thread, else 1 + k // 16.
+        """Return 0 for at most 16 results that take at most 32,768 scores, k for each item, and
+        less than a hand-over to a thread, else 1 + k // 16.
         """
-        if query.k <= _FEW and self._rule.scores(query.k) <= _QUICK:
+        if query.k <= _FEW and query.k * self._rule.n_items <= _QUICK:
             return 0
         return 1 + query.k // _FEW

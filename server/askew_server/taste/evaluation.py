@@ -27,8 +27,8 @@ from scipy.sparse import csr_array
 
 from askew.catalog.catalog import Catalog
 from askew.noise.lattice import LatticeLaplace
+from askew.offset_rule import OffsetRule
 from askew.protocol.signal import Signal
-from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.vectors import Encoder
 from askew_server.taste.item_vectors import FittedItems
 from askew_server.taste.measures import (

@@ -2,7 +2,8 @@
 
 Items in greedy order: the next one is the item that raises the most, over people, the score of the
 best item that they have not seen (facility location; the first k are within 1 - 1/e of the best k).
-Where everybody has some items already, that is the best of those and of what is chosen.
+Where everybody has some items already, that is the best of those and of what is chosen. Source:
+Sarmasarkar, Jiang, Goel, Korolova, Munagala 2025 (arXiv 2504.07403).
 
 The default items are what a device holds that does not hold all, the same for everybody: first the
 items that one would show to anybody, in greedy order, then the most liked: by classes of likes,
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 
 from askew.catalog.item import MAX_GENRES, Item
 from askew.limits import DEFAULT_BYTES, DEVICE_BYTES, JOINERS, has_few_marks, is_mark, is_visible
-from askew.retrieval.cover import cover, gains
 from askew_server.ratings import ItemRow
 from askew_server.taste.item_vectors import FittedItems
 from askew_server.taste.options import like_classes
@@ -74,13 +74,18 @@ def shared_slate(
     for items in _chunks(0, n_held):
         best = np.maximum(best, _scores(tastes, scoring, items).max(axis=0))
     totals = [
-        gains(_scores(tastes, scoring, items), best).sum(axis=1)
+        np.maximum(_scores(tastes, scoring, items), best).sum(axis=1, dtype=np.float64)
         for items in _chunks(n_held, len(scoring))
     ]
     pool = n_held + np.sort(np.argsort(-np.concatenate(totals), kind="stable")[:_POOL])
-    added = gains(_scores(tastes, scoring, pool), best)
-    weights = np.ones(added.shape[1], dtype=np.float32)
-    return tuple(int(pool[row]) for row in cover(added, weights, min(limit, len(pool))))
+    scores = _scores(tastes, scoring, pool)
+    chosen: list[int] = []
+    while len(chosen) < min(limit, len(pool)):
+        reached = np.maximum(scores, best).sum(axis=1, dtype=np.float64)
+        reached[chosen] = -np.inf
+        chosen.append(int(reached.argmax()))  # of a tie the lower id
+        best = np.maximum(best, scores[chosen[-1]])
+    return tuple(pool[chosen].tolist())
 
 
 def _chunks(start: int, end: int) -> Iterator[NDArray[np.int64]]:

@@ -205,11 +205,12 @@ class Encoder:
 
         Public: it is applied to signals and probes, never to a profile.
         """
-        return self.tastes(self.shifts(points))
+        tastes: NDArray[np.float64] = self.origin + self.shifts(points) @ self.per_shift
+        return tastes
 
     def shifts(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return, of points (k, d), the place among the knots whose rank is point / unit, less the
-        mean taste's `origin @ directions`, (k, d): within `shift_limits`, also beyond the box.
+        mean taste's `origin @ directions`, (k, d); beyond the box those of its edge.
         """
         ranks = points / self.unit  # the inverse of F is constant beyond [0, 1]
         z = np.empty_like(ranks)
@@ -218,19 +219,6 @@ class Encoder:
         # A number between two knots may be rounded beyond the second.
         shifts: NDArray[np.float64] = z - self._mean_z
         return shifts
-
-    @property
-    def shift_limits(self) -> NDArray[np.float64]:
-        """Return the least and the largest shift of each coordinate, (2, d): its first and last
-        knot, each less the mean taste's `origin @ directions`.
-        """
-        limits: NDArray[np.float64] = self.knots[:, [0, -1]].T - self._mean_z
-        return limits
-
-    def tastes(self, shifts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the tastes of shifts, (k, d) -> (k, D): origin + shifts @ per_shift."""
-        tastes: NDArray[np.float64] = self.origin.astype(np.float64) + shifts @ self.per_shift
-        return tastes
 
     @cached_property
     def _mean_z(self) -> NDArray[np.float64]:

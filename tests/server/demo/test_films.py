@@ -9,9 +9,9 @@ import pytest
 
 from askew.dp.privacy import DEVICE_DIAMETER, DEVICE_EPSILON
 from askew.noise.lattice import LatticeLaplace
+from askew.offset_rule import OffsetRule
 from askew.protocol.ranking import scores
 from askew.protocol.signal import Signal
-from askew.retrieval.offset_rule import OffsetRule
 from askew.spaces.vectors import fold_in
 from askew_server.demo.simulation import GENRES, demo_model, films, simulate
 from askew_server.taste.model import ItemModel

@@ -7,6 +7,7 @@ The rule depends on the signal and on public things alone, so it is post-process
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import cycle, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from askew.errors import ParameterError
 from askew.placement.problem import Identity, Laplace
 from askew.placement.rule import place
 from askew.protocol.signal import Signal
-from askew.retrieval.item_search import CELLS, ItemSearch
 from askew.spaces.vectors import Encoder
 
 _KEPT = 1024  # placements: devices choose k, so the cache needs a limit
@@ -34,38 +34,43 @@ class OffsetRule:
     which is the offset itself far from the edges, wastes no probe beyond them, and is exact for
     people who are spread evenly, which is what the encoder's ranks make them.
 
+    What an item is worth at a probe is the product of its vector v with the taste that the probe is
+    decoded to. That is linear in d shifts w (`Encoder.shifts`), so 1 + d numbers an item say it:
+
+        <v, origin> + sum_j w_j <v, p_j>,    p_j the taste that a shift of 1 in coordinate j adds
+
+    All items are looked at, so how long an answer takes depends on k alone.
+
     held: how many items, the first ones, every device has already: no answer names them.
-    cells: see `ItemSearch`.
     """
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        scoring: NDArray[np.float32],
-        *,
-        held: int = 0,
-        cells: int = CELLS,
-    ) -> None:
+    def __init__(self, encoder: Encoder, scoring: NDArray[np.float32], *, held: int = 0) -> None:
         self._encoder, self._held = encoder, held
-        self._n_items = len(scoring) - held  # that nobody has yet
-        self._search = ItemSearch(encoder, scoring[held:], cells)
+        along = np.vstack([encoder.origin, encoder.per_shift])
+        # Row by row, and each row summed in one order: equal vectors get equal numbers.
+        numbers = [np.vecdot(scoring[held:], row, dtype=np.float64) for row in along]
+        self._numbers: NDArray[np.float64] = np.array(numbers)
+
+    @property
+    def n_items(self) -> int:
+        """Return how many items an answer may name: all but those that every device has."""
+        return int(self._numbers.shape[1])
 
     def answer(self, signal: Signal, k: int) -> tuple[int, ...]:
         """Return k distinct item ids, ascending, none below `held`: the best item of every probe
-        that no probe before it has taken, nearest probe first, and again from the first where there
-        are fewer probes than k. Complexity: `ItemSearch`. Raises ParameterError for a k beyond 1 to
-        the items that not every device has, and OutOfRange for a signal that is no point.
+        that no probe before it has taken, of equal ones the lowest id, nearest probe first, and
+        again from the first where there are fewer probes than k. Raises ParameterError for a k
+        beyond 1 to `n_items`, and OutOfRange for a signal of a map. O(k d n_items).
         """
-        if not 1 <= k <= self._n_items:
-            raise ParameterError("k", k, f"from 1 to the number of items, {self._n_items}")
-        chosen = self._search.best(self.probes(signal, k), k)
-        return tuple((self._held + np.sort(chosen)).tolist())
-
-    def scores(self, k: int) -> int:
-        """Return how many scores of items at probes an answer of k usually computes: k times
-        `ItemSearch.looked_at`.
-        """
-        return k * self._search.looked_at(k)
+        if not 1 <= k <= self.n_items:
+            raise ParameterError("k", k, f"from 1 to the number of items, {self.n_items}")
+        shifts = self._encoder.shifts(self.probes(signal, k))
+        chosen: list[int] = []
+        for shift in islice(cycle(shifts), k):
+            scores = self._numbers[0] + (shift[:, None] * self._numbers[1:]).sum(axis=0)
+            scores[chosen] = -np.inf
+            chosen.append(int(scores.argmax()))
+        return tuple(self._held + item for item in sorted(chosen))
 
     def probes(self, signal: Signal, k: int) -> NDArray[np.float64]:
         """Return the probes, (n, d) with n <= k, in the box; that of the shortest offset (l1)
@@ -78,8 +83,7 @@ class OffsetRule:
         """Place the offsets of all answers of up to `most` items, so that whoever asks later can
         not tell by the time it takes what others have asked. Some 10 ms each.
         """
-        self._search.prepare(most)
-        for k in range(1, min(most, self._n_items) + 1):
+        for k in range(1, min(most, self.n_items) + 1):
             _placed(self._encoder.dimension, k)
 
 
