@@ -47,7 +47,6 @@ PARTS = {
     "ledger": Part("ledger_speed", "the CPU of a charge, and opening a ledger", usual=True),
     "start-up": Part("start_up", "CPU of commands from start to end", usual=True),
     "counting": Part("counting", "engines beside their bare query; events", True, ("1e8",)),
-    "search": Part("device_search", "a key press in a search; titles", usual=True),
     "recall": Part("recall", "top 20 beside peers, a picture, 1 min; a file of counts"),
     "serving": Part("server_speed", "answers beside an echo; scenes", usual=True),
     "overload": Part("overload", "ten times what a server can answer", usual=True),

@@ -7,12 +7,9 @@ make that none is sent, and nothing else.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import Self, overload
 
 import numpy as np
@@ -311,9 +308,6 @@ def noise_for(card: ModelCard, settings: ClientSettings) -> LatticeLaplace:
     return LatticeLaplace.for_epsilon(settings.epsilon_per_rating)
 
 
-_END = b"\n"  # in no label
-
-
 class Matches(Sequence[Match]):
     """What a search places, with the person's own ratings, each made when it is looked at: a list
     shows a few lines of hundreds.
@@ -346,16 +340,12 @@ class TitleSearch:
     """The labels of items, ready to be searched with every key press."""
 
     def __init__(self, items: Sequence[Item]) -> None:
-        self._text, self._starts = _END, array("I")
-        self._add(items)
+        self._labels = [plain_text(item.label) for item in items]
 
     def with_more(self, items: Sequence[Item]) -> TitleSearch:
-        """Return a search with more items behind these, whose text is copied and not made again;
-        this one stays as it is.
-        """
-        search = TitleSearch(())
-        search._text, search._starts = self._text, self._starts[:]
-        search._add(items)
+        """Return a search with more items behind these; this one stays as it is."""
+        search = TitleSearch(items)
+        search._labels = self._labels + search._labels
         return search
 
     def places(self, text: str, limit: int) -> list[int]:
@@ -365,41 +355,12 @@ class TitleSearch:
 
         Labels that begin with the whole text come first, and each of the two parts is ascending.
         """
-        wanted = plain_text(text).strip()
-        words = {word.rstrip(",") for word in wanted.split()} - {""}  # as of "Suspects, The"
-        places = list(islice(self._having([_encoded(word) for word in words]), limit + 1))
-        beginning = _END + _encoded(wanted)
-        if len(places) <= limit:  # these are all, so those that begin with it are among them
-            first = [at for at in places if self._text.startswith(beginning, self._starts[at] - 1)]
-        else:
-            first = list(islice(self._lines(beginning), limit))
-        taken = set(first)
-        return [*first, *(at for at in places if at not in taken)][:limit]
-
-    def _add(self, items: Sequence[Item]) -> None:
-        lines = [_encoded(plain_text(item.label)) + _END for item in items]
-        start = len(self._text)
-        for line in lines:
-            self._starts.append(start)
-            start += len(line)
-        self._text = b"".join([self._text, *lines])
-
-    def _having(self, words: Sequence[bytes]) -> Iterator[int]:
-        # Ascending. The longest word is rare more often than others.
-        for at in self._lines(max(words, key=len)) if words else range(len(self._starts)):
-            start, end = self._starts[at], self._text.index(_END, self._starts[at])
-            if all(self._text.find(word, start, end) >= 0 for word in words):
-                yield at
-
-    def _lines(self, part: bytes) -> Iterator[int]:
-        # Ascending. A part that begins with _END begins its line.
-        place = self._text.find(part)
-        while place >= 0:
-            inside = place + part.startswith(_END)
-            yield bisect_right(self._starts, inside) - 1
-            place = self._text.find(part, self._text.find(_END, inside))
-
-
-def _encoded(text: str) -> bytes:
-    # What a terminal made of bytes that are no text is in no label.
-    return text.encode(errors="surrogatepass")
+        wanted, labels = plain_text(text).strip(), self._labels
+        places = list(range(len(labels)))
+        for word in wanted.split():
+            part = word.rstrip(",")  # as of "Suspects, The"
+            places = [at for at in places if part in labels[at]]
+        first = [at for at in places if labels[at].startswith(wanted)]
+        if len(first) < limit:
+            first += [at for at in places if not labels[at].startswith(wanted)]
+        return first[:limit]
