@@ -8,31 +8,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from askew.catalog.catalog import Catalog
 from askew.catalog.catalog_file import catalog_date_of
-from askew.catalog.item import Item
 from askew.dp.privacy import ANY_SPACE
 from askew.noise.lattice import LatticeLaplace
 from askew.protocol.metric_card import MetricCard, MetricRuleKind
 from askew.protocol.model_card import ModelCard
 from askew.protocol.signal import Query, Signal
-from askew.spaces.item_codes import rounded, scales_of
 from askew.spaces.map import MapNoise, MapSpace
-from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 from askew.wire.queries import query_to_bytes
 from askew_server.collections.model import MetricModel, model_of
 from askew_server.demo.places import GERMANY, LARGE, german_towns, places_to_eat, scattered
 from askew_server.demo.simulation import demo_model
 from askew_server.retrieval.answers import Serving
 from askew_server.retrieval.snapshot import Snapshot
-from askew_server.taste.model import ItemModel
-from askew_server.taste.options import TrainingOptions
 
 EPSILON, K = Fraction(1), 8
 """What most devices ask with."""
 TOWN = Fraction(277, 1000)  # epsilon a kilometer: 4 times the odds within 5 km
 QUESTIONS = 256
-_FACTORS, _GENRES = 32, 18
 
 
 def snapshot(kind: str, size: str = "0", rule: str = "") -> Snapshot:
@@ -40,29 +33,6 @@ def snapshot(kind: str, size: str = "0", rule: str = "") -> Snapshot:
     if kind == "films":
         return Serving(demo_model()).snapshot
     return Serving(made_places(int(size), MetricRuleKind(rule))).snapshot
-
-
-def made_tastes(count: int, dimension: int, titles: Sequence[str] = ()) -> ItemModel:
-    """Make a model of so many items of 32 factors. titles: made up where there are none."""
-    rng = np.random.default_rng(0)
-    vectors = (rng.normal(size=(count, _FACTORS)) / np.sqrt(count)).astype(np.float32)
-    directions = np.linalg.qr(rng.normal(size=(_FACTORS, dimension)))[0].astype(np.float32)
-    knots = np.tile(np.linspace(-0.02, 0.02, KNOTS), (dimension, 1))
-    # The mean taste, half as far from none as tastes are from it: so it is in the demo's films.
-    origin = (0.01 / np.sqrt(_FACTORS) * rng.choice([-1, 1], _FACTORS)).astype(np.float32)
-    encoder = Encoder(directions, origin, knots, 0.005, 20, 1.5)
-    scales = scales_of(vectors)
-    space = FeatureSpace(RatingScale(1, 5, 4), encoder, scales)
-    genres, years = rng.integers(0, _GENRES, count), rng.integers(1930, 2026, count)
-    titles = titles or [f"Simulated title {number}" for number in range(count)]
-    items = tuple(
-        Item(title, year, (f"Kind {genre}",))
-        for title, year, genre in zip(titles, years.tolist(), genres.tolist(), strict=True)
-    )
-    boosts = np.ones(count, np.float32)
-    catalog = Catalog(items, rounded(vectors, scales), boosts, tuple(range(64)))
-    card = ModelCard(space, catalog.version, count, 64, "SIMULATED", True, count, 2.0)
-    return ItemModel(card, catalog, (), TrainingOptions(), {})
 
 
 def made_places(count: int, rule: MetricRuleKind) -> MetricModel:
