@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from askew_server.collections.artifact import save
 from askew_server.collections.model import model_of
 from askew_server.folders import text_of_date, today
 from askew_server.serving import server
+from askew_server.serving.metrics import Observer
 from askew_server.serving.server import serve
 from askew_server.serving.settings import ServerConfig
 
@@ -41,9 +43,12 @@ async def test_a_hangup_wakes_what_runs_beside() -> None:
 
 @pytest.mark.slow
 async def test_a_hangup_where_nothing_runs_beside_ends_nothing() -> None:
-    """As for a server of releases. Without a handler, this test ends too."""
+    """As for a server of releases. Without a handler, this test ends too. Planted bug: a loop that
+    waits 5 ms for a job's lock, so that refusals are late.
+    """
 
     def stop(*_: int | None) -> None:
+        assert sys.getswitchinterval() == 0.001
         os.kill(os.getpid(), signal.SIGHUP)
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -95,6 +100,23 @@ def test_a_check_passes_beside_a_copy_under_way_and_says_what_is_not_served(
     assert shown.out.startswith("in order: ")
     said = f"{folder / 'another'} is not served: its name is no Monday such as 2026-11-23\n"
     assert shown.err == said
+
+
+def test_a_server_that_starts_without_its_live_values_counts_no_refused_model(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is an alert for refused models. Planted bug: it rings for live values."""
+    counts = []
+
+    async def counted(*_: object, observer: Observer, **__: object) -> None:
+        counts.append(observer.registry.get_sample_value("askew_snapshot_swaps_refused_total"))
+
+    monkeypatch.setattr(server, "serve", counted)
+    save(small_map(), tmp_path / "live", {"cafes": keys_of(30)})
+    (tmp_path / "live" / "live-0.safetensors").write_bytes(b"cut")
+    assert run("serve", "--model", tmp_path / "live") == 0
+    assert "live values of cafes were not taken" in capsys.readouterr().err
+    assert counts == [0]
 
 
 @pytest.fixture
