@@ -59,7 +59,7 @@ def test_a_new_file_of_any_room_inherits_its_contract(copy: Path) -> None:
     for room, planted in ROOMS.items():
         wire = "import grpc\n" if room in RULES else ""
         (copy / room / "surprise.py").write_text(f"{planted}\n{wire}", "utf-8")
-    (copy / "askew/retrieval/surprise.py").write_text("import sqlite3\n", "utf-8")
+    (copy / "askew/placement/surprise.py").write_text("import sqlite3\n", "utf-8")
     report = lint_imports(copy, "--no-cache").stdout
     for room, planted in ROOMS.items():
         module = f"{room.replace('/', '.')}.surprise"
