@@ -327,6 +327,8 @@ def _h(worth: float, preferences: Preferences) -> float:
 def _word(value: Value) -> str | None:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"  # "10" as it is typed, of 10.0
     return None if value is None else str(value).casefold()
 
 

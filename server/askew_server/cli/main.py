@@ -117,8 +117,8 @@ _COMMANDS = {
 def cli() -> None:
     """Train a recommendation model, answer noisy signals, publish popularity lists.
 
-    Exit codes: 0 done, 1 an error or a no, 2 wrong usage or no command, 3 refused, as by a budget.
-    Ctrl-C ends release, collect and update-live with 130, SIGTERM with 143.
+    Exit codes: 0 done, 1 an error, 2 wrong usage or no command, 3 refused, as by a budget, 130
+    stopped, also by a no, 143 ended by SIGTERM.
     """
 
 
@@ -132,11 +132,17 @@ def exit_code(error: Exception) -> int:
 def main() -> None:
     """Run the command of `sys.argv` and exit: 0 done, 2 wrong usage. An AskewError or OSError is
     one line on standard error, "askew-server: ...", and ends the process with `exit_code`; so does
-    a MemoryError, with 1. A no to a question is "Aborted!" and 1.
+    a MemoryError, with 1. A no, or Ctrl-C, is "stopped" and 130.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would say the same again, at length
     try:
-        cli()
+        code = cli.main(standalone_mode=False, prog_name="askew-server")
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        sys.exit(130)
     except (AskewError, OSError) as error:
         click.echo(f"askew-server: {error}", err=True)
         sys.exit(exit_code(error))
@@ -147,3 +153,4 @@ def main() -> None:
             err=True,
         )
         sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -55,10 +55,10 @@ def release(demo: bool, as_json: bool, **asked: Any) -> None:
     """Publish the most popular items of a log of events, with differential privacy.
 
     Prints first some twelve lines: what it will spend, how many users the list needs and how far
-    off it can be. A terminal then asks for a yes (a no: exit 1); elsewhere it goes on. It charges,
-    counts, selects and stores, and prints the release, a line an item, and what is spent now. With
-    --json standard output has one JSON line, release, is_repeat and stored_on, and all else is on
-    standard error, as the steps always are.
+    off it can be. A terminal then asks for a yes (a no is exit 130); elsewhere it goes on. It
+    charges, counts, selects and stores, and prints the release, a line an item, and what is spent
+    now. With --json standard output has one JSON line, release, is_repeat and stored_on, and all
+    else is on standard error, as the steps always are.
 
     The same request gives the stored release and costs nothing, whatever became of the events: ask
     for another by --as-of with another date, or by --again.

@@ -219,7 +219,7 @@ def warn_of_sharers(ledger: Ledger, dataset: str, place: bytes) -> None:
 
 def ask() -> None:
     """Ask "Spend it?" on standard error if it and standard input are terminals; else go on without.
-    Raises click.Abort, which the command ends with exit code 1, for a no or an empty answer.
+    Raises click.Abort, which the command ends with exit code 130, for a no or an empty answer.
     """
     if sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("Spend it?", abort=True, err=True)

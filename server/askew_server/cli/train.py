@@ -50,8 +50,8 @@ def train(**asked: Any) -> None:
     With --epsilon, the ratings are counted into one noisy matrix, which a ledger pays for, and the
     model is made of that matrix alone: epsilon and delta hide all that one person likes. Ratings
     are then files of text or parquet, or a table of --engine. It says first what it will spend, and
-    where a list of what is popular would do as well. A terminal then asks for a yes (a no: exit 1).
-    Exit code 3: the budget does not allow it. Else nothing is asked.
+    where a list of what is popular would do as well. A terminal then asks for a yes (a no is exit
+    130). Exit code 3: the budget does not allow it. Else nothing is asked.
 
     Prints a report, from "ratings" and "catalog" to "model", with the utility in a table.
 

@@ -177,6 +177,15 @@ def test_a_flag_is_preferred_as_it_is_shown() -> None:
     assert [each.index for each in chosen(rows, (1.0, 2.0, 3.0), liked, columns)] == [1, 0, 2]
 
 
+def test_a_number_is_a_kind_as_it_is_typed() -> None:
+    """Planted bug: 10.0, which nobody types."""
+    columns = (Attribute("seats", AttributeKind.NUMBER),)
+    rows: list[tuple[Value, ...]] = [(8.5,), (10.0,), (None,)]
+    wanted = preferences_of("seats = 10 | 8.5")
+    passing = chosen(rows, (1.0, 2.0, 3.0), wanted, columns)
+    assert [each.index for each in passing if each.passes] == [0, 1]
+
+
 def test_hours_are_judged_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     """How long hours take to read is a server's choice. Planted bug: hours are read only for who
     wishes to know, which a server hears in the time.
