@@ -41,11 +41,15 @@ def budget_of(
     is spent; next_month, the first day after today's month; mode "".
 
     The parameter `places` has the profile's, whose names begin the lines of their entries ("home:
-    one noisy position, ..."); for a handle that none of them has, "a place without a name now".
+    one noisy position, ...", or "home and flat: ..." where both have it); for a handle that none of
+    them has, "a place without a name now".
     """
     account = store.account()
     month = max(month_of(today), clock(account.entries))
-    names = {place.handle: name for name, place in places.items()}
+    names: dict[str, str] = {}
+    for name, place in places.items():  # several names may share one noisy position
+        before = names.get(place.handle)
+        names[place.handle] = name if before is None else f"{before} and {name}"
     return Budget(
         account,
         next_month=first_day_after(month_of(today)),

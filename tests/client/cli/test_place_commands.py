@@ -244,7 +244,9 @@ def test_the_region_is_asked_for_before_the_position(
     assert asked == [("Region", "AT"), ("Town", None), ("Town", None)]
 
 
-def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(place: Place) -> None:
+def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(
+    place: Place, askew: Askew, data: Path
+) -> None:
     """No price is said of what is not drawn. Planted bug: it is drawn and charged."""
     place("add", "home", "--region", "DE", stdin=HOME)
     told = place("add", "flat", stdin=HOME)
@@ -258,6 +260,7 @@ def test_a_second_name_at_a_charged_position_is_said_before_it_is_charged(place:
     assert "flat is kept: one more name of this place, and nothing is charged" in taken.err
     home, flat = json.loads(place("list", "--json").out)
     assert home["sent"] == flat["sent"]
+    assert "home and flat: one noisy position" in askew("budget", "--data", data).out
     assert "was drawn and charged" in place("move", "flat", "--anew", stdin=HOME).err
 
 
