@@ -10,7 +10,6 @@ lines of other settings stay as they are. A file is replaced whole or not at all
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -158,12 +157,20 @@ class ConfigFile:
 
         Raises ConfigError, in which case the file is as it was.
         """
+        import tomlkit
+
         from askew_client.storage.private_files import replace_file  # with SQLite: not at a start
 
         try:
             path = Path(os.path.realpath(self.path))  # a link stays one
             before = path.read_bytes().decode() if path.exists() else ""
-            replace_file(path, _checked_text(before, values))
+            document = tomlkit.parse(before)
+            for name, value in values.items():
+                document[name] = value if isinstance(value, int) else str(value)
+            changed = tomlkit.dumps(document)
+            for text in (before, changed):  # refused unless a command would start with it
+                configured({}, {}, tables_of(text.encode(), self._name))
+            replace_file(path, changed.encode())
         except OSError as error:
             raise ConfigError(f"{self._name} cannot be written: {error.strerror}") from None
         except (AskewError, ValueError):
@@ -182,48 +189,3 @@ class ConfigFile:
     @property
     def _name(self) -> str:
         return f"the configuration {self.path}"
-
-
-_STRING = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
-
-
-def changed_text(text: str, values: Mapping[str, object]) -> str:
-    """Return the TOML text with these settings replaced in place, or added as lines behind the
-    others and before the first table; all else as it was. A whole number is written bare, `k = 20`,
-    all else as text, `epsilon_per_rating = "4/5"`. Raises ParameterError for text that is not
-    printable.
-    """
-    table = re.search(r"(?m)^[ \t]*\[", text)  # settings stand before the first, keys in it
-    text, rest = (text[: table.start()], text[table.start() :]) if table else (text, "")
-    for name, value in values.items():
-        line = f"{name} = {_as_toml(value)}"
-        verbatim = line.replace("\\", "\\\\")
-        pattern = rf"(?m)^[ \t]*{name}[ \t]*=[ \t]*(?:{_STRING}|[^\s#]+)"
-        text, count = re.subn(pattern, verbatim, text, count=1)
-        if not count:
-            text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
-    return text + rest
-
-
-def _checked_text(before: str, values: Mapping[str, object]) -> str:
-    # Refused unless a command would start with it, and it says what it said before but for these
-    # values.
-    changed = changed_text(before, values)
-    was, wanted, now = (
-        tables_of(each.encode(), "the configuration")
-        for each in (before, changed_text("", values), changed)
-    )
-    configured({}, {}, now)
-    if now != was | wanted:
-        raise ValueError
-    return changed
-
-
-def _as_toml(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    text = str(value)
-    if not text.isprintable():
-        raise ParameterError("a setting", text, "printable text")
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
