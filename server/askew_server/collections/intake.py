@@ -206,8 +206,8 @@ def update_live(
     progress: Progress = lambda _: None,
 ) -> LiveUpdate:
     """Write the live values of a collection anew, with those of a file in place of its own; return
-    how many items were updated, the names of the file's live columns, what was left out, and what
-    could not be read.
+    a tuple: how many items were updated, the names of the file's live columns, Omissions of rows
+    that were left out, and Omissions of values that could not be read.
 
     Raises DataError for a file without a key and a live column, or of which no row is usable or too
     many are bad, or if `strict` any is not or any value is unknown; ArtifactError for a model

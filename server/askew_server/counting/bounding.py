@@ -43,11 +43,12 @@ _USUAL = {
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
-    """Return items and counts of a task, largest count first, ties by the items' bytes, the same on
-    every engine that has the same events: all items of a catalog, or the first task.limit.
+    """Return the `items`, as text, and `counts` of a task, largest count first, ties by the items'
+    bytes, the same on every engine that has the same events: all items of a catalog, or the first
+    task.limit.
 
-    Sensitivities under one unit more or less: linf 1, l0 task.max_items_per_unit; without a bound
-    linf 1, l0 the number of items, and the key chooses nothing. Events of items outside the catalog
+    One unit more or less changes each count by at most 1, and task.max_items_per_unit counts;
+    without a bound every count, and the key chooses nothing. Events of items outside the catalog
     are dropped before bounding, so they take no unit's places. Events without a unit or an item are
     dropped: were they refused, one unit's event would decide between answer and error.
 
@@ -135,7 +136,7 @@ def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect
     """
     catalog = task.catalog or "the catalog"
     words, sentences = DIALECTS[dialect], []
-    if not words.has_text(type_name):
+    if items and not words.has_text(type_name):
         # As every engine writes one.
         pattern = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
         if type_name.lower() != "uuid":

@@ -254,7 +254,7 @@ class ReleasePlan:
         """
         items, stopped, exact = draw(self.selector, counts, bits)
         noisy: dict[str, Any] = {}
-        parameters = parameters_of(self.selector)
+        parameters = _parameters_of(self.selector)
         if self.expected is not None:  # no part of the request, since no answer depends on it
             parameters["expected"] = self.expected
         if self.noise is not None:
@@ -353,7 +353,7 @@ class AnalystPlan:
             stopped=stopped,
             loss=self.mechanism.privacy_loss(),
             max_items_per_unit=self.mechanism.max_items_per_unit,
-            parameters=parameters_of(self.mechanism),
+            parameters=_parameters_of(self.mechanism),
         )
 
 
@@ -376,10 +376,8 @@ def draw(
     return names, bool(getattr(chosen, "stopped", False)), exact
 
 
-def parameters_of(selector: Selector) -> dict[str, str]:
-    """Return every public parameter of a mechanism that has a value, by name, as text, such as
-    {"k": "10", "epsilon": "1/2"}; not the neighboring relation.
-    """
+def _parameters_of(selector: Selector) -> dict[str, str]:
+    # Every public parameter that has a value, as text, but for the neighboring relation.
     named = {name: value for name, value in vars(selector).items() if name != "neighbors"}
     return {name: str(value) for name, value in named.items() if value is not None}
 

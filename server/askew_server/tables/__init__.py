@@ -107,10 +107,10 @@ class Table:
     def batches(
         self, names: Sequence[str], omissions: Omissions, *, coded: bool = False
     ) -> Iterator[Batch]:
-        """Yield batches of rows, of all files in order, with their texts in the columns `names`,
-        and add what is no row to omissions. Rows are numbered within their file, from 1 on, of text
-        by their first line, a header being line 1. coded: as different texts and which of them each
-        row has (`CODED`). Raises DataError for what cannot be read.
+        """Yield batches, of all files in order: `rows`, numbers, and `texts`, an Arrow array for
+        each of the columns `names`; add what is no row to omissions. Rows are numbered within their
+        file, from 1 on, of text by their first line, a header being line 1. coded: texts come as
+        dictionary arrays (`CODED`). Raises DataError for what cannot be read.
         """
         whole, done = sum(part.size for part in self.parts), 0
         for part in self.parts:
