@@ -84,9 +84,10 @@ def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) 
 
 
 def require_events(engine: Engine, task: EventSource) -> dict[str, str]:
-    """Return the quoted SQL of the table of events and its columns, by its stand-in in statements:
-    events_table, unit_column and item_column. Reads no event. Raises DataError for a table or
-    column that is not there, and for a column of a type that cannot be counted.
+    """Return the SQL of the table of events and its columns, by its stand-in in statements, as
+    {"events_table": '"log"', "unit_column": '"unit" COLLATE "C"', "item_column": '"item"'}. Reads
+    no event. Raises DataError for a table or column that is not there, and for a column of a type
+    that cannot be counted.
     """
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
     return _checked(engine, task.events, "events_table", engine.table(task.events), columns)

@@ -56,12 +56,6 @@ class RatingTable:
         table, code = self._at(wanted[self.person]), np.cumsum(wanted) - 1
         return replace(table, person=code[table.person], n_people=int(wanted.sum()))
 
-    def without(self, rows: NDArray[np.intp]) -> RatingTable:
-        """Return all ratings but those of these rows; people and items stay, with their codes."""
-        kept = np.ones(len(self), np.bool_)
-        kept[rows] = False
-        return self._at(kept)
-
     def likes_of_counts(self, least: float) -> RatingTable:
         """Return counts as ratings on the scale from 0 to 1, one a person and item, in the order of
         their first rows: 1, a like, where a person's counts of a thing add up to `least` or more,
@@ -162,7 +156,7 @@ def read_ratings(
     again = _rated_again(person, item, len(keys))
     if again.size:
         rows.leave_out(np.flatnonzero(good)[again], _AGAIN, left_out)
-        ratings = ratings.without(again)
+        ratings = ratings._at(np.delete(np.arange(len(ratings)), again))
     return ratings, left_out
 
 

@@ -101,7 +101,7 @@ class Table:
     parts: tuple[_Part, ...] = field(repr=False)
 
     def omissions(self) -> Omissions:
-        """Return an empty count of what is left out of this table, for `batches` to add to."""
+        """Return empty Omissions of this table, for `batches` to add to."""
         return Omissions(self.name, self.unit, len(self.parts) > 1, self.notes)
 
     def batches(
