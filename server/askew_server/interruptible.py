@@ -63,10 +63,13 @@ def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) 
         return Interruptible(connection.interrupt)
     connection.execute("SET enable_progress_bar = true")  # it counts for its bar alone
     connection.execute("SET enable_progress_bar_print = false")
+    return Interruptible(connection.interrupt, lambda: tell(connection, progress))
 
-    def tell() -> None:
-        share = connection.query_progress() / 100
-        if share >= 0:  # negative while DuckDB does not know
-            progress(min(share, 1.0))
 
-    return Interruptible(connection.interrupt, tell)
+def tell(connection: DuckDBPyConnection, progress: Progress) -> None:
+    """Call `progress` with the share of the connection's statement that is done, from 0 to 1; not
+    while DuckDB does not know, or runs none.
+    """
+    share = connection.query_progress() / 100
+    if share >= 0:  # negative while DuckDB does not know
+        progress(min(share, 1.0))
