@@ -55,12 +55,10 @@ class Interruptible:
             wait([self._asked], _STOP_SECONDS)
 
 
-def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) -> Interruptible:
+def of_duckdb(connection: DuckDBPyConnection, progress: Progress) -> Interruptible:
     """Return an `Interruptible` for a connection to DuckDB. progress: is called every quarter of a
     second of a statement with the share that is done, from 0 to 1, unless DuckDB does not know it.
     """
-    if progress is None:
-        return Interruptible(connection.interrupt)
     connection.execute("SET enable_progress_bar = true")  # it counts for its bar alone
     connection.execute("SET enable_progress_bar_print = false")
     return Interruptible(connection.interrupt, lambda: tell(connection, progress))

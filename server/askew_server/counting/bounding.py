@@ -53,8 +53,7 @@ def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
     dropped: were they refused, one unit's event would decide between answer and error.
 
     Raises DataError for a table, column or id type that cannot be counted, and for an engine that
-    fails; ParameterError for a key of another length than KEY_BYTES, 32. Cost: one sort of the
-    distinct (unit, item) pairs.
+    fails; ParameterError for a key of another length than KEY_BYTES, 32.
     """
     if len(key) != KEY_BYTES:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
@@ -84,10 +83,10 @@ def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) 
 
 
 def require_events(engine: Engine, task: EventSource) -> dict[str, str]:
-    """Return the SQL of the table of events and its columns, by its stand-in in statements, as
-    {"events_table": '"log"', "unit_column": '"unit" COLLATE "C"', "item_column": '"item"'}. Reads
-    no event. Raises DataError for a table or column that is not there, and for a column of a type
-    that cannot be counted.
+    """Return the SQL of the table of events and its columns, by its stand-in in statements: for
+    log.csv {"events_table": '"askew_file_1"', "unit_column": '"unit" COLLATE "C"', "item_column":
+    '"item" COLLATE "C"'}. Reads no event. Raises DataError for a table or column that is not there,
+    and for a column of a type that cannot be counted.
     """
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
     return _checked(engine, task.events, "events_table", engine.table(task.events), columns)

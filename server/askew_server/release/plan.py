@@ -228,12 +228,12 @@ class ReleasePlan:
         self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
         """Return the spend, whose digest and key, its hexadecimal digits, are of what the operator
-        says and of nothing that the events hold: whether a second release exists must not depend on
-        them.
+        says and of nothing that the events hold.
 
-        ranged: charge bounded-range rounds where the mechanism has them, as for a data set that
-        composes by zCDP; else a PureDP loss, or with a delta ApproximateDP. as_of: the operator's
-        word for the state of the events. day: today.
+        ranged: charge bounded-range rounds, as for a data set that composes by zCDP, where the
+        mechanism has them, without counts, and they add up to epsilon at most; else a PureDP loss,
+        or with a delta ApproximateDP. as_of: the operator's word for the state of the events. day:
+        today.
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
         digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)

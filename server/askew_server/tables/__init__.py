@@ -135,9 +135,8 @@ def open_table(name: str | Path, *, encoding: str | None = None, private: bool =
     """Return the table of a name: a file, a folder or a pattern. encoding: of text, by default
     UTF-8, or latin-1 where most lines beyond ASCII are no UTF-8. private: what is read of others
     does not depend on one person's lines. Raises DataError for what cannot be read, or is private
-    JSON, and for files that do not go together; no message repeats a first line, which may be
-    somebody's. Raises ParameterError for a private reading without an encoding, which people's
-    lines would decide.
+    JSON, and for files that do not go together; ParameterError for a private reading without an
+    encoding, and for an encoding that `usual_encoding` refuses.
     """
     if private and encoding is None:
         raise ParameterError("encoding", encoding, "named where a reading is private")
