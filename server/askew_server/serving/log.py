@@ -110,8 +110,9 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line of JSON for a record, without a line end: time, as
-        "2026-11-23T08:00:00.000+00:00", level ("info"), event and its fields. What its event may
-        not have is left out, and counted as `dropped`; a field of None is left out.
+        "2026-11-23T08:00:00.000+00:00", level ("info"), event ("library" for others'
+        records, without their text) and its fields. What its event may not have is left out, and
+        counted as `dropped`; a field of None is left out.
         """
         name, fields = _event_of(record)
         said = {name: value for name, value in fields.items() if value is not None}
