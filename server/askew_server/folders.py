@@ -27,8 +27,8 @@ from askew.errors import AccessError, ArtifactError, DataError, ParameterError
 
 
 def locked(path: Path) -> int | None:
-    """Return a descriptor that has the lock of a folder until it is closed; None where another
-    process has it, or it is gone.
+    """Return a descriptor that has the lock of a folder until it is closed; None where it is
+    locked already, also by this process, or is gone.
     """
     try:
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

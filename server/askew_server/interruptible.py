@@ -55,20 +55,18 @@ class Interruptible:
             wait([self._asked], _STOP_SECONDS)
 
 
-def of_duckdb(connection: DuckDBPyConnection, progress: Progress | None = None) -> Interruptible:
-    """Return an `Interruptible` for a connection to DuckDB. progress: is called where DuckDB knows
-    how far it is, which it counts for its bar alone.
+def of_duckdb(connection: DuckDBPyConnection, progress: Progress) -> Interruptible:
+    """Return an `Interruptible` for a connection to DuckDB. progress: is called every quarter of a
+    second of a statement with the share that is done, from 0 to 1, unless DuckDB does not know it.
     """
-    if progress is None:
-        return Interruptible(connection.interrupt)
-    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar = true")  # it counts for its bar alone
     connection.execute("SET enable_progress_bar_print = false")
     return Interruptible(connection.interrupt, lambda: tell(connection, progress))
 
 
 def tell(connection: DuckDBPyConnection, progress: Progress) -> None:
     """Call `progress` with the share of the connection's statement that is done, from 0 to 1; not
-    while DuckDB does not know.
+    while DuckDB does not know, or runs none.
     """
     share = connection.query_progress() / 100
     if share >= 0:  # negative while DuckDB does not know

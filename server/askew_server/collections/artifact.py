@@ -79,13 +79,11 @@ class MetricManifest(SignedManifest, frozen=True, kw_only=True):
     towns: str | None
 
 
-def collection_file(number: int) -> str:
-    """Return the file name of a collection by its number: "collection-3.safetensors"."""
+def _collection_file(number: int) -> str:
     return f"collection-{number}.safetensors"
 
 
-def keys_file(number: int) -> str:
-    """Return the file name of a collection's keys by its number: "keys-3.safetensors"."""
+def _keys_file(number: int) -> str:
     return f"keys-{number}.safetensors"
 
 
@@ -107,10 +105,10 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
         }
         for at, column in enumerate(collection.columns):
             arrays.update(named(str(at), column.arrays))
-        files[collection_file(card.number)] = encode_arrays(arrays)
+        files[_collection_file(card.number)] = encode_arrays(arrays)
         if keys and card.name in keys:
             upper, lower = keys[card.name].T.copy()
-            files[keys_file(card.number)] = encode_arrays({"upper": upper, "lower": lower})
+            files[_keys_file(card.number)] = encode_arrays({"upper": upper, "lower": lower})
             live[live_path(directory, card.number).name] = _live_to_bytes(collection)
     files |= {_FILES[part]: file for part, file in device_files(model).items()}
     if model.towns is not None:
@@ -127,8 +125,8 @@ def save(model: MetricModel, directory: Path, keys: Mapping[str, Keys] | None = 
 
 
 def device_files(model: MetricModel) -> Mapping[Part, bytes]:
-    """Return what devices may hold of a model, by part: what it has already, or files made now;
-    none where every collection's mode is ASK, or there are more than 2,000,000 items.
+    """Return what devices may hold of a model, by part: its `files`, where it has any, or some made
+    now; {} where every collection's mode is ASK, or there are more than 2,000,000 items.
     """
     is_proposed = any(card.mode is not ServingMode.ASK for card in model.card.collections)
     if model.files or not is_proposed or sum(map(len, model.collections.values())) > MOST_HELD:
@@ -145,7 +143,7 @@ def load(directory: Path) -> MetricModel:
     try:
         collections = {
             part.name: _collection(
-                part, card.space, _read(directory, collection_file(part.number), manifest)
+                part, card.space, _read(directory, _collection_file(part.number), manifest)
             )
             for part in card.collections
         }
@@ -170,10 +168,11 @@ def read_card(directory: Path) -> MetricCard:
 
 def read_keys(directory: Path, number: int) -> Keys | None:
     """Return the digests (n, 2) of the keys of the collection of a number; None where it was made
-    without. Raises ArtifactError where files cannot be used.
+    without, and for a number that no collection has. Raises ArtifactError where files cannot be
+    used.
     """
     manifest = _manifest(directory)
-    name = keys_file(number)
+    name = _keys_file(number)
     if name not in manifest.files:
         return None
     kinds = {"upper": _HALF_KEY, "lower": _HALF_KEY}
@@ -253,8 +252,8 @@ def live_path(directory: Path, number: int) -> Path:
 
 
 def mark_of(path: Path) -> Mark:
-    """Return the file's mark as it is now: its time in nanoseconds, size in bytes and inode; None
-    where it is not there.
+    """Return (time in nanoseconds, size in bytes, inode) of a file as it is now; None where it is
+    not there.
     """
     try:
         status = path.stat()
@@ -265,8 +264,8 @@ def mark_of(path: Path) -> Mark:
 
 def read_live(path: Path, collection: Collection) -> LiveColumns:
     """Return the live columns of a file, by the attribute's name. Raises ArtifactError, which names
-    no value, for a file that is damaged, of another catalog, or not of this collection's live
-    columns.
+    no value, for a file that is missing, damaged, of another catalog, or not of this collection's
+    live columns.
     """
     data = folder.read(path, LIMIT)
     kinds, live = dict(_OWN), _live(collection)

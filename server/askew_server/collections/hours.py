@@ -38,7 +38,7 @@ PARTLY: Final = "certain: where it is in doubt, as 18:00+ is, it counts as close
 
 
 def weekly_hours(text: str, monday: datetime.date) -> tuple[str | None, str | None]:
-    """Return the hours of the week from this Monday, such as "Mo-Fr 08:00-18:00", as
+    """Return the hours of the week from this Monday, "Mo-Fr 08:00-18:00", "24/7" or "off", as
     `askew_client.near.pick.is_open` reads them, at most 200 characters, or None where nothing is
     known of them; and the reason why not all is known, UNREADABLE, INDEFINITE or PARTLY, or None.
 

@@ -81,9 +81,9 @@ class AttributeOption:
 @dataclass(frozen=True)
 class CollectionFile:
     """A collection as an operator names it, or new values of one. monday: of the week whose hours
-    count; source: where its items come from, in words; max_bad_rows: the share of rows that may be
-    no rows, or lack what each must have; before: a model whose live values its items keep, by
-    their keys.
+    count; source: where its items come from, in words, else the file's name; max_bad_rows: the
+    share of rows that may be no rows, or lack what each must have; before: a model whose live
+    values its items keep, by their keys.
     """
 
     name: str
@@ -126,11 +126,11 @@ def read_collection(
 
     Options name attributes; those of columns that it lacks do not count, but for live ones of a
     declared kind, whose values are unknown until the first update. Keys are read where values are
-    live. wants: as an operator names them; else those by default. progress: is called with how much
-    of the file, from 0 to 1, was read. Raises ArtifactError for a model before it that cannot be
-    read, and DataError for a file that cannot be read, that lacks a title or a coordinate, of which
-    a larger share than max_bad_rows is bad, or no row is usable; rows outside of the space are left
-    out, and not bad.
+    live; of rows with one key the last stays. wants: as an operator names them; else by default.
+    progress: is called with how much of the file, from 0 to 1, was read. Raises ArtifactError for a
+    model before it that cannot be read, and DataError for a file that cannot be read, that lacks a
+    title or a coordinate, of which a larger share than max_bad_rows is bad, or no row is usable;
+    rows outside of the space are left out, and not bad.
     """
     table = open_table(file.path)
     points = _points(table, space)
@@ -162,7 +162,7 @@ def read_collection(
         coordinates[order],
         title.titles(rows.good).part(order),
         tuple([column.part(order) for column in columns]),
-        source=file.source,
+        source=file.source or file.path.name,
         simulated=False,
     )
     card = collection.card
@@ -206,8 +206,8 @@ def update_live(
     progress: Progress = lambda _: None,
 ) -> LiveUpdate:
     """Write the live values of a collection anew, with those of a file in place of its own; return
-    how many items were updated, the names of the file's live columns, what was left out, and what
-    could not be read.
+    a tuple: how many items were updated, the names of the file's live columns, Omissions of rows
+    that were left out, and Omissions of values that could not be read.
 
     Raises DataError for a file without a key and a live column, or of which no row is usable or too
     many are bad, or if `strict` any is not or any value is unknown; ArtifactError for a model
@@ -309,6 +309,7 @@ class _CheckedRows:
         names = list(dict.fromkeys(name for column in columns for name in column.names))
         self.unused = tuple([name for name in table.columns if name not in names])
         numbers, good = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
+        self._files = [""]  # of these parts
         for batch in table.batches(names, self.omissions):
             texts = dict(zip(names, batch.texts, strict=True))
             stays = np.ones(len(batch.rows), np.bool_)
@@ -327,14 +328,18 @@ class _CheckedRows:
                     self.unknown.add(int(batch.rows[at]), reason, batch.file)
             numbers.append(batch.rows)
             good.append(stays)
+            self._files.append(batch.file)
             progress(batch.progress)
+        self._ends = np.cumsum([len(part) for part in numbers])
         self._numbers, self.good = np.concatenate(numbers), np.concatenate(good)
         self.omissions.refuse_many(int(self.good.sum()), max_bad_rows)
 
     def refuse(self, bad: Mask, reason: str) -> None:
         """Leave out the rows of this mask, too, for this reason."""
-        for row in self._numbers[self.good & bad].tolist():
-            self.omissions.add(row, reason)
+        places = np.flatnonzero(self.good & bad)
+        parts = np.searchsorted(self._ends, places, "right").tolist()
+        for row, part in zip(self._numbers[places].tolist(), parts, strict=True):
+            self.omissions.add(row, reason, self._files[part])
         self.good &= ~bad
 
     def refuse_outside(self, space: MetricSpace, points: Sequence[FileColumn]) -> None:

@@ -43,17 +43,17 @@ _USUAL = {
 
 
 def count_top(engine: Engine, task: CountingTask, key: bytes) -> TopCounts:
-    """Return items and counts of a task, largest count first, ties by the items' bytes, the same on
-    every engine that has the same events: all items of a catalog, or the first task.limit.
+    """Return the `items`, as text, and `counts` of a task, largest count first, ties by the items'
+    bytes, the same on every engine that has the same events: all items of a catalog, or the first
+    task.limit.
 
-    Sensitivities under one unit more or less: linf 1, l0 task.max_items_per_unit; without a bound
-    linf 1, l0 the number of items, and the key chooses nothing. Events of items outside the catalog
+    One unit more or less changes each count by at most 1, and task.max_items_per_unit counts;
+    without a bound every count, and the key chooses nothing. Events of items outside the catalog
     are dropped before bounding, so they take no unit's places. Events without a unit or an item are
     dropped: were they refused, one unit's event would decide between answer and error.
 
     Raises DataError for a table, column or id type that cannot be counted, and for an engine that
-    fails; ParameterError for a key of another length than KEY_BYTES, 32. Cost: one sort of the
-    distinct (unit, item) pairs.
+    fails; ParameterError for a key of another length than KEY_BYTES, 32.
     """
     if len(key) != KEY_BYTES:
         raise ParameterError("the length of the bounding key", len(key), f"{KEY_BYTES} bytes")
@@ -83,9 +83,10 @@ def require_countable(engine: Engine, task: CountingTask, least_items: int = 1) 
 
 
 def require_events(engine: Engine, task: EventSource) -> dict[str, str]:
-    """Return the quoted SQL of the table of events and its columns, by its stand-in in statements:
-    events_table, unit_column and item_column. Reads no event. Raises DataError for a table or
-    column that is not there, and for a column of a type that cannot be counted.
+    """Return the SQL of the table of events and its columns, by its stand-in in statements: for
+    log.csv {"events_table": '"askew_file_1"', "unit_column": '"unit" COLLATE "C"', "item_column":
+    '"item" COLLATE "C"'}. Reads no event. Raises DataError for a table or column that is not there,
+    and for a column of a type that cannot be counted.
     """
     columns = {"unit_column": task.unit_column, "item_column": task.item_column}
     return _checked(engine, task.events, "events_table", engine.table(task.events), columns)
@@ -135,7 +136,7 @@ def remarks(task: EventSource, items: Mapping[str, int], type_name: str, dialect
     """
     catalog = task.catalog or "the catalog"
     words, sentences = DIALECTS[dialect], []
-    if not words.has_text(type_name):
+    if items and not words.has_text(type_name):
         # As every engine writes one.
         pattern = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
         if type_name.lower() != "uuid":

@@ -60,8 +60,8 @@ def require_likes(engine: Engine, task: LikesTask) -> list[str]:
 
 
 def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
-    """Return G of a task, (n, n) for n keys: private, whole numbers, the same on every engine that
-    has the same ratings.
+    """Return G of a task, (n, n) of int64 for n keys: private, the same on every engine that has
+    the same ratings.
 
     key: of contribution bounding; with a cap it chooses which likes of a person count. Raises
     DataError, ParameterError as `count_top` does.
@@ -81,8 +81,8 @@ def count_likes(engine: Engine, task: LikesTask, key: bytes) -> Matrix:
 
 
 def paired(people: Sequence[str], items: int) -> Matrix:
-    """Return G (items, items), whole numbers: the sum over people of floor(2**24 / m) for each two
-    of a person's m likes, also for a like with itself. people: for each person the places of their
+    """Return G (items, items) of int64: the sum over people of floor(2**24 / m) for each two of a
+    person's m likes, also for a like with itself. people: for each person the places of their
     likes, from 0, in text with spaces between, "0 2", each place once.
     """
     likes = _numbers(" ".join(people))

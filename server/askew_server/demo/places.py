@@ -90,7 +90,7 @@ SOURCE = "towns of Germany (GeoNames, CC BY 4.0)"
 
 
 def german_towns(least: float = 0) -> Towns:
-    """Return the 10,000 most populous places of Germany, the most populous first, as in towns.csv:
+    """Return the 10,000 most populous places of Germany, the most populous first, in float64:
     `coordinates` (n, 2), degrees of latitude and longitude, and `people` (n,); or those of at least
     so many people, which `source` then says: "... of at least 5,000 people".
     """
@@ -216,7 +216,7 @@ LARGE = 5_000  # people: what the server knows of who lives where is coarser tha
 def places_model() -> MetricModel:
     """Return the model of the demo: 30,000 simulated places to eat, "food", and 6,000 "pharmacies",
     in Germany, by the rule `posterior` and the towns of 5,000 people and more. Deterministic; the
-    cards say that nobody can eat there.
+    cards of both are `simulated`.
     """
     towns, density = german_towns(), german_towns(LARGE)
     food, shops = (

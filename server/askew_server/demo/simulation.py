@@ -162,7 +162,7 @@ OPTIONS = TrainingOptions(dimension=2, ranking_dimension=8)  # 8 archetypes, and
 
 def demo_model() -> ItemModel:
     """Return the demo model, of 2 signal dimensions and 8 of ranking, trained now. Deterministic;
-    its card says that nobody gave these ratings.
+    its card is `simulated`, of the source "well-known films with SIMULATED ratings".
     """
     rows = {film.title: film for film in films()}
     return train(simulate(films()), rows, OPTIONS, source=SOURCE, simulated=True)

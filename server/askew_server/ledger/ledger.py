@@ -130,7 +130,8 @@ class Ledger(Store):
     def charge(self, request: ChargeRequest) -> Charge | StoredRelease:
         """Spend durably and return the charge, or return what was released for the same request.
 
-        A Charge is returned once in its life, to the one caller that may now draw. Raises KeyReused
+        A Charge is returned once in its life, to the one caller that may now draw; its `id` is the
+        number of the act, of which openings, grants and releases are some too. Raises KeyReused
         (the key stands for another request), ChargePending (charged, no release: spent for good),
         BudgetExceeded, LedgerRefused, LedgerError (no such data set, old version, other neighboring
         relation, storage), ParameterError (a loss that is not the analyst's terms).

@@ -90,7 +90,9 @@ def last_acts(database: sqlite3.Connection) -> tuple[Position, Position | None]:
 
 
 def mark_of(database: sqlite3.Connection) -> Mark:
-    """Return the mark of the ledger as it is now: its last act, and the sums spent by data set."""
+    """Return the Mark of the ledger as it is now: `position`, (sequence, id) of its last act, and
+    `spent`, the five sums of `sums_of` by data set.
+    """
     # A ledger that lost a data set has accepted what the mark knew of it. CROSS: or SQLite would
     # go through all totals, of which there is one for each charge.
     names = database.execute(

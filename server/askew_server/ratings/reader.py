@@ -56,12 +56,6 @@ class RatingTable:
         table, code = self._at(wanted[self.person]), np.cumsum(wanted) - 1
         return replace(table, person=code[table.person], n_people=int(wanted.sum()))
 
-    def without(self, rows: NDArray[np.intp]) -> RatingTable:
-        """Return all ratings but those of these rows; people and items stay, with their codes."""
-        kept = np.ones(len(self), np.bool_)
-        kept[rows] = False
-        return self._at(kept)
-
     def likes_of_counts(self, least: float) -> RatingTable:
         """Return counts as ratings on the scale from 0 to 1, one a person and item, in the order of
         their first rows: 1, a like, where a person's counts of a thing add up to `least` or more,
@@ -162,7 +156,7 @@ def read_ratings(
     again = _rated_again(person, item, len(keys))
     if again.size:
         rows.leave_out(np.flatnonzero(good)[again], _AGAIN, left_out)
-        ratings = ratings.without(again)
+        ratings = ratings._at(np.delete(np.arange(len(ratings)), again))
     return ratings, left_out
 
 
@@ -217,19 +211,12 @@ def chosen_columns(table: Table, choices: Sequence[tuple[str, ...]], what: str) 
 
 
 def titled(key: str) -> ItemRow:
-    """Return the item of a checked key that is a title: "Heat (1995)" is Heat of 1995, without
+    """Return the item of a key that is a title: "Heat (1995)" is Heat of 1995, without
     genres; the year is None, and the title the whole key, where it does not end in four digits in
     parentheses, or is nothing else.
     """
     title, year = _title_and_year(key)
     return ItemRow(title, year, ())
-
-
-def checked_key(field: str, text: str) -> str:
-    """Return the key of a person or an item without spaces around it. Raises BadField, which names
-    `field`, where it is empty, longer than 200 characters, or has control characters.
-    """
-    return _plain_text(field, text, KEY_LIMIT)
 
 
 def key_order(text: str) -> tuple[int, int, str]:
@@ -292,7 +279,7 @@ def _keys(codes: _Codes, texts: list[str]) -> tuple[_Codes, list[str]]:
     of_text = np.empty(len(texts), np.int32)
     for at, text in enumerate(texts):
         try:
-            of_text[at] = codes_of.setdefault(checked_key("key", text), len(codes_of))
+            of_text[at] = codes_of.setdefault(_plain_text("key", text, KEY_LIMIT), len(codes_of))
         except BadField:
             of_text[at] = -1
     return of_text[codes], list(codes_of)
@@ -342,7 +329,7 @@ def _rated_again(person: _Codes, item: _Codes, n_items: int) -> NDArray[np.intp]
 
 
 def _item(row: dict[str, str]) -> tuple[str, ItemRow]:
-    key = checked_key("item", row.get("item", row.get("movieId", "")))
+    key = _plain_text("item", row.get("item", row.get("movieId", "")), KEY_LIMIT)
     if not has_few_marks(row["title"]):
         raise BadField("title", FEW_MARKS, row["title"])
     title, year = _title_and_year(row["title"])

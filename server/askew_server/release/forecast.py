@@ -69,7 +69,8 @@ class SimulatedBits(RandomBits):
 
 def expected_counts(text: str, k: int) -> tuple[tuple[int, ...], str]:
     """Return the public counts that an operator expects, falling, and where they come from, in
-    words: (1200,) and "1200 users at place 10, as stated" for "1200".
+    words: (1200,) and "1200 users at place 10, as stated" for "1200"; "1200 users at place 10, of
+    NAME (sha256 0123456789abcdef)" for a file.
 
     text: digits, a number of users at place k, which is then the only count; or the name of a csv
     file with a column `count`, an item a row, in any order: all its counts. Raises DataError for a
@@ -135,9 +136,10 @@ class Forecast:
         return (self.expected_hits or 0) >= min(k, self.n_items or k) / 2
 
     def named(self) -> dict[str, str | int | float | None]:
-        """Return the forecast as JSON has it: its fields and those of its request but the share, by
-        their names, but "returns" ("ranking" or "set") for ranked, and "neighbors" in words.
-        Epsilon, delta and chance ("19/20") are exact rationals, as text; None stays None.
+        """Return the forecast as JSON has it: "mechanism", "returns" ("ranking" or "set"), "k",
+        "n_items", "epsilon", "delta", "neighbors" ("add or remove one"), "max_items_per_unit", the
+        fields from users_needed on, and "chance". Epsilon, delta and chance ("19/20") are exact
+        rationals, as text; None stays None.
         """
         asked = self.asked
         request = {
@@ -413,7 +415,7 @@ def explained_in_words(
 
 def lists_in_words(lists: int, budget: MechanismRequest, chosen: Forecast) -> list[tuple[str, str]]:
     """Return four pairs of a heading and its text: "lists", such as "50, each at epsilon 0.02,
-    delta 0, 8 of 10 right expected"; "left", the loss that the budget has then; "once" and "each
+    delta 0, 8.5 of 10 right expected"; "left", the loss that the budget has then; "once" and "each
     time", the commands that open the budget and make a list. Raises ParameterError as
     `one_of_many`.
     """

@@ -149,9 +149,9 @@ class AnalystDesk:
             self._ledger.dataset(dataset)
 
     def budget(self, principal: str, dataset: str) -> BudgetStatus:
-        """Return the terms of an analyst's newest grant for a data set, what was spent of it, and
-        whether it is closed. Raises NotFound where nothing was granted, or the data set is not
-        offered.
+        """Return the BudgetStatus of an analyst's newest grant for a data set: `terms`, `outputs`
+        and `calls` spent, `closed`. Raises NotFound where nothing was granted, or the data set is
+        not offered.
         """
         granted = self._ledger.budgets(dataset) if dataset in self._offered else ()
         own = [grant for grant in granted if grant.principal == principal]

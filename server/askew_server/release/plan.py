@@ -228,12 +228,12 @@ class ReleasePlan:
         self, *, ranged: bool = False, as_of: str | None = None, day: str | None = None
     ) -> ChargeRequest:
         """Return the spend, whose digest and key, its hexadecimal digits, are of what the operator
-        says and of nothing that the events hold: whether a second release exists must not depend on
-        them.
+        says and of nothing that the events hold.
 
-        ranged: charge bounded-range rounds where the mechanism has them, as for a data set that
-        composes by zCDP; else a PureDP loss, or with a delta ApproximateDP. as_of: the operator's
-        word for the state of the events. day: today.
+        ranged: charge bounded-range rounds, as for a data set that composes by zCDP, where the
+        mechanism has them, without counts, and they add up to epsilon at most; else a PureDP loss,
+        or with a delta ApproximateDP. as_of: the operator's word for the state of the events. day:
+        today.
         """
         named = {"dataset": self.dataset, "version": self.version, "mechanism": self.mechanism}
         digest = digest_of(**named, **vars(self.asked), **named_in_full(self.source), as_of=as_of)
@@ -254,7 +254,7 @@ class ReleasePlan:
         """
         items, stopped, exact = draw(self.selector, counts, bits)
         noisy: dict[str, Any] = {}
-        parameters = parameters_of(self.selector)
+        parameters = _parameters_of(self.selector)
         if self.expected is not None:  # no part of the request, since no answer depends on it
             parameters["expected"] = self.expected
         if self.noise is not None:
@@ -353,7 +353,7 @@ class AnalystPlan:
             stopped=stopped,
             loss=self.mechanism.privacy_loss(),
             max_items_per_unit=self.mechanism.max_items_per_unit,
-            parameters=parameters_of(self.mechanism),
+            parameters=_parameters_of(self.mechanism),
         )
 
 
@@ -376,10 +376,8 @@ def draw(
     return names, bool(getattr(chosen, "stopped", False)), exact
 
 
-def parameters_of(selector: Selector) -> dict[str, str]:
-    """Return every public parameter of a mechanism that has a value, by name, as text, such as
-    {"k": "10", "epsilon": "1/2"}; not the neighboring relation.
-    """
+def _parameters_of(selector: Selector) -> dict[str, str]:
+    # Every public parameter that has a value, as text, but for the neighboring relation.
     named = {name: value for name, value in vars(selector).items() if name != "neighbors"}
     return {name: str(value) for name, value in named.items() if value is not None}
 

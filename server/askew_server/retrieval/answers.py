@@ -116,9 +116,9 @@ class MetricAnswers:
         )
 
     def answer(self, query: Query) -> PlaceSlate:
-        """Return the k items of a collection that the query names, with all that a reply shows of
-        them, in order of id, and the version of its catalog. Raises NotFound for no such
-        collection, and ParameterError for more than its items.
+        """Return the PlaceSlate of a query: `listings`, k items of its collection whole, in order
+        of id, and `catalog_version`. Raises NotFound for no such collection, and ParameterError for
+        more than its items.
         """
         asked = self.model.asked(query)
         rows = self._rules[asked.card.name].choose(query.signal, query.k)

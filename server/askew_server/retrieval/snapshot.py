@@ -125,7 +125,9 @@ class Retriever:
         return Snapshot(self.card, self.answer, self.slots, self.catalog)
 
     def answer(self, query: Query) -> Slate:
-        """Return the k items of a query, in order of id, with all that a reply shows of them."""
+        """Return the Slate of a query: `item_ids` of k items, ascending, with their `items`,
+        `vectors` and `boosts`.
+        """
         return Slate.of_catalog(self.catalog, self._rule.answer(query.signal, query.k))
 
     def slots(self, query: Query) -> int:

@@ -80,8 +80,9 @@ class AnalystClient:
         self._channel.close()
 
     def top_k(self, dataset: str, k: int, key: str) -> AnalystAnswer:
-        """Return the most popular items, k at most, with the budget after it. The answer costs as
-        many outputs as items come, and one more where it stops before k.
+        """Return an AnalystAnswer: `release`, whose `items` are the most popular, best first, k at
+        most; `document`, its bytes; and `budget` after it. It costs as many outputs as items come,
+        and one more where it stops before k.
 
         key: a name of your own for the question. Raises OutOfRange for a k not from 1 to 1000, or a
         key or name that there cannot be, Refused where the terms do not allow it, and the errors of
@@ -91,7 +92,8 @@ class AnalystClient:
         return _checked(lambda: AnalystAnswer(*answer_from_bytes(data)))
 
     def budget(self, dataset: str) -> BudgetStatus:
-        """Return the terms of your budget for a data set, and what is spent of it. Costs nothing.
+        """Return the BudgetStatus of your budget for a data set: `terms`, `outputs` and `calls`
+        spent, `closed`. Costs nothing.
 
         Raises Unauthenticated, NotFound, Overloaded and the other WireErrors and TransportErrors.
         """

@@ -31,10 +31,10 @@ class Pair:
 
 
 def read_pair(certificate: Path, key_file: Path, now: datetime) -> Pair:
-    """Return the certificate with its chain and the key, the bytes of two files in PEM, and when
-    the certificate expires. Raises AccessError for what is no use at `now`: a key that others can
-    read or that is another certificate's, a certificate out of its time or without a host's name,
-    and the like.
+    """Return the Pair of two files in PEM, their bytes as `chain` and `key`, and `ends`, when the
+    certificate expires, in UTC. Raises AccessError for what is no use at `now`: a key that others
+    can read or that is another certificate's, a certificate out of its time or without a host's
+    name, and the like.
     """
     try:
         chain = certificate.read_bytes()

@@ -83,8 +83,8 @@ def has_form(name: str, value: object) -> bool:
 
 
 def log_event(name: str, **fields: object) -> None:
-    """Write an event of the list `EVENTS` to the log; a field that is None is left out. reason:
-    becomes one printable line of at most 300 characters.
+    """Write an event of `EVENTS` to the log; a field that is None is left out. reason: becomes one
+    printable line of at most 300 characters. Raises KeyError for another event.
     """
     if "reason" in fields:
         plain = "".join(c if c.isprintable() else " " for c in str(fields["reason"]))
@@ -109,8 +109,10 @@ class JsonFormatter(logging.Formatter):
     """Formats events of the list, and of any other record the package and the type of its error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line of JSON for a record: time (UTC), level, event and its fields. What its
-        event may not have is left out, and counted as `dropped`; a field of None is left out.
+        """Return one line of JSON for a record, without a line end: time, as
+        "2026-11-23T08:00:00.000+00:00", level ("info"), event ("library" for others'
+        records, without their text) and its fields. What its event may not have is left out, and
+        counted as `dropped`; a field of None is left out.
         """
         name, fields = _event_of(record)
         said = {name: value for name, value in fields.items() if value is not None}

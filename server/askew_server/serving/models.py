@@ -99,8 +99,8 @@ class ModelFolder:
         return at_once or settled
 
     def is_as_read(self, day: int) -> bool:
-        """Return True if the model's files looked the same at the last look as when they were
-        read.
+        """Return True if the model's files looked the same at the last look as when they were read;
+        also for a Monday that was neither looked at nor read.
         """
         return self._seen.get(day) == self._marks.get(day)
 

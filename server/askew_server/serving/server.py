@@ -93,9 +93,9 @@ async def running(
     config: ServerConfig,
     observer: Observer | None = None,
 ) -> AsyncIterator[Running]:
-    """Answer at both doors while the body of an `async with` runs; yield the ports and what looks
-    at files; at the end turn new calls away, and finish those under way within the seconds of
-    `grace`.
+    """Answer at both doors while the body of an `async with` runs; yield a Running: `port`,
+    `http_port`, None without HTTP, and `look`, which a timer calls; at the end turn new calls away,
+    and finish those under way within the seconds of `grace`.
 
     Raises OSError, which says why a port is none, and AccessError for a certificate that is no use.
     """

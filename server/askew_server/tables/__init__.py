@@ -101,16 +101,16 @@ class Table:
     parts: tuple[_Part, ...] = field(repr=False)
 
     def omissions(self) -> Omissions:
-        """Return an empty count of what is left out of this table, for `batches` to add to."""
+        """Return empty Omissions of this table, for `batches` to add to."""
         return Omissions(self.name, self.unit, len(self.parts) > 1, self.notes)
 
     def batches(
         self, names: Sequence[str], omissions: Omissions, *, coded: bool = False
     ) -> Iterator[Batch]:
-        """Yield batches of rows, of all files in order, with their texts in the columns `names`,
-        and add what is no row to omissions. Rows are numbered within their file, from 1 on, of text
-        by their first line, a header being line 1. coded: as different texts and which of them each
-        row has (`CODED`). Raises DataError for what cannot be read.
+        """Yield batches, of all files in order: `rows`, numbers, and `texts`, an Arrow array for
+        each of the columns `names`; add what is no row to omissions. Rows are numbered within their
+        file, from 1 on, of text by their first line, a header being line 1. coded: texts come as
+        dictionary arrays (`CODED`). Raises DataError for what cannot be read.
         """
         whole, done = sum(part.size for part in self.parts), 0
         for part in self.parts:
@@ -135,9 +135,8 @@ def open_table(name: str | Path, *, encoding: str | None = None, private: bool =
     """Return the table of a name: a file, a folder or a pattern. encoding: of text, by default
     UTF-8, or latin-1 where most lines beyond ASCII are no UTF-8. private: what is read of others
     does not depend on one person's lines. Raises DataError for what cannot be read, or is private
-    JSON, and for files that do not go together; no message repeats a first line, which may be
-    somebody's. Raises ParameterError for a private reading without an encoding, which people's
-    lines would decide.
+    JSON, and for files that do not go together; ParameterError for a private reading without an
+    encoding, and for an encoding that `usual_encoding` refuses.
     """
     if private and encoding is None:
         raise ParameterError("encoding", encoding, "named where a reading is private")

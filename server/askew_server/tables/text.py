@@ -40,7 +40,7 @@ _MARK = b"\x1a"  # and 1 stand for a return while Arrow cuts rows; it and 0, for
 
 @dataclass(frozen=True)
 class Layout:
-    """How text is cut into fields."""
+    """How text is cut into fields. quotes: whether fields may stand in quotes."""
 
     separator: str
     columns: tuple[str, ...]
@@ -106,10 +106,11 @@ def name_of(path: str) -> str:
 
 
 def layout_of(path: str, start: bytes, encoding: str, *, may_be_bare: bool) -> Layout:
-    """Return how a text file is cut, by its first line, which names the columns; one without a name
-    is "column 3". It is cut by the comma of .csv or the tab of .tsv where that is there, else by
-    whichever of comma, tab and semicolon is there most. may_be_bare: take a first line that looks
-    like MovieLens for a row of a file without a header. Raises DataError for what is no header.
+    """Return the Layout of a text file, `separator` and `columns`, by its first line, which names
+    them; one without a name is "column 3". The separator is the comma of .csv or the tab of .tsv
+    where the line has it, else whichever of comma, tab and semicolon it has most. may_be_bare: take
+    a line that looks like MovieLens for a row of a file without a header. Raises DataError for what
+    is no header.
     """
     text = start.removeprefix(codecs.BOM_UTF8)
     line = text.partition(b"\n")[0].removesuffix(b"\r")

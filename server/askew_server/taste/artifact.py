@@ -60,11 +60,7 @@ _Row = tuple[str, str, Year | None, tuple[str, ...]]
 _BETWEEN = b",\n"  # rows, and nothing else: JSON has no line break within a text
 
 
-def encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
-    """Return the bytes of items.json: a JSON list of [key, title, year or null, [genres]] in order
-    of item id, without spaces, each item but the last followed by a comma and a line feed. Raises
-    ValueError where there are not as many keys as items.
-    """
+def _encode_items(keys: Iterable[str], items: Sequence[Item]) -> bytes:
     rows = ((key, i.title, i.year, i.genres) for key, i in zip(keys, items, strict=True))
     return b"[" + _BETWEEN.join(map(msgspec.json.encode, rows)) + b"]"
 
@@ -129,7 +125,7 @@ def save(model: ItemModel, directory: Path, beside: Mapping[str, Path] | None = 
     files = {
         CARD: card_to_bytes(model.card),
         _ARRAYS: encode_arrays(arrays),
-        _ITEMS: encode_items(model.keys, catalog.items),
+        _ITEMS: _encode_items(model.keys, catalog.items),
     }
     files[MANIFEST] = TasteManifest(
         kind="tastes",

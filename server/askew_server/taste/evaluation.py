@@ -61,19 +61,20 @@ class Figure:
 
     @classmethod
     def of(cls, accuracy: Accuracy, baseline: Accuracy) -> Figure:
-        """Return the mean NDCG@10 of people, and the mean of what it is above a baseline's for the
-        same people, each with its standard error; all rounded to thousandths, 0 for nobody.
+        """Return a Figure: `ndcg`, the mean NDCG@10 of people, and `gain`, the mean of what it is
+        above a baseline's for the same people, both Estimates (mean, error) in thousandths: .123;
+        0.0 for nobody.
         """
         estimates = mean_with_error(accuracy.ndcg), mean_with_error(accuracy.ndcg - baseline.ndcg)
-        return cls(*(Estimate(in_thousandths(e.mean), in_thousandths(e.error)) for e in estimates))
+        return cls(*(Estimate(_rounded(e.mean), _rounded(e.error)) for e in estimates))
 
 
 Figures = Mapping[str, Mapping[str, Figure]]
 """By how many items devices hold, as text, and by what they ask (`evaluate`)."""
 
 
-def in_thousandths(value: float) -> float:
-    """Return the value rounded to three decimals, never -0.0; 0.0 for nan, the mean of nobody."""
+def _rounded(value: float) -> float:
+    # To thousandths, never -0.0; nan is the mean of nobody.
     return 0.0 if np.isnan(value) else round(value, 3) + 0.0
 
 

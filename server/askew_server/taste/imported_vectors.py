@@ -154,5 +154,5 @@ def ratings_of_likes(
     scale. Item i is keys[i]; n is at least 1; n_people is the largest person's number plus 1.
     """
     person, item = likes.T
-    highest = np.full(len(likes), scale.highest)
+    highest = np.full(len(likes), scale.highest, np.float64)
     return RatingTable(person, item, highest, int(person.max()) + 1, keys)

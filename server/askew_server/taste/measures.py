@@ -40,8 +40,8 @@ class Estimate:
 
 
 def mean_with_error(values: Gains) -> Estimate:
-    """Return the mean of the values that are not nan, and the standard error of that mean, their
-    standard deviation (over n, not n - 1) over sqrt(n); both nan where no value is left.
+    """Return the Estimate of the values that are not nan: `mean`, and `error`, their standard
+    deviation (over n, not n - 1) over sqrt(n); both nan where no value is left.
     """
     values = values[~np.isnan(values)]
     if not len(values):
@@ -58,9 +58,9 @@ class Accuracy:
 
 
 def evaluate_rankings(rankings: Items, held_out: csr_array) -> Accuracy:
-    """Return NDCG@10 and recall@20, likes among the first 20 over all, of which at most 20 count,
-    (n,) each, of rankings (n, r), items best first, by held-out likes, (n, n_items) of ones; nan
-    for a person without held-out likes.
+    """Return the Accuracy, `ndcg` at 10 and `recall` at 20 (likes among the first 20 over all, of
+    which at most 20 count), (n,) each, of rankings (n, r), items best first, by held-out likes,
+    (n, n_items) of ones; nan for a person without held-out likes.
     """
     hits: Gains = np.zeros(rankings.shape)
     for rank, items in enumerate(rankings.T if len(rankings) else ()):
@@ -131,8 +131,8 @@ class HeldOutPeople:
         return np.concatenate(parts)
 
     def evaluate(self, scorer: Scorer, items: Items | None = None) -> Accuracy:
-        """Return the NDCG@10 and recall@20, (n,) each, of these people's unseen items ranked by the
-        scores of `scorer`: of all items, or of `items` as in `rank`; nan for a person without
-        held-out likes.
+        """Return the Accuracy, `ndcg` at 10 and `recall` at 20, (n,) each, of these people's unseen
+        items ranked by the scores of `scorer`: of all items, or of `items` as in `rank`; nan for a
+        person without held-out likes.
         """
         return evaluate_rankings(self.rank(scorer, items), self.held_out)

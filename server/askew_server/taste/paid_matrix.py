@@ -74,7 +74,7 @@ class MatrixPlan:
         hexadecimal, are of data set, version, noise, `as_of` and all of the task but the names of
         its columns. as_of: the operator's word for the state of the ratings. day: today.
         """
-        task = named_in_full(self.task) | {"keys": digest_of_keys(self.task.keys)}
+        task = named_in_full(self.task) | {"keys": _digest_of_keys(self.task.keys)}
         for column in ("unit_column", "item_column", "rating_column"):
             del task[column]
         losses = {"epsilon": self.noise.epsilon, "delta": self.noise.delta, "as_of": as_of}
@@ -124,7 +124,7 @@ def make_matrix(  # noqa: PLR0913 - what a paid matrix is made of
             fields = MatrixFields(
                 KIND,
                 len(noisy),
-                digest_of_keys(plan.task.keys),
+                _digest_of_keys(plan.task.keys),
                 str(plan.noise.epsilon),
                 str(plan.noise.delta),
                 plan.dataset,
@@ -153,10 +153,7 @@ def load_paid_matrix(stored: StoredRelease, file: Path) -> Matrix:
     return noisy
 
 
-def digest_of_keys(keys: tuple[str, ...]) -> str:
-    """Return the SHA-256 of a catalog's keys, in their order, as the JSON list that `json.dumps`
-    writes, in ASCII with ", " between keys: 64 hexadecimal digits.
-    """
+def _digest_of_keys(keys: tuple[str, ...]) -> str:
     return sha256(json.dumps(keys).encode()).hexdigest()
 
 
@@ -189,8 +186,8 @@ def write_matrix(file: Path, fields: MatrixFields, noisy: Matrix) -> str:
 
 
 def read_matrix(file: Path) -> tuple[MatrixFields, Matrix, str]:
-    """Return the first line of a file of a noisy matrix, the whole symmetric matrix, and the
-    SHA-256 of the file's bytes, in hexadecimal digits.
+    """Return the MatrixFields of the first line of a file of a noisy matrix, the whole symmetric
+    matrix (n, n) of int64, and the SHA-256 of the file's bytes, as 64 hexadecimal digits.
 
     Raises ArtifactError for a file that is none, of another size than its first line says, or
     larger than any.

@@ -88,13 +88,11 @@ def histories_of(table: RatingTable, kept: NDArray[np.intp], scale: RatingScale)
 
 
 def sample_profiles(people: Histories, seed: int) -> Histories:
-    """Return the histories of people with about four fifths of each one's ratings: the profile of
-    somebody who has more to like than they said. Who likes nothing of it is left out.
+    """Return the histories of people with about four fifths of each one's ratings, since they have
+    more to like than they said. Who likes nothing of it is left out.
 
-    A model that has seen all of a person's likes finds nothing left for them; one that is judged on
-    such people is judged on nobody. Which ratings are left out depends on the seed and on the
-    person's own items alone: otherwise one person more would change everybody's profile, and no
-    release of them could hide that person.
+    Which ratings are left out depends on the seed and on the person's own items alone: otherwise
+    one person more would change everybody's profile, and no release of them could hide that person.
     """
     shown = _shown(people, seed)
     return shown.select(np.flatnonzero(np.diff(shown.likes.indptr)))

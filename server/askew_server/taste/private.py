@@ -187,7 +187,9 @@ class Copula:
 
     @classmethod
     def of(cls, kept: KeptItems) -> Copula:
-        """Return the law of simulated people that the kept items of a noisy matrix suggest."""
+        """Return the law of simulated people that the kept items of a noisy matrix suggest: n
+        `thresholds`, 16 `moves`, and `loadings` (n, r), r at most 64.
+        """
         shares = np.clip(kept.likes / kept.people, 1 / kept.people, _MOST_LIKED)
         lengths = _lengths(shares)
         thresholds, moves = _margins(shares, lengths)

@@ -64,6 +64,13 @@ def written(file: Path, *lines: str, header: str = HEADER) -> Path:
 # -- what is read ---------------------------------------------------------------------------------
 
 
+def test_a_row_outside_is_named_with_its_own_file(tmp_path: Path) -> None:
+    for name, place in (("a.csv", "52,13"), ("b.csv", "46,13")):
+        written(tmp_path / name, f"1,A,{place}")
+    [line] = read(tmp_path).omissions.lines
+    assert line == "1: it lies outside the region 47/5/55/16 (line 2 of b.csv)"
+
+
 def test_parquet_and_geojson_make_the_same_collection_as_csv(file: Path) -> None:
     """Planted bug: longitude, which stands first in GeoJSON, is taken for latitude."""
     rows = [

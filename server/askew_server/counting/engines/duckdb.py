@@ -85,9 +85,9 @@ class DuckDBEngine:
             self._statements = of_duckdb(self._connection, self._progress)
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:
-        """Return the identifiers of a table; for a file those of a temporary view,
-        ("askew_file_1",), made anew each time: a copy that the last one read may be gone. Raises
-        DataError where there is no such table or file.
+        """Return the identifiers of a table as they are written; for a file those of a temporary
+        view, ("askew_file_1",), made anew each time: a copy that the last one read may be gone.
+        Raises DataError where there is no such table or file.
         """
         if not is_file(name):
             return self._existing_table(name)

@@ -35,8 +35,8 @@ class PostgresEngine:
             raise DataError(f"PostgreSQL: the database's encoding must be UTF8, it is {encoding}")
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the identifiers of a table, ("schema", "table"), whether or not it is there.
-        Raises DataError for a file, which must be loaded into a table first.
+        """Return the identifiers of a table as they are written, ("log",) or ("schema", "log"),
+        whether or not it is there. Raises DataError for a file: load it into a table first.
         """
         if is_file(name):
             raise DataError(f"{name}: PostgreSQL counts its own tables; load the file into one")

@@ -86,8 +86,9 @@ class SparkEngine:
         self._looked_through: dict[str, tuple[State, ...]] = {}
 
     def table(self, name: str, *, public: bool = False) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the identifiers of a table; a file of parquet gets a temporary view, each time
-        anew: Spark keeps which files there were, and how long. Raises DataError for a file of text.
+        """Return the identifiers of a table as they are written, whether or not it is there; for
+        parquet those of a temporary view, ("askew_file_1",), made anew each time: Spark keeps which
+        files there were, and how long. Raises DataError for a file of text.
         """
         if not is_file(name):
             return table_parts(name)
