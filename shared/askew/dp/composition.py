@@ -87,7 +87,7 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
     if not rho:
         return _NOTHING
     if order is None:
-        order = best_order(float(rho), slack)
+        order = _best_order(float(rho), slack)
     return max(_NOTHING, _round_up(rho * order + _conversion(order, slack)))
 
 
@@ -105,7 +105,8 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
     ParameterError unless epsilon is above 0 and at most 2**256, rounds an int from 1 to 2**32 - 1,
     and slack from 0 to below 1; floats are refused.
     """
-    if positive_rational("epsilon", epsilon) > 2**256:
+    epsilon = positive_rational("epsilon", epsilon)
+    if epsilon > 2**256:
         raise ParameterError("epsilon", epsilon, "at most 2**256")
     _check_rounds(rounds)
     if exact_rational("slack", slack):
@@ -137,7 +138,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     Raises ParameterError where epsilon or delta is out of range, or no such rho is above 0.
     """
-    epsilon = check_magnitude("epsilon", positive_rational("epsilon", epsilon))
+    epsilon = _check_magnitude("epsilon", positive_rational("epsilon", epsilon))
     delta = check_slack(delta)
 
     def within(steps: int) -> bool:
@@ -159,16 +160,14 @@ def _largest(within: Callable[[int], bool], low: int) -> int:
     return low
 
 
-def best_order(rho: float, slack: Fraction) -> Fraction:
-    """Return the order, above 1, where the conversion of rho gives the least epsilon, about: 11.66
-    for a rho of 0.1 and a slack of 10**-6.
-    """
+def _best_order(rho: float, slack: Fraction) -> Fraction:
+    # Above 1, where the conversion gives the least epsilon, about: 11.66 for .1 and 10**-6.
     target = float(_log_up(1 / slack))
     return _order(lambda x: rho * x * x + log1p(x) < target)
 
 
-def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
-    """Return the order at which the conversion fits the most rho under a cap of epsilon."""
+def _order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
+    # At which the conversion fits the most rho under a cap of epsilon.
     target, cap = float(_log_up(1 / slack)), float(epsilon)
 
     def passes_cap(x: float) -> bool:
@@ -214,10 +213,10 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
         got = sorted(relation.name for relation in relations)
         raise ParameterError("neighbors", got, "one relation for all losses, and one loss at least")
     for loss in losses:
-        check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
+        _check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
         if isinstance(loss, PureDP):
             continue
-        if not 0 <= check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
+        if not 0 <= _check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
             raise ParameterError("delta", loss.delta, "from 0 to below 1")
         if isinstance(loss, BoundedRange):
             _check_rounds(loss.rounds)
@@ -228,7 +227,7 @@ def check_slack(slack: object) -> Fraction:
     """Return slack, as it is. Raises ParameterError unless it is a Fraction strictly between 0 and
     1, with a denominator of at most 2**256.
     """
-    exact = check_magnitude("slack", positive_rational("slack", slack))
+    exact = _check_magnitude("slack", positive_rational("slack", slack))
     if exact >= 1:
         raise ParameterError("slack", exact, "below 1")
     return exact
@@ -244,10 +243,7 @@ def _check_probability(slack: object) -> None:
         raise ParameterError("slack", slack, "above 0 and below 1")
 
 
-def check_magnitude(name: str, value: Fraction) -> Fraction:
-    """Return the value. Raises ParameterError unless it is below 2**32, with a denominator of at
-    most 2**256, so that sums stay short.
-    """
+def _check_magnitude(name: str, value: Fraction) -> Fraction:
     if value >= 2**32 or value.denominator > 2**256:
         limit = "below 2**32 with a denominator of at most 2**256"
         raise ParameterError(name, value, limit)
@@ -326,14 +322,14 @@ class PrivacyFilter:
 
     def __post_init__(self) -> None:
         check_neighbors(self.neighbors)
-        check_magnitude("epsilon", positive_rational("epsilon", self.epsilon))
+        _check_magnitude("epsilon", positive_rational("epsilon", self.epsilon))
         for name in ("delta", "slack"):
-            check_magnitude(name, exact_rational(name, getattr(self, name)))
+            _check_magnitude(name, exact_rational(name, getattr(self, name)))
         if not 0 <= self.slack <= self.delta < 1:
             got = f"delta {self.delta}, slack {self.slack}"
             raise ParameterError("delta", got, "0 <= slack <= delta < 1")
         if self.slack and self.order is None:
-            object.__setattr__(self, "order", order_for(self.epsilon, self.slack))
+            object.__setattr__(self, "order", _order_for(self.epsilon, self.slack))
         if self.order is not None and not (self.slack and self.order > 1):
             raise ParameterError("order", self.order, "above 1, and None without slack")
 

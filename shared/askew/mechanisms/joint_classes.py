@@ -25,7 +25,7 @@ left out enters a draw by its bound.
     then a uniform sequence of loss at most a.
 
 What lies beyond e weighs at most N_all exp(-q e), so few steps matter however small or large q is;
-`segments_of` finds them without listing the others.
+`_segments_of` finds them without listing the others.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ class Segment:
         return size, wrong / -expm1(wrong - self.rise)
 
 
-def segments_of(
+def _segments_of(
     losses: SequenceLosses, rate: float, low: int, end: int, depth: float
 ) -> tuple[list[Segment], list[Segment], float]:
     """Cut all steps that begin in [low, end) into segments. Return those to list, in ascending
@@ -325,7 +325,7 @@ class JointClasses:
         """Return all steps but some that weigh below exp(-depth) of all, in ascending order: each
         of the table's `parts` is a function that makes a WeightBlock of keys and ln of weights.
         """
-        near, far, least = segments_of(self.losses, self._step, 0, self.end, depth)
+        near, far, least = _segments_of(self.losses, self._step, 0, self.end, depth)
         parts: list[Callable[[], WeightBlock]] = [partial(self._block, segment) for segment in near]
         every = self.losses.log_all - self._step * self.end
         left_out = [segment.most(self._step) for segment in far]
@@ -381,7 +381,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
     """
     step = float(rate)
     contest.enter(np.zeros(1, dtype=np.int64), np.zeros(1), np.array([losses.edge(1).log_count]))
-    near, far, _ = segments_of(losses, step, 1, losses.largest + 1, _RARE)
+    near, far, _ = _segments_of(losses, step, 1, losses.largest + 1, _RARE)
     for segment in near:
         steps = losses.steps(segment.low.at, segment.high.at)
         log_sizes = steps.log_counts + np.log(-np.expm1(-steps.rises))

@@ -69,7 +69,7 @@ def card_to_bytes(card: ModelCard) -> bytes:
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
     """Return the message of a card of tastes; the version of its space is not in it."""
     return pb.GetModelCardResponse(
-        space=space_to_message(card.space),
+        space=_space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
         n_items=card.n_items,
         max_slate_size=card.max_slate_size,
@@ -98,7 +98,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     return ModelCard(
-        space=space_from_message(message.space),
+        space=_space_from_message(message.space),
         catalog_version=version_from_bytes(message.catalog_version),
         n_items=message.n_items,
         max_slate_size=message.max_slate_size,
@@ -109,8 +109,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
     )
 
 
-def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
-    """Return the message of a space: its rating scale, encoder and scales of item codes."""
+def _space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
     encoder = space.encoder
     return pb.FeatureSpace(
         lowest_rating=space.scale.lowest,
@@ -126,12 +125,7 @@ def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
     )
 
 
-def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
-    """Return a space that a device may use.
-
-    Raises Malformed for arrays that do not fit together, and OutOfRange for numbers beyond the
-    limits of a space, its encoder or its rating scale.
-    """
+def _space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     dimension, rest = divmod(len(message.knots), KNOTS)
     ranking, odd = divmod(len(message.origin), 4)
     if rest or odd:
