@@ -401,7 +401,7 @@ def host_of(server: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True for a loopback address, with or without brackets, and for "localhost"."""
+    """Return True for a loopback address, with or without brackets, and the text "localhost"."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

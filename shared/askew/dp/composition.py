@@ -346,8 +346,8 @@ class PrivacyFilter:
         return ApproximateDP(spent.epsilon + ranged, delta, self.neighbors)
 
     def after(self, spent: RunningLoss, loss: Loss) -> RunningLoss:
-        """Return the sums after one more charge. Raises BudgetExceeded where these pass the cap,
-        ParameterError for a loss out of range or under other neighbors.
+        """Return `spent.plus(loss)`. Raises BudgetExceeded where the `loss` of these sums is above
+        the cap, ParameterError for a loss out of range or under other neighbors.
         """
         if check_losses([loss]) is not self.neighbors:
             limit = f"{self.neighbors.name}, as the cap is: losses of two relations do not add"

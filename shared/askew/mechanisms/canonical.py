@@ -120,7 +120,7 @@ class CanonicalClasses:
         return h, int(self.columns.firsts[column]), int(self.columns.lasts[column])
 
     def size(self, key: int) -> int:
-        """Return how many subsets a class holds; 1 for the top, key 0."""
+        """Return how many subsets a class holds; 1 for key 0, the top k alone."""
         if key == TOP:
             return 1
         row, column = divmod(key - 1, len(self.columns))
@@ -142,7 +142,7 @@ class CanonicalClasses:
         return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers below and above size * exp(-exponent) * 2**shift."""
+        """Return `askew.mechanisms.weights.enclose` of the class: size, exponent and shift."""
         return enclose(self.size(key), self.exponent(key), shift)
 
     def exact(self, key: int) -> tuple[Fraction, int]:
@@ -150,7 +150,9 @@ class CanonicalClasses:
         return -self.exponent(key), self.size(key)
 
     def table(self, depth: float) -> WeightTable:
-        """Return all classes but some that weigh below exp(-depth) of all, together."""
+        """Return the WeightTable of all classes, without some that together weigh below exp(-depth)
+        of all; ln weights are relative to the top's.
+        """
         top = np.array([TOP]), np.zeros(1)
         parts: list[Callable[[], WeightBlock]] = [partial(WeightBlock, *top)]
         if not len(self.columns):
@@ -301,8 +303,8 @@ class Canonical(Counted):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the Shortfall by `canonical` of `askew.mechanisms.shortfall`, with the rate; None
-        unless the noise is Gumbel's and gamma is above 0.
+        """Return Shortfall(`canonical` with gamma and clipped, rate); None unless the noise is
+        "gumbel" and gamma is above 0.
         """
         if self.noise != "gumbel" or not self.gamma:
             return None
@@ -310,8 +312,8 @@ class Canonical(Counted):
         return Shortfall(formula, self.rate)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return one bounded-range round of epsilon, delta 0, for Gumbel noise. Raises
-        ParameterError for others.
+        """Return the BoundedRange of one round of epsilon, delta 0. Raises ParameterError for noise
+        other than "gumbel".
         """
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
@@ -339,8 +341,7 @@ class Canonical(Counted):
         """Return the probability that the k highest counts are selected, within 1e-9 of it; ties to
         the lower id.
 
-        Under a tie at rank k it is that of one of several equally good sets. Private: it describes
-        the counts. Gumbel noise only; raises ParameterError for others.
+        Private: it describes the counts. Raises ParameterError for noise other than "gumbel".
         """
         if self.noise != "gumbel":
             raise ParameterError("noise", self.noise, "gumbel, whose law has a closed form")

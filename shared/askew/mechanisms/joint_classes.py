@@ -146,7 +146,8 @@ class SequenceLosses:
         return LossSteps(begins, log_base + _running(rises), rises, self._next(last))
 
     def log_error(self, rise: float, pairs: int) -> float:
-        """Bound the error of ln N in steps over which it rises by `rise`, beside an edge's.
+        """Return a bound of the error of ln N in steps over which it rises by `rise`, beside an
+        edge's: (rise (k + 2 sqrt(pairs) + 16) + pairs) 2**-52.
 
         The rise of each pair is off by 2**-52; at most k of one begin are added up one by one, then
         those of all begins by `_running`.
@@ -228,7 +229,7 @@ class Segment:
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:
-        """Return ln of an upper bound of the segment's weight, at this rate a unit of loss."""
+        """Return ln of a bound of the segment's weight: high.log_count - rate * low.at."""
         return self.high.log_count - rate * self.low.at
 
     def log_size(self) -> tuple[float, float]:
@@ -322,8 +323,8 @@ class JointClasses:
         self._kept: dict[int, WeightBlock] = {}
 
     def table(self, depth: float) -> WeightTable:
-        """Return all steps but some that weigh below exp(-depth) of all, in ascending order: each
-        of the table's `parts` is a function that makes a WeightBlock of keys and ln of weights.
+        """Return the WeightTable of all steps, ascending, ALL (-1) last, without some that weigh
+        below exp(-depth) of all.
         """
         near, far, least = _segments_of(self.losses, self._step, 0, self.end, depth)
         parts: list[Callable[[], WeightBlock]] = [partial(self._block, segment) for segment in near]
@@ -340,7 +341,7 @@ class JointClasses:
         return WeightTable(parts, error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers below and above a step's weight times 2**shift."""
+        """Return integers (below, above) of a step's weight times 2**shift, about 1 apart."""
         if key == ALL:
             return enclose(self.losses.count(self.losses.largest), self.rate * self.end, shift)
         count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)

@@ -374,7 +374,7 @@ class Profile:
 
     @property
     def divisor(self) -> float:
-        """Return what sums over likes are divided by: sqrt(max(n_liked, least_likes))."""
+        """Return what sums over likes are divided by: sqrt(max(len(liked), least_likes))."""
         return math.sqrt(max(len(self.liked), self.space.encoder.least_likes))
 
 

@@ -125,9 +125,10 @@ def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
 def error_of(
     code: grpc.StatusCode, server: str = "the server", details: str | None = None
 ) -> AskewError:
-    """Return the error that a device raises for a status code: of the class that `status_of` has
-    for it, StaleSpace for FAILED_PRECONDITION, Malformed for INVALID_ARGUMENT, Overloaded also for
-    CANCELLED, ServerFailed for all others. The server's text is never shown.
+    """Return the error that a device raises for a status code: Malformed for INVALID_ARGUMENT,
+    OutOfRange for OUT_OF_RANGE, StaleSpace for FAILED_PRECONDITION, Unauthenticated, NotFound,
+    Unreachable for UNAVAILABLE, TooSlow for DEADLINE_EXCEEDED, Overloaded for RESOURCE_EXHAUSTED
+    and CANCELLED, ServerFailed for all others. The server's text is never shown.
 
     server: what the device calls it, such as its address. details: searched by `why_unreachable`
     for why there is no connection (UNAVAILABLE).

@@ -82,7 +82,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
 
 def card_from_bytes(data: bytes) -> ModelCard:
     """Return a card of tastes. Raises OtherKind for a card of places, Malformed for other bytes,
-    and OutOfRange beyond the limits.
+    and OutOfRange beyond the limits, also for no bytes.
     """
     return card_from_message(parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD))
 
