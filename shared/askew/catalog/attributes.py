@@ -301,7 +301,9 @@ def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
     """Return the column of a kind whose arrays are arrays["prefix.name"], as `named` has them."""
     column = COLUMN_OF[kind]
     own = [arrays[f"{prefix}.{name}"] for name in column.kinds]
-    return Words(own[0], Titles(*own[1:])) if column is Words else column(own[0])
+    if issubclass(column, _Values):
+        return column(own[0])
+    return Words(own[0], Titles(*own[1:]))
 
 
 def kinds_of(kind: AttributeKind, prefix: str) -> Kinds:

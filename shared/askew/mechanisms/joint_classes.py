@@ -131,28 +131,16 @@ class SequenceLosses:
 
     def steps(self, low: int, high: int) -> LossSteps:
         """Return the LossSteps that begin in [low, high), for low >= 0: their losses, ascending, ln
-        N at each, how much it rose there, and the next loss at which it rises. One begins at 0. ln
-        N is off by what `edge` says and by `log_error`.
+        N at each, how much it rose there, and the next loss at which it rises. One begins at 0.
         """
         first, last = self._reached(low - 1), self._reached(high - 1)
         if not low:  # nothing is below the first step, so that it has no rise
-            base = first = self._reached(0)
-        else:
-            base = first
-        log_base = _log_product(self._choices(base) - self._positions)
+            first = self._reached(0)
+        log_base = _log_product(self._choices(first) - self._positions)
         begins, rises = self._rises(low, high, first, last)
         if not low:
             begins, rises = np.append(0, begins), np.append(0.0, rises)
         return LossSteps(begins, log_base + _running(rises), rises, self._next(last))
-
-    def log_error(self, rise: float, pairs: int) -> float:
-        """Return a bound of the error of ln N in steps over which it rises by `rise`, beside an
-        edge's: (rise (k + 2 sqrt(pairs) + 16) + pairs) 2**-52.
-
-        The rise of each pair is off by 2**-52; at most k of one begin are added up one by one, then
-        those of all begins by `_running`.
-        """
-        return (rise * (self.k + 2 * sqrt(pairs) + 16) + pairs) * 2.0**-52
 
     def _rises(
         self, low: int, high: int, first: Integers, last: Integers
@@ -407,6 +395,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
 
 
 def _rounding(segment: Segment, losses: SequenceLosses) -> float:
-    # How far logarithms within a segment may be off beside those at its edges.
-    rise = min(segment.rise, segment.high.log_count)
-    return losses.log_error(rise, segment.pairs)
+    # How far logarithms within a segment may be off beside those at its edges. The rise of a pair
+    # is off by 2**-52; at most k of one begin are added up one by one, then all by `_running`.
+    rise, pairs = min(segment.rise, segment.high.log_count), segment.pairs
+    return (rise * (losses.k + 2 * sqrt(pairs) + 16) + pairs) * 2.0**-52

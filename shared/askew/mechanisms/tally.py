@@ -221,14 +221,14 @@ def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
 _SIZE = 2**256
 
 
-def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
-    """Raise ParameterError unless value is an int, and no bool, from 1 to `most`: 4294967295 by
-    default.
+def check_positive_int(name: str, value: object) -> None:
+    """Raise ParameterError unless value is an int, no bool and none of numpy's, from 1 to
+    2**32 - 1.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ParameterError(name, value, "an int of at least 1")
-    if value > most:
-        raise ParameterError(name, value, f"an int of at most {most}")
+    if value > MAX_SELECTED:
+        raise ParameterError(name, value, f"an int of at most {MAX_SELECTED}")
 
 
 def check_positive(name: str, value: object) -> None:

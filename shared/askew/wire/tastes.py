@@ -15,7 +15,7 @@ from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
 from askew.limits import MAX_DIMENSION
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
-from askew.spaces.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
+from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 from askew.wire.messages import FIELDS_OF_CARD, FIELDS_OF_ITEM, parse_few, version_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -142,7 +142,6 @@ def _space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     )
     scale = RatingScale(message.lowest_rating, message.highest_rating, message.like_from)
     scales = _floats_from_bytes("scales", message.scales, (ranking,))
-    check_scales(scales)  # before anything is decoded by them
     return FeatureSpace(scale, encoder, scales)
 
 
