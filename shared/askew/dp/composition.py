@@ -42,25 +42,27 @@ Loss = PureDP | ApproximateDP | BoundedRange
 
 
 def basic(losses: Sequence[Loss]) -> ApproximateDP:
-    """Return the sums of epsilon and delta, exact; a bounded-range selection counts each round.
+    """Return the ApproximateDP of the sums of epsilon and delta; a BoundedRange adds rounds *
+    epsilon, and its delta once. Raises ParameterError as `check_losses`.
 
-    Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006. Raises ParameterError.
+    Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006.
     """
     neighbors = check_losses(losses)
     return ApproximateDP(_sum(map(epsilon_of, losses)), _sum(map(delta_of, losses)), neighbors)
 
 
 def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
-    """Return epsilon of the sum of rho, at an extra delta of `slack`; or that of `basic` if less.
+    """Return the ApproximateDP of these rounds; `slack` is added to delta in any case.
 
-        rho = epsilon^2 / 8 a round
-        (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
+        epsilon = min(`concentrated_epsilon` of the sum of rho, that of `basic`)
+        delta = sum of delta + slack,    rho = epsilon^2 / 8 a round
 
     Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
     total of rho is fixed in advance; `askew.dp.composition.PrivacyFilter` is a filter without that.
     A delta enters nowhere else: `BoundedRange` has the proof.
     Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
-    epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.
+    epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError as `check_losses` and
+    `check_slack`.
     """
     neighbors = check_losses(selections)
     slack = check_slack(slack)
@@ -77,7 +79,8 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
 
     and without one at the best, where rho (a - 1)^2 = ln(1 / (a slack)).
     The best order is for a rho fixed in advance; a filter, whose total adapts, fixes the order.
-    Source: Canonne, Kamath, Steinke 2020 (a bound at each order). Raises ParameterError.
+    Source: Canonne, Kamath, Steinke 2020 (a bound at each order). Raises ParameterError for floats
+    and unless rho >= 0, 0 < slack < 1 and order > 1.
     """
     if not 0 <= exact_rational("rho", rho) < _MOST:
         raise ParameterError("rho", rho, "from 0 to below 2**1000")

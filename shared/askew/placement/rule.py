@@ -329,7 +329,8 @@ def place(
     *,
     disutility_metric: Norm | None = None,
 ) -> Placement:
-    """Return the best k offsets known here, of least expected disutility, and how they were found.
+    """Return the Placement of the best k offsets known here: `offsets`, their least expected
+    disutility as `cost`, and in `method` how they were found, in words.
 
     On the line: (k,) ascending, by closed forms and a recurrence, exact for any increasing h. In d
     >= 2 dimensions: (at most k, d), the best of codebook, product grid and cross.
