@@ -99,7 +99,7 @@ def _conversion(order: Fraction, slack: Fraction) -> Fraction:
     return _log_up(1 / (order * slack)) / (order - 1) + _log_up(1 - 1 / order)
 
 
-def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
+def epsilon_per_round(epsilon: Fraction | int, rounds: int, slack: Fraction) -> Fraction:
     """Return the epsilon of one of `rounds` bounded-range rounds that are (epsilon, slack)-DP
     together.
 
