@@ -153,7 +153,7 @@ def blocks_of(
 
 
 def log_total(table: WeightTable) -> float:
-    """Return ln of the sum of the weights listed, by float64."""
+    """Return ln of the sum of the weights listed, one or more, by float64."""
     top, sums, *_ = _sums(table)
     return top + log(float(sums[-1]))
 
