@@ -187,11 +187,10 @@ class Setting:
         raise ParameterError(called, _HIDDEN if self.secret else value, limit) from None
 
     def option(self) -> tuple[Sequence[str], dict[str, Any]]:
-        """Return ([flag, parameter], keywords) for `click.option`, the flag "--k", or "--k/--no-k"
-        of a switch. Keywords: default (None), help (ends in "[default: 5]", unless it is empty, 0
-        or false), metavar (None of a switch); is_flag (True of a switch, False with `bare`),
-        flag_value (`bare`), shell_complete (of choices), each only there. No type: `Table.read`
-        looks at the text or bool.
+        """Return names and keywords for `click.option`: (["--k", "k"], {"default": None, "help":
+        "How many.  [default: 5]", "metavar": "INTEGER"}); the help alone where the default is None,
+        (), 0, False or "". A switch has "--k/--no-k", metavar None and is_flag True; `bare` adds
+        is_flag False and flag_value, choices shell_complete.
         """
         names, default = [self.flag], "" if self.default in {None, (), False, ""} else self.default
         keywords: dict[str, Any] = {
@@ -401,7 +400,7 @@ def host_of(server: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True for a loopback address, with or without brackets, and for "localhost"."""
+    """Return True for a loopback address, with or without brackets, and the text "localhost"."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -108,6 +108,7 @@ def test_rounds_get_all_that_their_total_allows_and_no_more(
     more = each + epsilon / k / 2**40
     assert more > epsilon / k
     assert concentrated_epsilon(k * more**2 / 8, slack) > epsilon
+    assert epsilon_per_round(1, k, Fraction(0)) == Fraction(1, k)  # and no float of it
 
 
 @given(epsilon=rates, delta=slacks)

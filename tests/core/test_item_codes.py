@@ -66,6 +66,11 @@ def test_a_scale_that_could_make_nonsense_is_refused(scale: float) -> None:
         check_scales(np.array([1.0, scale], np.float32))
 
 
+def test_no_rows_have_the_ends_that_a_caller_names() -> None:
+    nothing = CodedVectors(np.empty((0, 1), np.uint8), ONES)
+    assert (nothing.min(initial=0), nothing.max(initial=1)) == (0, 1)
+
+
 def test_every_byte_is_a_boost_and_comes_back() -> None:
     every = bytes(range(256))
     boosts = decode_boosts(every)

@@ -375,9 +375,10 @@ class SignalStore:
         check: raises for a cost that is not covered by what the person was shown. It is asked
         within the transaction, for a stored signal too: nothing comes between it and the charge.
         """
-        if not charge.has_one_account or (charge.epsilon_per_rating == 0) != (
-            space_version == ANY_SPACE
-        ):
+        own, other = charge.epsilon_per_rating, charge.epsilon_per_km
+        if space_version == ANY_SPACE:
+            own, other = other, own
+        if not own > 0 == other:
             raise ParameterError("charge", charge, "positive, in the account it is of")
         check_month(month)
         with self._file.transaction() as database:

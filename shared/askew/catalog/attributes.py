@@ -53,11 +53,10 @@ class Titles:
     @classmethod
     def of(cls, texts: Sequence[str]) -> Titles:
         """Return Titles of these texts, in their order; nothing is checked."""
-        return cls.of_encoded([text.encode() for text in texts])
+        return cls._of_encoded([text.encode() for text in texts])
 
     @classmethod
-    def of_encoded(cls, encoded: Sequence[bytes]) -> Titles:
-        """Return Titles of these texts in UTF-8, in their order; nothing is checked."""
+    def _of_encoded(cls, encoded: Sequence[bytes]) -> Titles:
         blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         return cls(blob, np.cumsum([*map(len, encoded)], dtype=np.int64))
 
@@ -73,7 +72,7 @@ class Titles:
 
     def part(self, rows: Rows) -> Titles:
         """Return Titles of these rows alone, in their order, copied."""
-        return Titles.of_encoded(self.encoded(rows))
+        return Titles._of_encoded(self.encoded(rows))
 
     def take(self, rows: Rows) -> list[str]:
         """Return the texts of these rows, an array of numbers from 0, in their order."""
@@ -138,11 +137,6 @@ class _Values:
     """A column of one array."""
 
     values: NDArray[Any] = field(repr=False)
-
-    @classmethod
-    def of_arrays(cls, arrays: Arrays) -> Self:
-        """Return the column of these arrays."""
-        return cls(arrays["values"])
 
     @property
     def arrays(self) -> Arrays:
@@ -219,13 +213,8 @@ class Words:
     }
 
     @classmethod
-    def of_arrays(cls, arrays: Arrays) -> Self:
-        """Return the column of the arrays "codes", "words" (UTF-8) and "word_ends"."""
-        return cls(arrays["codes"], Titles(arrays["words"], arrays["word_ends"]))
-
-    @classmethod
     def unknown(cls, size: int) -> Self:
-        """Return a column of `size` codes, all UNKNOWN (-1), without words."""
+        """Return a column of `size` codes, all UNKNOWN (-1), with the vocabulary ()."""
         return cls(np.full(size, UNKNOWN, np.int32), ())
 
     @property
@@ -238,8 +227,8 @@ class Words:
 
     @property
     def reply_bytes(self) -> float:
-        """Return 4.0 plus the mean over rows of their word's length in bytes of UTF-8, 0 where it
-        is unknown.
+        """Return 4.0 plus the mean length of the rows' words in bytes of UTF-8, an unknown one
+        counted as 0: 4.5 for "a" and unknown.
         """
         lengths = np.append(np.diff(self._texts.ends, prepend=0), 0)  # the last is of UNKNOWN
         return 4.0 + float(lengths[self.codes].mean())
@@ -311,7 +300,10 @@ def named(prefix: str, arrays: Arrays) -> Iterator[tuple[str, NDArray[Any]]]:
 def column_of(kind: AttributeKind, prefix: str, arrays: Arrays) -> Column:
     """Return the column of a kind whose arrays are arrays["prefix.name"], as `named` has them."""
     column = COLUMN_OF[kind]
-    return column.of_arrays({name: arrays[f"{prefix}.{name}"] for name in column.kinds})
+    own = [arrays[f"{prefix}.{name}"] for name in column.kinds]
+    if issubclass(column, _Values):
+        return column(own[0])
+    return Words(own[0], Titles(*own[1:]))
 
 
 def kinds_of(kind: AttributeKind, prefix: str) -> Kinds:

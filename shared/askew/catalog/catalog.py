@@ -279,13 +279,13 @@ class Catalog:
         return scoring
 
     def decoded(self) -> Catalog:
-        """Return this catalog with its vectors as one array, for what reads all of them often."""
+        """Return a copy of this catalog whose vectors are one array, for who reads them often."""
         return replace(self, vectors=np.asarray(self.vectors))
 
     def first(self, n: int) -> Catalog:
-        """Return the first n items, as a catalog of their own, without neighbors, which are for who
-        holds every item; itself where n is all. Its shared slate is this one's items below n, then
-        0, 1, ... (default items come best first), as long as this one's, or n if that is less.
+        """Return the first n items, at least 1, as a catalog of their own without neighbors; itself
+        where n is all. Its shared slate is this one's items below n, then 0, 1, ... (default items
+        come best first), as long as this one's, or n if that is less.
         """
         if n == len(self):
             return self

@@ -87,7 +87,7 @@ class PayWhatYouGet:
         return basic([self.grant()])
 
     def answer(self, k: int) -> BoundedRange:
-        """Return the loss that a request for k symbols names: k rounds of epsilon, one delta."""
+        """Return the BoundedRange of k rounds of epsilon and one delta; k is not checked here."""
         return BoundedRange(self.epsilon, k, self.delta, self.neighbors)
 
     def reserve(self, answered: AnalystUsage, k: int) -> AnalystUsage:

@@ -42,25 +42,27 @@ Loss = PureDP | ApproximateDP | BoundedRange
 
 
 def basic(losses: Sequence[Loss]) -> ApproximateDP:
-    """Return the sums of epsilon and delta, exact; a bounded-range selection counts each round.
+    """Return the ApproximateDP of the sums of epsilon and delta; a BoundedRange adds rounds *
+    epsilon, and its delta once. Raises ParameterError as `check_losses`.
 
-    Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006. Raises ParameterError.
+    Source: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006.
     """
     neighbors = check_losses(losses)
     return ApproximateDP(_sum(map(epsilon_of, losses)), _sum(map(delta_of, losses)), neighbors)
 
 
 def zcdp(selections: Sequence[BoundedRange], slack: Fraction) -> ApproximateDP:
-    """Return epsilon of the sum of rho, at an extra delta of `slack`; or that of `basic` if less.
+    """Return the ApproximateDP of these rounds; `slack` is added to delta in any case.
 
-        rho = epsilon^2 / 8 a round
-        (`concentrated_epsilon` of the sum of rho,    sum of delta + slack)
+        epsilon = min(`concentrated_epsilon` of the sum of rho, that of `basic`)
+        delta = sum of delta + slack,    rho = epsilon^2 / 8 a round
 
     Heterogeneous and adaptive epsilons add exactly, which no other rule here gives, as long as the
     total of rho is fixed in advance; `askew.dp.composition.PrivacyFilter` is a filter without that.
     A delta enters nowhere else: `BoundedRange` has the proof.
     Source of rho: Dong, Durfee, Rogers 2020 (Hoeffding's lemma on a range of epsilon); of adaptive
-    epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError.
+    epsilons: Whitehouse, Ramdas, Rogers, Wu 2023. Raises ParameterError as `check_losses` and
+    `check_slack`.
     """
     neighbors = check_losses(selections)
     slack = check_slack(slack)
@@ -77,7 +79,8 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
 
     and without one at the best, where rho (a - 1)^2 = ln(1 / (a slack)).
     The best order is for a rho fixed in advance; a filter, whose total adapts, fixes the order.
-    Source: Canonne, Kamath, Steinke 2020 (a bound at each order). Raises ParameterError.
+    Source: Canonne, Kamath, Steinke 2020 (a bound at each order). Raises ParameterError for floats
+    and unless rho >= 0, 0 < slack < 1 and order > 1.
     """
     if not 0 <= exact_rational("rho", rho) < _MOST:
         raise ParameterError("rho", rho, "from 0 to below 2**1000")
@@ -87,7 +90,7 @@ def concentrated_epsilon(rho: Fraction, slack: Fraction, order: Fraction | None 
     if not rho:
         return _NOTHING
     if order is None:
-        order = best_order(float(rho), slack)
+        order = _best_order(float(rho), slack)
     return max(_NOTHING, _round_up(rho * order + _conversion(order, slack)))
 
 
@@ -96,7 +99,7 @@ def _conversion(order: Fraction, slack: Fraction) -> Fraction:
     return _log_up(1 / (order * slack)) / (order - 1) + _log_up(1 - 1 / order)
 
 
-def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fraction:
+def epsilon_per_round(epsilon: Fraction | int, rounds: int, slack: Fraction) -> Fraction:
     """Return the epsilon of one of `rounds` bounded-range rounds that are (epsilon, slack)-DP
     together.
 
@@ -105,7 +108,8 @@ def epsilon_per_round(epsilon: Fraction, rounds: int, slack: Fraction) -> Fracti
     ParameterError unless epsilon is above 0 and at most 2**256, rounds an int from 1 to 2**32 - 1,
     and slack from 0 to below 1; floats are refused.
     """
-    if positive_rational("epsilon", epsilon) > 2**256:
+    epsilon = positive_rational("epsilon", epsilon)
+    if epsilon > 2**256:
         raise ParameterError("epsilon", epsilon, "at most 2**256")
     _check_rounds(rounds)
     if exact_rational("slack", slack):
@@ -137,7 +141,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     Raises ParameterError where epsilon or delta is out of range, or no such rho is above 0.
     """
-    epsilon = check_magnitude("epsilon", positive_rational("epsilon", epsilon))
+    epsilon = _check_magnitude("epsilon", positive_rational("epsilon", epsilon))
     delta = check_slack(delta)
 
     def within(steps: int) -> bool:
@@ -159,16 +163,14 @@ def _largest(within: Callable[[int], bool], low: int) -> int:
     return low
 
 
-def best_order(rho: float, slack: Fraction) -> Fraction:
-    """Return the order, above 1, where the conversion of rho gives the least epsilon, about: 11.66
-    for a rho of 0.1 and a slack of 10**-6.
-    """
+def _best_order(rho: float, slack: Fraction) -> Fraction:
+    # Above 1, where the conversion gives the least epsilon, about: 11.66 for .1 and 10**-6.
     target = float(_log_up(1 / slack))
     return _order(lambda x: rho * x * x + log1p(x) < target)
 
 
-def order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
-    """Return the order at which the conversion fits the most rho under a cap of epsilon."""
+def _order_for(epsilon: Fraction, slack: Fraction) -> Fraction:
+    # At which the conversion fits the most rho under a cap of epsilon.
     target, cap = float(_log_up(1 / slack)), float(epsilon)
 
     def passes_cap(x: float) -> bool:
@@ -214,10 +216,10 @@ def check_losses(losses: Sequence[Loss]) -> NeighboringRelation:
         got = sorted(relation.name for relation in relations)
         raise ParameterError("neighbors", got, "one relation for all losses, and one loss at least")
     for loss in losses:
-        check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
+        _check_magnitude("epsilon", positive_rational("epsilon", loss.epsilon))
         if isinstance(loss, PureDP):
             continue
-        if not 0 <= check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
+        if not 0 <= _check_magnitude("delta", exact_rational("delta", loss.delta)) < 1:
             raise ParameterError("delta", loss.delta, "from 0 to below 1")
         if isinstance(loss, BoundedRange):
             _check_rounds(loss.rounds)
@@ -228,7 +230,7 @@ def check_slack(slack: object) -> Fraction:
     """Return slack, as it is. Raises ParameterError unless it is a Fraction strictly between 0 and
     1, with a denominator of at most 2**256.
     """
-    exact = check_magnitude("slack", positive_rational("slack", slack))
+    exact = _check_magnitude("slack", positive_rational("slack", slack))
     if exact >= 1:
         raise ParameterError("slack", exact, "below 1")
     return exact
@@ -244,10 +246,7 @@ def _check_probability(slack: object) -> None:
         raise ParameterError("slack", slack, "above 0 and below 1")
 
 
-def check_magnitude(name: str, value: Fraction) -> Fraction:
-    """Return the value. Raises ParameterError unless it is below 2**32, with a denominator of at
-    most 2**256, so that sums stay short.
-    """
+def _check_magnitude(name: str, value: Fraction) -> Fraction:
     if value >= 2**32 or value.denominator > 2**256:
         limit = "below 2**32 with a denominator of at most 2**256"
         raise ParameterError(name, value, limit)
@@ -326,14 +325,14 @@ class PrivacyFilter:
 
     def __post_init__(self) -> None:
         check_neighbors(self.neighbors)
-        check_magnitude("epsilon", positive_rational("epsilon", self.epsilon))
+        _check_magnitude("epsilon", positive_rational("epsilon", self.epsilon))
         for name in ("delta", "slack"):
-            check_magnitude(name, exact_rational(name, getattr(self, name)))
+            _check_magnitude(name, exact_rational(name, getattr(self, name)))
         if not 0 <= self.slack <= self.delta < 1:
             got = f"delta {self.delta}, slack {self.slack}"
             raise ParameterError("delta", got, "0 <= slack <= delta < 1")
         if self.slack and self.order is None:
-            object.__setattr__(self, "order", order_for(self.epsilon, self.slack))
+            object.__setattr__(self, "order", _order_for(self.epsilon, self.slack))
         if self.order is not None and not (self.slack and self.order > 1):
             raise ParameterError("order", self.order, "above 1, and None without slack")
 
@@ -350,8 +349,8 @@ class PrivacyFilter:
         return ApproximateDP(spent.epsilon + ranged, delta, self.neighbors)
 
     def after(self, spent: RunningLoss, loss: Loss) -> RunningLoss:
-        """Return the sums after one more charge. Raises BudgetExceeded where these pass the cap,
-        ParameterError for a loss out of range or under other neighbors.
+        """Return `spent.plus(loss)`. Raises BudgetExceeded where the `loss` of these sums is above
+        the cap, ParameterError for a loss out of range or under other neighbors.
         """
         if check_losses([loss]) is not self.neighbors:
             limit = f"{self.neighbors.name}, as the cap is: losses of two relations do not add"

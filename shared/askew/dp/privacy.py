@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final
 
 from askew.errors import Malformed, ParameterError
 
-Metric = Literal["l1"]
 _RATIONAL_DIGITS = 160  # a numerator and a denominator below 2**256
 
 
@@ -134,12 +133,6 @@ class SignalCharge:
     def of_place(cls, epsilon_per_km: Fraction) -> SignalCharge:
         """Return the charge of a noisy position: this epsilon per kilometer, none per rating."""
         return cls(Fraction(0), epsilon_per_km)
-
-    @property
-    def has_one_account(self) -> bool:
-        """Return True if one of the two epsilons is above 0, and the other is 0."""
-        low, high = sorted((self.epsilon_per_rating, self.epsilon_per_km))
-        return low == 0 < high
 
 
 def exact_rational(name: str, value: object) -> Fraction:

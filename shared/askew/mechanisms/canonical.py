@@ -36,7 +36,7 @@ from askew.mechanisms.weights import BLOCK, Draws, WeightBlock, WeightTable, enc
 
 
 @dataclass(frozen=True, repr=False)
-class RankColumns:
+class _RankColumns:
     """First and last rank of each column, and how far its count is below x_k. All (n,).
 
     A block is a run of `width` columns in one row; blocks are numbered row by row.
@@ -51,49 +51,38 @@ class RankColumns:
 
     @property
     def width(self) -> int:
-        """Return how many columns a block holds, but for the last of a row: the whole square root
-        of all, and at least 64.
-        """
         return max(64, isqrt(len(self)))
 
     def borders(self) -> tuple[Integers, Integers]:
-        """Return the first and the last columns, from 0, of the blocks of a row, (blocks,) each:
-        runs of `width` columns, so [0, 64] and [63, 99] for 100 columns.
-        """
+        # The first and the last columns of the blocks of a row, [0, 64] and [63, 99] of 100.
         starts = np.arange(0, len(self), self.width)
         return starts, np.append(starts[1:], len(self)) - 1
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """Return the row, first column and last column, from 0, of a block, by its number from 0,
-        counted row by row.
-        """
+        # The row, first column and last column of a block, from 0.
         row, block = divmod(number, -(-len(self) // self.width))
         return row, block * self.width, min((block + 1) * self.width, len(self)) - 1
 
     def cells(self, blocks: Integers) -> tuple[Integers, Integers]:
-        """Return the rows and the columns, (n,) each, of all cells in blocks (b, 2), block by
-        block; each block is given as its row and its place in the row, from 0.
-        """
+        # The rows and the columns, (n,), of all cells in blocks (b, 2) of a row and a place in it.
         columns = (blocks[:, 1, None] * self.width + np.arange(self.width)).ravel()
         rows = np.repeat(blocks[:, 0], self.width)
         real = columns < len(self)
         return (rows, columns) if real.all() else (rows[real], columns[real])
 
 
-def columns_of(tally: Tally, k: int, edge: int, *, merged: bool) -> RankColumns:
-    """Return a column for each run of equal counts beyond the k highest: its first and last rank,
-    from 1, and how far it is below `edge`, the k-th highest count. merged: all of them as one
-    column, `below` 0, since the loss does not see their counts. None at all for k items.
-    """
+def _columns_of(tally: Tally, k: int, edge: int, *, merged: bool) -> _RankColumns:
+    # A column for each run of equal counts beyond the k highest, of which `edge` is the last.
+    # merged: all of them as one, `below` 0, since the loss does not see their counts.
     d = len(tally)
     if d == k:
         nothing = np.zeros(0, dtype=np.int64)
-        return RankColumns(nothing, nothing, nothing)
+        return _RankColumns(nothing, nothing, nothing)
     if merged:
-        return RankColumns(np.array([k + 1]), np.array([d]), np.zeros(1, dtype=np.int64))
+        return _RankColumns(np.array([k + 1]), np.array([d]), np.zeros(1, dtype=np.int64))
     lasts = tally.ends[tally.group_of(k) :]
     firsts = np.append(k, lasts[:-1]) + 1
-    return RankColumns(firsts, lasts, edge - tally.values[tally.group_of(k) :])
+    return _RankColumns(firsts, lasts, edge - tally.values[tally.group_of(k) :])
 
 
 TOP = 0  # the key of the class that holds the top k alone
@@ -116,7 +105,7 @@ class CanonicalClasses:
         self._above: Integers = best - edge if self._seen else np.zeros(1, dtype=np.int64)
         self._offset = np.arange(1, k + 1) if self._seen else np.zeros(1, dtype=np.int64)
         self._choose = k + 1 - self._offset if self._seen else np.array([k])
-        self.columns = columns_of(tally, k, edge, merged=gamma == 0)
+        self.columns = _columns_of(tally, k, edge, merged=gamma == 0)
         lead = 0 if clipped or len(tally) == k else int(edge - tally.value_at(k))
         self._ahead = rate * (1 - gamma) * lead  # what the clip would take from the top
         self._up, self._down = float(rate * (1 - gamma)), float(rate * gamma)
@@ -131,7 +120,7 @@ class CanonicalClasses:
         return h, int(self.columns.firsts[column]), int(self.columns.lasts[column])
 
     def size(self, key: int) -> int:
-        """Return how many subsets a class holds; 1 for the top, key 0."""
+        """Return how many subsets a class holds; 1 for key 0, the top k alone."""
         if key == TOP:
             return 1
         row, column = divmod(key - 1, len(self.columns))
@@ -153,7 +142,7 @@ class CanonicalClasses:
         return self._ahead + self.rate * ((1 - self.gamma) * up + self.gamma * down)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers below and above size * exp(-exponent) * 2**shift."""
+        """Return `askew.mechanisms.weights.enclose` of the class: size, exponent and shift."""
         return enclose(self.size(key), self.exponent(key), shift)
 
     def exact(self, key: int) -> tuple[Fraction, int]:
@@ -161,7 +150,9 @@ class CanonicalClasses:
         return -self.exponent(key), self.size(key)
 
     def table(self, depth: float) -> WeightTable:
-        """Return all classes but some that weigh below exp(-depth) of all, together."""
+        """Return the WeightTable of all classes, without some that together weigh below exp(-depth)
+        of all; ln weights are relative to the top's.
+        """
         top = np.array([TOP]), np.zeros(1)
         parts: list[Callable[[], WeightBlock]] = [partial(WeightBlock, *top)]
         if not len(self.columns):
@@ -312,8 +303,8 @@ class Canonical(Counted):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the Shortfall by `canonical` of `askew.mechanisms.shortfall`, with the rate; None
-        unless the noise is Gumbel's and gamma is above 0.
+        """Return Shortfall(`canonical` with gamma and clipped, rate); None unless the noise is
+        "gumbel" and gamma is above 0.
         """
         if self.noise != "gumbel" or not self.gamma:
             return None
@@ -321,8 +312,8 @@ class Canonical(Counted):
         return Shortfall(formula, self.rate)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return one bounded-range round of epsilon, delta 0, for Gumbel noise. Raises
-        ParameterError for others.
+        """Return the BoundedRange of one round of epsilon, delta 0. Raises ParameterError for noise
+        other than "gumbel".
         """
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
@@ -350,8 +341,7 @@ class Canonical(Counted):
         """Return the probability that the k highest counts are selected, within 1e-9 of it; ties to
         the lower id.
 
-        Under a tie at rank k it is that of one of several equally good sets. Private: it describes
-        the counts. Gumbel noise only; raises ParameterError for others.
+        Private: it describes the counts. Raises ParameterError for noise other than "gumbel".
         """
         if self.noise != "gumbel":
             raise ParameterError("noise", self.noise, "gumbel, whose law has a closed form")

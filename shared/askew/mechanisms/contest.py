@@ -85,8 +85,8 @@ class LazyUniform:
         self.length += 64
 
     def exponential(self, precision: int) -> tuple[int, int | None]:
-        """Return integers below and above -ln U * 2**precision; None above while every bit of U is
-        zero.
+        """Return integers (below, above) of -ln U * 2**precision, for a precision of at least 28;
+        None above while every bit of U is zero.
         """
         whole = 1 << self.length
         low = max(0, log_ratio(whole, self.word + 1, precision)[0])
@@ -108,7 +108,7 @@ class Noisy:
     slack: float
 
     def bounds(self, precision: int) -> tuple[int | None, int | None]:
-        """Return integers below and above the value times 2**precision; None where unbounded."""
+        """Return integers (below, above) of the value times 2**precision; None where unbounded."""
         work = (
             precision
             + 64

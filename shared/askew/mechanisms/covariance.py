@@ -103,11 +103,11 @@ class NoisyCovariance(Parameters):
 
     @property
     def sigma(self) -> float:
-        """Return the standard deviation of the noise off the diagonal, in units of 2**24."""
+        """Return the standard deviation of the noise off the diagonal, divided by 2**24."""
         return sqrt(self._variance) / UNIT
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return (epsilon, delta) of one noisy matrix, under ADD_OR_REMOVE_ONE."""
+        """Return ApproximateDP(epsilon, delta, ADD_OR_REMOVE_ONE), of one noisy matrix."""
         return ApproximateDP(Fraction(self.epsilon), Fraction(self.delta), ADD_OR_REMOVE_ONE)
 
     @cached_property

@@ -70,13 +70,11 @@ class Joint(SequenceMechanism):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the Shortfall by `joint` of `askew.mechanisms.shortfall`, with the rate; None for
-        a truncated loss.
-        """
+        """Return Shortfall(`joint`, rate); None where truncation is stated."""
         return Shortfall(joint, self.rate) if self.truncation is None else None
 
     def ranged_loss(self) -> BoundedRange:
-        """Return epsilon as that of one bounded-range round, with delta 0."""
+        """Return the BoundedRange of one round of epsilon, delta 0."""
         return BoundedRange(Fraction(self.epsilon), 1, Fraction(0), self.neighbors)
 
     def truncation_for(self, items: int, beta: Fraction) -> int:
@@ -120,7 +118,7 @@ class PNFJoint(SequenceMechanism):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the Shortfall by `askew.mechanisms.shortfall.joint_flipped`, with the rate."""
+        """Return Shortfall(`joint_flipped`, rate)."""
         return Shortfall(joint_flipped, self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

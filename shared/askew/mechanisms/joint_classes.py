@@ -25,7 +25,7 @@ left out enters a draw by its bound.
     then a uniform sequence of loss at most a.
 
 What lies beyond e weighs at most N_all exp(-q e), so few steps matter however small or large q is;
-`segments_of` finds them without listing the others.
+`_segments_of` finds them without listing the others.
 """
 
 from __future__ import annotations
@@ -131,27 +131,16 @@ class SequenceLosses:
 
     def steps(self, low: int, high: int) -> LossSteps:
         """Return the LossSteps that begin in [low, high), for low >= 0: their losses, ascending, ln
-        N at each, how much it rose there, and the next loss at which it rises. One begins at 0. ln
-        N is off by what `edge` says and by `log_error`.
+        N at each, how much it rose there, and the next loss at which it rises. One begins at 0.
         """
         first, last = self._reached(low - 1), self._reached(high - 1)
         if not low:  # nothing is below the first step, so that it has no rise
-            base = first = self._reached(0)
-        else:
-            base = first
-        log_base = _log_product(self._choices(base) - self._positions)
+            first = self._reached(0)
+        log_base = _log_product(self._choices(first) - self._positions)
         begins, rises = self._rises(low, high, first, last)
         if not low:
             begins, rises = np.append(0, begins), np.append(0.0, rises)
         return LossSteps(begins, log_base + _running(rises), rises, self._next(last))
-
-    def log_error(self, rise: float, pairs: int) -> float:
-        """Bound the error of ln N in steps over which it rises by `rise`, beside an edge's.
-
-        The rise of each pair is off by 2**-52; at most k of one begin are added up one by one, then
-        those of all begins by `_running`.
-        """
-        return (rise * (self.k + 2 * sqrt(pairs) + 16) + pairs) * 2.0**-52
 
     def _rises(
         self, low: int, high: int, first: Integers, last: Integers
@@ -228,7 +217,7 @@ class Segment:
         return self.high.log_count - self.low.log_count
 
     def most(self, rate: float) -> float:
-        """Return ln of an upper bound of the segment's weight, at this rate a unit of loss."""
+        """Return ln of a bound of the segment's weight: high.log_count - rate * low.at."""
         return self.high.log_count - rate * self.low.at
 
     def log_size(self) -> tuple[float, float]:
@@ -242,7 +231,7 @@ class Segment:
         return size, wrong / -expm1(wrong - self.rise)
 
 
-def segments_of(
+def _segments_of(
     losses: SequenceLosses, rate: float, low: int, end: int, depth: float
 ) -> tuple[list[Segment], list[Segment], float]:
     """Cut all steps that begin in [low, end) into segments. Return those to list, in ascending
@@ -322,10 +311,10 @@ class JointClasses:
         self._kept: dict[int, WeightBlock] = {}
 
     def table(self, depth: float) -> WeightTable:
-        """Return all steps but some that weigh below exp(-depth) of all, in ascending order: each
-        of the table's `parts` is a function that makes a WeightBlock of keys and ln of weights.
+        """Return the WeightTable of all steps, ascending, ALL (-1) last, without some that weigh
+        below exp(-depth) of all.
         """
-        near, far, least = segments_of(self.losses, self._step, 0, self.end, depth)
+        near, far, least = _segments_of(self.losses, self._step, 0, self.end, depth)
         parts: list[Callable[[], WeightBlock]] = [partial(self._block, segment) for segment in near]
         every = self.losses.log_all - self._step * self.end
         left_out = [segment.most(self._step) for segment in far]
@@ -340,7 +329,7 @@ class JointClasses:
         return WeightTable(parts, error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers below and above a step's weight times 2**shift."""
+        """Return integers (below, above) of a step's weight times 2**shift, about 1 apart."""
         if key == ALL:
             return enclose(self.losses.count(self.losses.largest), self.rate * self.end, shift)
         count, end = self.losses.count(key), min(self.losses.next_rise(key), self.end)
@@ -381,7 +370,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
     """
     step = float(rate)
     contest.enter(np.zeros(1, dtype=np.int64), np.zeros(1), np.array([losses.edge(1).log_count]))
-    near, far, _ = segments_of(losses, step, 1, losses.largest + 1, _RARE)
+    near, far, _ = _segments_of(losses, step, 1, losses.largest + 1, _RARE)
     for segment in near:
         steps = losses.steps(segment.low.at, segment.high.at)
         log_sizes = steps.log_counts + np.log(-np.expm1(-steps.rises))
@@ -406,6 +395,7 @@ def enter_by_loss(losses: SequenceLosses, rate: Fraction, contest: Contest) -> N
 
 
 def _rounding(segment: Segment, losses: SequenceLosses) -> float:
-    # How far logarithms within a segment may be off beside those at its edges.
-    rise = min(segment.rise, segment.high.log_count)
-    return losses.log_error(rise, segment.pairs)
+    # How far logarithms within a segment may be off beside those at its edges. The rise of a pair
+    # is off by 2**-52; at most k of one begin are added up one by one, then all by `_running`.
+    rise, pairs = min(segment.rise, segment.high.log_count), segment.pairs
+    return (rise * (losses.k + 2 * sqrt(pairs) + 16) + pairs) * 2.0**-52

@@ -64,9 +64,7 @@ class ExponentialClasses:
         self._logs = self._log_sizes + (self.scores - self._best) * float(self.epsilon)
 
     def remove(self, key: int) -> None:
-        """Set a candidate's weight to zero; the best score left is found again if it was this
-        one's.
-        """
+        """Set a candidate's weight to zero, in place. Raises ValueError for the last one left."""
         self.sizes[key] = 0
         self._log_sizes[key] = -inf
         if int(self.scores[key]) == self._best:
@@ -75,8 +73,8 @@ class ExponentialClasses:
             self._logs[key] = -inf
 
     def table(self, depth: float) -> WeightTable:
-        """Return the candidates within depth + ln(candidates) of the heaviest; the others weigh
-        below exp(-depth) of it.
+        """Return the WeightTable of the candidates within depth + ln(candidates) of the heaviest,
+        in their order, ln weights relative to one of size 1 and the best score left.
         """
         top = float(self._logs.max())
         near = np.flatnonzero(self._logs > top - depth - log(len(self._logs)))
@@ -86,8 +84,8 @@ class ExponentialClasses:
         return WeightTable(blocks_of(near, self._logs[near]), 2.0**-48 * largest, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers (below, above) of a candidate's size * exp(epsilon * (its score - the
-        best score left)) * 2**shift.
+        """Return `askew.mechanisms.weights.enclose` of a candidate's size * exp(epsilon * (its
+        score - the best score left)) * 2**shift.
         """
         score, size = self.exact(key)
         return enclose(size, -score, shift)
@@ -99,8 +97,8 @@ class ExponentialClasses:
         return self.epsilon * (int(self.scores[key]) - self._best), self.sizes.get(key, 1)
 
     def peeled(self, k: int, draws: Draws) -> Iterator[int]:
-        """Draw up to k candidates without replacement, in the order of the draws, one as it is
-        asked for.
+        """Yield k candidates, drawn without replacement, each when it is asked for; there must be
+        more than k.
 
         From k = 4 on, in one pass: Gumbel noise on ln weight, in descending order, has the same law
         (Durfee, Rogers 2019, Lemma 4.2).
@@ -236,9 +234,7 @@ class LimitedDomain(_Limited):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the Shortfall by `peeled` of `askew.mechanisms.shortfall`, rate epsilon, among at
-        most kbar items: the stop ends a list before it misses.
-        """
+        """Return Shortfall(`peeled`, epsilon, kbar): the stop ends a list before it misses."""
         return Shortfall(peeled, Fraction(self.epsilon), self.kbar)
 
     def privacy_loss(self) -> ApproximateDP:
@@ -246,12 +242,13 @@ class LimitedDomain(_Limited):
         return ApproximateDP(Fraction(self.epsilon) * self.k, self.delta, self.neighbors)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds of epsilon, with the delta of the call."""
+        """Return the BoundedRange of k rounds of epsilon, and delta once."""
         return BoundedRange(Fraction(self.epsilon), self.k, self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Return the selected ids, best first, at most k, and whether it stopped. items, values:
-        ids and counts of the top kbar, (n,), highest first; cutoff: the next count, or 0.
+        """Draw at most k ids, best first, as a Selection; its `stopped` is True if the stop came
+        before k. items, values: ids and counts of the top kbar, (n,), highest first; cutoff: the
+        next count, or 0.
         """
         least = {"top": cutoff, "positive": max(cutoff, 1), "strict": cutoff + 1}[self.domain]
         kept = int(np.count_nonzero(values >= least))
@@ -340,8 +337,8 @@ class LaplaceLimitedDomain(_Limited):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the Shortfall by `one_shot` with Laplace noise, with the rate, among at most kbar
-        items: a stop ends a list before it misses.
+        """Return Shortfall(`one_shot` of "laplace", rate, kbar): a stop ends a list before it
+        misses.
         """
         return Shortfall(partial(one_shot, noise="laplace"), self.rate, self.kbar)
 
@@ -360,12 +357,13 @@ class LaplaceLimitedDomain(_Limited):
         return Fraction(ceil(high * (1 + 2.0**-44) * 2**20) + 1, 2**20)
 
     def privacy_loss(self) -> ApproximateDP:
-        """Return (epsilon, delta) for the whole output."""
+        """Return ApproximateDP(epsilon, delta) of the whole output."""
         return ApproximateDP(Fraction(self.epsilon), self.delta, self.neighbors)
 
     def draw(self, items: Integers, values: Integers, cutoff: int, draws: Draws) -> Selection:
-        """Return the selected ids, best first, at most k, and whether it stopped. items, values:
-        ids and counts of the top kbar, (n,), highest first; cutoff: the next count, or 0.
+        """Draw at most k ids, best first, as a Selection; its `stopped` is True if the stop came
+        before k. items, values: ids and counts of the top kbar, (n,), highest first; cutoff: the
+        next count, or 0.
         """
         kept = values[values >= max(cutoff, 1)].tolist()
         scores = [self.rate * (value - cutoff - 1) for value in kept] + [self.threshold]

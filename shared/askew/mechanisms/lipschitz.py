@@ -93,7 +93,7 @@ class Lipschitz(Scored):
         return rate_of(self) / Fraction(self.k if self.kappa is None else self.kappa)
 
     def privacy_loss(self) -> PureDP:
-        """Return epsilon * k / kappa, which is epsilon unless kappa was given."""
+        """Return the PureDP of epsilon * k / kappa, which is epsilon unless kappa was given."""
         kappa = Fraction(self.k if self.kappa is None else self.kappa)
         return PureDP(Fraction(self.epsilon) * self.k / kappa, self.neighbors)
 
@@ -119,7 +119,7 @@ class OneShot(Lipschitz):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the Shortfall by `one_shot` with the rate; None unless noise is "exponential"."""
+        """Return Shortfall(`one_shot` of "exponential", rate); None for other noise."""
         if self.noise != "exponential":
             return None
         return Shortfall(partial(one_shot, noise="exponential"), self.rate)
@@ -156,15 +156,15 @@ class Peeling(Scored):
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the Shortfall with the rate, by `peeled` for "gumbel" and by `flipped` for
-        "exponential"; None for other noise.
+        """Return Shortfall(`peeled`, rate) for "gumbel", Shortfall(`flipped`, rate) for
+        "exponential", None for other noise.
         """
         formula = {"gumbel": peeled, "exponential": flipped}.get(self.noise)
         return None if formula is None else Shortfall(formula, self.rate)
 
     def ranged_loss(self) -> BoundedRange:
-        """Return k bounded-range rounds of epsilon / k, delta 0, for Gumbel noise. Raises
-        ParameterError for others.
+        """Return the BoundedRange of k rounds of epsilon / k, delta 0. Raises ParameterError for
+        noise other than "gumbel".
         """
         if self.noise != "gumbel":
             limit = "gumbel: other families are not bounded-range; charge the pure epsilon"
@@ -233,7 +233,7 @@ class ConcentratedPeeling:
 
     @property
     def shortfall(self) -> Shortfall | None:
-        """Return the Shortfall of the Peeling that it runs, of k rounds of `epsilon_per_round`."""
+        """Return Shortfall(`peeled`, epsilon_per_round)."""
         return self._peeling().shortfall
 
     def privacy_loss(self) -> ApproximateDP:
@@ -282,7 +282,7 @@ class LaplaceCounts(Counted):
 
     @property
     def shortfall(self) -> Shortfall:
-        """Return the Shortfall by `one_shot` with Laplace noise, with the rate."""
+        """Return Shortfall(`one_shot` of "laplace", rate)."""
         return Shortfall(partial(one_shot, noise="laplace"), self.rate)
 
     def draw(self, tally: Tally, draws: Draws) -> tuple[int, ...]:

@@ -102,8 +102,8 @@ class NoisyCounts(Parameters):
 
     @cached_property
     def noise(self) -> TwoSidedGeometric | DiscreteGaussian:
-        """Return the law of each draw: the geometric one without a delta; else the one with the
-        smaller `error_bound` of all k counts, and at a tie the geometric one.
+        """Return the law of each draw: TwoSidedGeometric, or with a delta DiscreteGaussian where
+        its `error_bound` of all k counts is smaller.
         """
         geometric = _geometric(Fraction(self.epsilon) / self.sensitivity)
         if not self.delta:

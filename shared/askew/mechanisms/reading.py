@@ -48,15 +48,15 @@ _LIMIT = 1 << 61
 
 
 def named_counts(counts: object, items: object, *, unknown: bool) -> tuple[Names, Counts]:
-    """Return lists of the names, in the order of `in_order`, and of the count of each; for numbers
-    without names, their places, range(n) or `items`, and an int64 array.
+    """Return two lists: the names, as `in_order` has them, and the count of each; for numbers alone
+    without items range(n) and the numbers, an array as it is, else a list of ints.
 
     unknown: names are those of `counts`, and there are no items; what has no order is left out.
     items: all names that may be selected, public; those that `counts` lacks count 0, and names of
     `counts` that are not among them are ignored, whatever they are: an error would tell that
-    somebody brought one. Numbers without names are of the places in range(n), or of as many `items`
-    in their order. Raises ParameterError, also for names with neither items nor `unknown`, for a
-    name twice, and for any count that is no whole number from 0 to below 2**61.
+    somebody brought one. Numbers alone are of as many `items`, in their order.
+    Raises ParameterError, also for names with neither items nor `unknown`, for a name twice, and
+    for any count that is no whole number from 0 to below 2**61.
     """
     if items is not None and (unknown or items is counts):
         got = "the counts themselves" if items is counts else "items= and unknown=True"

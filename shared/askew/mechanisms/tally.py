@@ -152,28 +152,6 @@ class Tally:
         return tuple((chosen if some is None else some[chosen]).tolist())
 
 
-def tally_of_scores(scores: Scores, least: int, *, stated: bool) -> Tally:
-    """Return the tally of ints or Fractions, brought to integers over their common denominator: of
-    1/2 and 3 the values are 6 and 1, the `unit` 1/2.
-
-    stated: whether their sensitivity is. Raises ParameterError for Fractions without it, for a
-    common denominator above 2**256, for other numbers, and for fewer than `least`.
-    """
-    kinds = set() if isinstance(scores, np.ndarray) else _kinds("scores", scores)
-    if Fraction not in kinds:
-        return Tally(cast("Counts", scores), least)
-    if not all(issubclass(kind, (*_WHOLE, Fraction)) and kind is not bool for kind in kinds):
-        raise ParameterError("scores", "other numbers", "ints and Fractions")
-    if not stated:
-        raise ParameterError("scores", "Fractions", "counts, unless linf_sensitivity is stated")
-    exact = [score if isinstance(score, Fraction) else Fraction(int(score)) for score in scores]
-    scale = lcm(*(score.denominator for score in exact))
-    if scale > _FINEST:
-        limit = "of a common denominator of at most 2**256"
-        raise ParameterError("scores", "finer Fractions", limit)
-    return Tally([int(score * scale) for score in exact], least, Fraction(1, scale))
-
-
 def integers(counts: Counts, least: int, name: str = "counts") -> Integers:
     """Return counts, or ids, as int64 (d,), d >= least, of magnitudes below 2**61, of either sign.
 
@@ -243,14 +221,14 @@ def _distinct(counts: Integers, high: int, low: int) -> ValueGroups:
 _SIZE = 2**256
 
 
-def check_positive_int(name: str, value: object, most: int = MAX_SELECTED) -> None:
-    """Raise ParameterError unless value is an int, and no bool, from 1 to `most`: 4294967295 by
-    default.
+def check_positive_int(name: str, value: object) -> None:
+    """Raise ParameterError unless value is an int, no bool and none of numpy's, from 1 to
+    2**32 - 1.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ParameterError(name, value, "an int of at least 1")
-    if value > most:
-        raise ParameterError(name, value, f"an int of at most {most}")
+    if value > MAX_SELECTED:
+        raise ParameterError(name, value, f"an int of at most {MAX_SELECTED}")
 
 
 def check_positive(name: str, value: object) -> None:
@@ -351,10 +329,22 @@ def rate_of(mechanism: Scored) -> Fraction:
 
 
 def tally_for(mechanism: Scored, scores: Scores) -> Tally:
-    """Return scores of a mechanism as a Tally; negative ones are fine.
+    """Return scores of a mechanism as a Tally, of either sign; Fractions as ints over their common
+    denominator: of 1/2 and 3 the values are 6 and 1, the `unit` 1/2.
 
-    Raises ParameterError for fewer than k, for floats and mappings, and for Fractions where the
-    mechanism states no linf_sensitivity.
+    Raises ParameterError for fewer than k, for floats and mappings, for Fractions where the
+    mechanism states no linf_sensitivity, and for a common denominator above 2**256.
     """
-    stated = mechanism.linf_sensitivity is not None
-    return tally_of_scores(scores, mechanism.k, stated=stated)
+    kinds = set() if isinstance(scores, np.ndarray) else _kinds("scores", scores)
+    if Fraction not in kinds:
+        return Tally(cast("Counts", scores), mechanism.k)
+    if not all(issubclass(kind, (*_WHOLE, Fraction)) and kind is not bool for kind in kinds):
+        raise ParameterError("scores", "other numbers", "ints and Fractions")
+    if mechanism.linf_sensitivity is None:
+        raise ParameterError("scores", "Fractions", "counts, unless linf_sensitivity is stated")
+    exact = [score if isinstance(score, Fraction) else Fraction(int(score)) for score in scores]
+    scale = lcm(*(score.denominator for score in exact))
+    if scale > _FINEST:
+        limit = "of a common denominator of at most 2**256"
+        raise ParameterError("scores", "finer Fractions", limit)
+    return Tally([int(score * scale) for score in exact], mechanism.k, Fraction(1, scale))

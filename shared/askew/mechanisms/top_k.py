@@ -148,7 +148,7 @@ class TopKPlan:
         chance, miss = f"with {float(100 * CHANCE):g} %", error_bound(self.mechanism, self.n_names)
         lines = [
             f"selects   {k} of {among}, {order}, by {self.name}",
-            f"costs     {loss_in_words(self.items_loss, self.counts_loss)}",
+            f"costs     {_in_words(self.items_loss, self.counts_loss)}",
             f"protects  one person, who counts at most once for {reach}",
             f"error     {chance}, no name has more than {miss:,} people fewer than place {k}",
         ]
@@ -172,10 +172,7 @@ class TopKPlan:
         return "\n".join(lines)
 
 
-def loss_in_words(items: ApproximateDP, counts: ApproximateDP | None) -> str:
-    """Return the total, such as "(1/2, 0)-DP, add or remove one person", and with counts behind it
-    ": (1/4, 0) for the items, (1/4, 0) for the counts".
-    """
+def _in_words(items: ApproximateDP, counts: ApproximateDP | None) -> str:
     if counts is None:
         return f"{_pair(items)}-DP, {items.neighbors.value} person"
     total = f"{_pair(basic([items, counts]))}-DP, {items.neighbors.value} person"
@@ -224,7 +221,7 @@ class TopK:
         """Return in words the loss of the whole result and, with counts, of each part, such as
         "(1/2, 0)-DP, add or remove one person".
         """
-        return loss_in_words(self.plan.items_loss, self.plan.counts_loss)
+        return _in_words(self.plan.items_loss, self.plan.counts_loss)
 
     @property
     def error(self) -> str:

@@ -51,8 +51,8 @@ class Urn:
         return self.pick(low - self._taken + draws.below(high - low))
 
     def pick(self, mark: int) -> int:
-        """Take out, and return, the place that a mark stands for, from 0 among those left; in a new
-        urn it is the mark itself.
+        """Take out, and return, a place by its mark, from 0, among those left: in a new urn the
+        mark itself, later in the order that Fisher and Yates' shuffle left.
         """
         here, there = self._taken, self._taken + mark
         place = self._moved.pop(there, there)
@@ -155,8 +155,8 @@ class ValueClasses:
         return WeightTable(blocks_of(np.arange(lead, cut), logs), log_error, rest)
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers (below, above) of a class's size * exp(-rate * its distance to the
-        highest count left) * 2**shift.
+        """Return `askew.mechanisms.weights.enclose` of a class's size * exp(-rate * its distance
+        to the highest count left) * 2**shift.
         """
         return enclose(int(self.sizes[key]), -self._score(key), shift)
 
@@ -164,7 +164,7 @@ class ValueClasses:
         return -self.rate * (int(self.values[self._lead]) - int(self.values[key]))
 
     def exact(self, key: int) -> tuple[Fraction, int]:
-        """Return a class's exact score, relative to the highest left, and its size."""
+        """Return -rate * a class's distance to the highest count left, and its number of items."""
         return self._score(key), int(self.sizes[key])
 
     def enter(self, contest: Contest) -> None:
@@ -207,7 +207,7 @@ class ValueClasses:
         return low, len(self.values) - int(np.searchsorted(self.values[::-1], low, side="left"))
 
     def remove(self, key: int) -> None:
-        """Take one item out of a class."""
+        """Take one item out of a class, in place; nobody checks that it has one."""
         if self._left == len(self._tally):
             self.sizes = self.sizes.copy()
         self.sizes[key] -= 1

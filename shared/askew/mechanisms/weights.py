@@ -74,7 +74,7 @@ class Classes(Protocol):
         """List all classes but some that weigh below about exp(-depth) of all, together."""
 
     def enclose(self, key: int, shift: int) -> tuple[int, int]:
-        """Return integers below and above weight * 2**shift, at most about 2**-60 of T apart."""
+        """Return integers (below, above) of weight * 2**shift, at most about 2**-60 of T apart."""
 
 
 class Draws:
@@ -122,8 +122,8 @@ class Draws:
 
 
 def enclose(multiplicity: Fraction | int, exponent: Fraction, shift: int) -> tuple[int, int]:
-    """Return integers below and above multiplicity * exp(-exponent) * 2**shift, within 2**-60 of it
-    or 1 apart: (376, 377) for 1, 1 and 10.
+    """Return integers strictly below and above multiplicity * exp(-exponent) * 2**shift, each off
+    by at most 1 and 2**-60 of it: (376, 377) for 1, 1 and 10, (255, 257) for 1, 0 and 8.
 
     exponent may be negative. exp(-x) = 2**-n exp(-r) with n near x / ln 2 and r in [0, 1).
     """
@@ -153,7 +153,7 @@ def blocks_of(
 
 
 def log_total(table: WeightTable) -> float:
-    """Return ln of the sum of the weights listed, by float64."""
+    """Return ln of the sum of the weights listed, one or more, by float64."""
     top, sums, *_ = _sums(table)
     return top + log(float(sums[-1]))
 

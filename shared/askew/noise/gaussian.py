@@ -52,8 +52,8 @@ _BLOCK = 1 << 16  # tries at once: what they need stays in a processor's cache
 
 
 def exp_odds(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
-    """Return (low, high), integers beside exp(-numerator / denominator) * 2**precision, rounded
-    outward.
+    """Return integers (below, above) of exp(-numerator / denominator) * 2**precision, at most 6
+    apart: (254, 256) for 0, 1 and 8.
     """
     scaled = (numerator << precision) // denominator
     return exp_minus(scaled + 1, precision)[0], exp_minus(scaled, precision)[1]

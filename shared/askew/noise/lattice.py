@@ -81,7 +81,7 @@ def check_lattice(step_exponent: int, inverse_rate: int) -> None:
 
 def lattice_for(reach: Fraction) -> tuple[int, int]:
     """Return the least step exponent from 1 to 20 with q = ceil(2**exponent reach) at least 1024,
-    and that q: q steps are no less than `reach`, in units of distance. (10, 1024) for a reach of 1.
+    and that q: (10, 1024) for 1. The reach, in units of distance, is at least 2**-10.
     """
     exponents = range(1, MAX_STEP_EXPONENT + 1)
     exponent = next(e for e in exponents if (1 << e) * reach >= _LEAST_INVERSE_RATE)
@@ -89,9 +89,8 @@ def lattice_for(reach: Fraction) -> tuple[int, int]:
 
 
 def digit(inverse_rate: int | Fraction, level: int, precision: int) -> tuple[int, int]:
-    """Enclose the odds that binary digit `level` of a geometric draw is one: x / (1 + x) with x =
-    r**(2**level), r = q / (q + 1), q the inverse rate, times 2**precision, by integers that are
-    rounded outward.
+    """Return integers (below, above) of 2**precision times the odds that binary digit `level` of a
+    geometric draw is one: x / (1 + x) with x = r**(2**level), r = q / (q + 1), q the inverse rate.
     """
     scale = precision + _GUARD_BITS
     low, high = _power_of_ratio(inverse_rate, level, scale)
@@ -100,7 +99,7 @@ def digit(inverse_rate: int | Fraction, level: int, precision: int) -> tuple[int
 
 
 def beyond(inverse_rate: int | Fraction, levels: int, precision: int) -> tuple[int, int]:
-    """Enclose the odds that a geometric draw is at least 2**levels, r**(2**levels), as `digit`."""
+    """Return as `digit` the odds that a geometric draw is at least 2**levels: r**(2**levels)."""
     low, high = _power_of_ratio(inverse_rate, levels, precision + _GUARD_BITS)
     return low >> _GUARD_BITS, -(-high >> _GUARD_BITS)
 

@@ -91,7 +91,9 @@ class RandomBits(ABC):
                 return value
 
     def throw(self, coins: Coins, times: int = 1) -> list[list[bool]]:
-        """Throw a row of coins `times` times; heads is True. One list of len(coins) a time."""
+        """Throw a row of coins `times` times: one list of bools a time, True for heads, such as
+        [[True, False], [False, False]] for two coins, twice.
+        """
         if not len(coins):
             return [[] for _ in range(times)]
         data, rows = self.read(times * len(coins) * _WORD_BYTES), []

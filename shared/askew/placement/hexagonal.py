@@ -47,11 +47,11 @@ _CLAIM = "a volume bound: k balls hold at most the likeliest region of their are
 
 
 def place_on_map(epsilon: float, k: int) -> Placement:
-    """Return at most k offsets (k, 2) in kilometers of the device's plane, nearest to 0 first,
-    their cost, and how they were found.
+    """Return the Placement of k offsets, 64 for k > 64: `offsets` (k, 2) in kilometers of the
+    device's plane, nearest to 0 first, `cost` the mean straight-line distance left, `method` how
+    they were found in words.
 
-    epsilon: per straight-line kilometer. The cost is the mean straight-line distance. For k > 64
-    there are 64 offsets. Raises ParameterError as `check_k` and `check_positive` do.
+    epsilon: per straight-line kilometer. Raises ParameterError as `check_k` and `check_positive`.
     """
     check_k(k)
     check_positive("epsilon", epsilon)

@@ -222,8 +222,9 @@ _UNIQUE = "exact: the stationary set of a symmetric log-concave law is unique"
 
 
 def place_on_laplace_line(epsilon: float, h: Disutility, k: int) -> Placement:
-    """Return k optimal offsets, ascending, (k,), and their cost. Raises InfiniteCost for an h of
-    infinite expected cost, ParameterError for a k or an epsilon beyond what floats can tell.
+    """Return the Placement of k optimal `offsets`, ascending, (k,), and their `cost`, E h. Raises
+    InfiniteCost for an h of infinite expected cost, ParameterError for a k or an epsilon beyond
+    what floats can tell.
     """
     check_k(k)
     # The numbers are those of unit epsilon; h reads its distances in units of 1 / epsilon.

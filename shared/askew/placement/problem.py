@@ -241,12 +241,3 @@ def in_units_of_noise(h: Disutility, epsilon: float) -> tuple[float, Disutility]
         limit = "such that floats hold the disutility of a distance of 1 / epsilon"
         raise ParameterError("epsilon", epsilon, limit)
     return factor, unit
-
-
-def disutility_of(h: Disutility | Callable[..., Any]) -> Disutility:
-    """Return a disutility as it is, a callable as Increasing. Raises ParameterError for others."""
-    if isinstance(h, Disutility):
-        return h
-    if callable(h):
-        return Increasing(h)
-    raise ParameterError("disutility", h, "a disutility or an increasing callable")

@@ -55,7 +55,6 @@ from askew.placement.problem import (
     Placement,
     check_count,
     check_k,
-    disutility_of,
     in_units_of_noise,
 )
 
@@ -330,7 +329,8 @@ def place(
     *,
     disutility_metric: Norm | None = None,
 ) -> Placement:
-    """Return the best k offsets known here, of least expected disutility, and how they were found.
+    """Return the Placement of the best k offsets known here: `offsets`, their least expected
+    disutility as `cost`, and in `method` how they were found, in words.
 
     On the line: (k,) ascending, by closed forms and a recurrence, exact for any increasing h. In d
     >= 2 dimensions: (at most k, d), the best of codebook, product grid and cross.
@@ -343,7 +343,10 @@ def place(
     check_k(k)
     if disutility_metric not in {None, "l1", "l2"}:
         raise ParameterError("disutility_metric", disutility_metric, '"l1" or "l2"')
-    h = Identity() if disutility is None else disutility_of(disutility)
+    if disutility is not None and not callable(disutility):
+        raise ParameterError("disutility", disutility, "a disutility or an increasing callable")
+    h = Identity() if disutility is None else disutility
+    h = h if isinstance(h, Disutility) else Increasing(h)
     if not isinstance(noise, Laplace):
         raise ParameterError("noise", noise, "Laplace noise of askew.placement")
     if noise.dimension == 1:

@@ -59,8 +59,8 @@ class Collection:
         return tuple(map(Listing, rows.tolist(), self.titles.take(rows), coordinates, values))
 
     def part(self, rows: NDArray[np.int64]) -> Collection:
-        """Return the items of these rows, in their order, under the new ids 0, 1, ...; the card
-        keeps all but the number of items, also the whole's version.
+        """Return the items of these rows, one or more, in their order, under the new ids 0, 1, ...;
+        the card keeps all but the number of items, also the whole's version.
         """
         card = replace(self.card, n_items=len(rows))
         columns = tuple([column.part(rows) for column in self.columns])
@@ -75,8 +75,8 @@ class Collection:
 
     @property
     def own_version(self) -> str:
-        """Return `version_of` the collection's items, computed anew. O(n)."""
-        return version_of(self.card.attributes, self.coordinates, self.titles, self.columns)
+        """Return the version that these items have, as `collection_of` digests them. O(n)."""
+        return _version_of(self.card.attributes, self.coordinates, self.titles, self.columns)
 
     def check(self) -> None:
         """Raise OutOfRange for a title or a value that no reply could carry, and for a version
@@ -117,11 +117,12 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
     simulated: bool,
     number: int = 0,
 ) -> Collection:
-    """Return a collection of these items: its card has their version, their words, no wants, mode
-    ASK, and as item_bytes what one takes in a reply on average, rounded up: 12 + 8 d, the title's
-    bytes, and `reply_bytes` of each column.
+    """Return a collection of these items. Its card has the attributes as `with_words`, no wants,
+    mode ASK, as item_bytes what one takes in a reply on average, rounded up (12 + 8 d, the title's
+    bytes, and `reply_bytes` of each column), and as version 32 hexadecimal digits: a digest of
+    titles, coordinates, and name, kind, unit and values of every attribute that is not live.
     """
-    version = version_of(attributes, coordinates, titles, columns)
+    version = _version_of(attributes, coordinates, titles, columns)
     card = CollectionCard(
         name,
         version,
@@ -141,9 +142,9 @@ def collection_of(  # noqa: PLR0913 - what a collection is made of
 
 
 def curve_order(coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rows along Morton's curve of the first two coordinates, each scaled from its least
-    and largest to 0..2**16 - 1, of which the first has the lower bits; rows of one cell in their
-    own order: of the points (0, 0), (0, 1), (1, 0), (1, 1) the rows 0, 2, 1, 3.
+    """Return the rows of 1 or more points along Morton's curve of the first two coordinates, each
+    scaled from its least and largest to 0..2**16 - 1, of which the first has the lower bits; rows
+    of one cell in their own order: of (0, 0), (0, 1), (1, 0), (1, 1) the rows 0, 2, 1, 3.
 
     Items in this order take few bytes, and every n-th of them are spread evenly.
     """
@@ -178,15 +179,13 @@ def _words_of(attribute: Attribute, column: Column) -> tuple[str, ...]:
     return tuple(words) if few else ()
 
 
-def version_of(
+def _version_of(
     attributes: tuple[Attribute, ...],
     coordinates: NDArray[np.float64],
     titles: Titles,
     columns: tuple[Column, ...],
 ) -> str:
-    """Return 32 hexadecimal digits: a digest of titles, positions, and name, kind, unit and values
-    of every attribute that is not live.
-    """
+    # Of titles, positions, and name, kind, unit and values of every attribute that is not live.
     fixed = [(a, column) for a, column in zip(attributes, columns, strict=True) if not a.live]
     arrays: dict[str, NDArray[Any]] = {
         "coordinates": coordinates,

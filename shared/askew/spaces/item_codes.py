@@ -209,11 +209,13 @@ class CodedVectors:
 
     def min(self, initial: float) -> np.float32:
         """Return the least of all numbers and `initial`."""
-        return np.float32(min(part.min(initial=initial) for part in self._parts()))
+        parts = (part.min(initial=initial) for part in self._parts())
+        return np.float32(min(parts, default=initial))
 
     def max(self, initial: float) -> np.float32:
         """Return the largest of all numbers and `initial`."""
-        return np.float32(max(part.max(initial=initial) for part in self._parts()))
+        parts = (part.max(initial=initial) for part in self._parts())
+        return np.float32(max(parts, default=initial))
 
     def _parts(self) -> Iterator[Vectors]:
         return (self[at : at + _ROWS] for at in range(0, len(self), _ROWS))

@@ -53,7 +53,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askew.dp.privacy import Metric
 from askew.errors import DimensionMismatch, OutOfRange, ProfileError
 from askew.limits import MAX_DIMENSION, MAX_RANKING_DIMENSION, MAX_RATING, VERSION_BYTES
 from askew.spaces.item_codes import check_scales
@@ -282,7 +281,6 @@ class FeatureSpace:
     scale: RatingScale
     encoder: Encoder
     scales: NDArray[np.float32] = field(repr=False)
-    metric: Metric = "l1"
 
     def __post_init__(self) -> None:
         """Raise OutOfRange when the scales are of other tastes than the encoder's."""
@@ -321,7 +319,7 @@ class FeatureSpace:
             self.scales,
         ]
         # As floats throughout, since 1 and 1.0 are the same space and not the same text.
-        head = [self.metric, [*map(float, (*scalars, *limits))], [a.shape for a in arrays]]
+        head = ["l1", [*map(float, (*scalars, *limits))], [a.shape for a in arrays]]
         digest = hashlib.sha256(json.dumps(head).encode())
         for array in arrays:
             digest.update(array.tobytes())
@@ -362,7 +360,7 @@ class Profile:
 
     @property
     def divisor(self) -> float:
-        """Return what sums over likes are divided by: sqrt(max(n_liked, least_likes))."""
+        """Return what sums over likes are divided by: sqrt(max(len(liked), least_likes))."""
         return math.sqrt(max(len(self.liked), self.space.encoder.least_likes))
 
 

@@ -94,7 +94,7 @@ def _body_of(card: ModelCard, catalog: Catalog) -> list[bytes | memoryview]:
         pb.CatalogFile, "codes", encode(catalog.vectors, card.space.scales).reshape(-1).data
     )
     head = opening(pb.CatalogFile, "words", size)
-    last = neighbors_to_message(catalog.neighbors).SerializeToString()
+    last = _neighbors_to_message(catalog.neighbors).SerializeToString()
     return [small.SerializeToString(), head, *words, *boosts, *codes, last]
 
 
@@ -111,7 +111,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
         raise Malformed("the shared slate has more items than the catalog")
     vectors = coded_vectors(message.codes, card.space.scales, n)
     shared, boosts, words = tuple(message.shared_slate), message.boosts, message.words
-    neighbors = neighbors_from_message(message, n)
+    neighbors = _neighbors_from_message(message, n)
     del message  # which has copies of them, before the largest part is made
     items = _items_of(memoryview(unpack(words, "the words of a catalog file")), n)
     catalog = Catalog(items, vectors, decode_boosts(boosts), shared, neighbors)
@@ -122,10 +122,7 @@ def catalog_from_body(body: bytes) -> tuple[ModelCard, Catalog]:
     return card, catalog
 
 
-def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
-    """Return a message with a file's three fields of neighbors alone: neighbors, neighbor_codes and
-    neighbor_step; an empty one for None.
-    """
+def _neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
     if neighbors is None:
         return pb.CatalogFile()
     codes = neighbors.codes
@@ -137,10 +134,7 @@ def neighbors_to_message(neighbors: Neighbors | None) -> pb.CatalogFile:
     )
 
 
-def neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
-    """Return the neighbors of n items, None if a file has none. Raises Malformed for fields of
-    other sizes, and OutOfRange as Neighbors does.
-    """
+def _neighbors_from_message(message: pb.CatalogFile, n: int) -> Neighbors | None:
     count, odd = divmod(len(message.neighbors), 2 * n)
     if not count and not message.neighbor_codes:
         return None

@@ -74,8 +74,9 @@ def varint(number: int) -> bytes:
 
 
 def fields_within(data: memoryview) -> Iterator[Field]:
-    """Yield (number, end, content) of the fields of a message, one by one, without a copy; end: 0,
-    1, 2 or 5, protobuf's wire type. O(1) a field.
+    """Yield (number, end, content) of the fields of a message, one by one. end: 0, 1, 2 or 5,
+    protobuf's wire type. content: the bytes behind the tag, without the length of type 2, as a
+    memoryview without a copy, also of a varint. O(1) a field.
 
     Raises Malformed where the bytes end amid one, and for groups, which no message of ours has.
     """

@@ -140,7 +140,7 @@ def metric_card_from_bytes(data: bytes) -> MetricCard:
     """Return a card of a metric space: its numbers are checked, none sets what a device promises.
 
     Raises OtherKind for a card of tastes, Malformed for other bytes, and OutOfRange beyond the
-    limits.
+    limits, also for no bytes.
     """
     message = parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD)
     kind, rule = message.WhichOneof("kind"), message.rule

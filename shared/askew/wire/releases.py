@@ -72,9 +72,8 @@ def question_to_bytes(question: TopKQuestion) -> bytes:
 
 
 def question_from_bytes(data: bytes) -> TopKQuestion:
-    """Return dataset, k and key of an analyst's question; who asks is not in it. Raises Malformed
-    for other bytes, and OutOfRange beyond the limits: k from 1 to 1000, a key of 1 to 64
-    characters.
+    """Return the TopKQuestion, dataset, k and key, of a TopKRequest. Raises Malformed for other
+    bytes, and OutOfRange beyond the limits: k from 1 to 1000, a key of 1 to 64 characters.
     """
     message = parse(pb.TopKRequest(), data)
     return TopKQuestion(message.dataset, message.k, message.key)
@@ -116,8 +115,9 @@ def budget_to_bytes(budget: BudgetStatus) -> bytes:
 
 
 def budget_from_bytes(data: bytes) -> BudgetStatus:
-    """Return terms, outputs, calls and closed of the budget in a reply. Raises Malformed for other
-    bytes, and OutOfRange for terms beyond the limits, or more spent than they allow.
+    """Return the BudgetStatus, terms, outputs, calls and closed, of a reply. Raises Malformed for
+    other bytes, none included, and OutOfRange for terms beyond the limits, or more spent than they
+    allow.
     """
     return _budget(parse(pb.GetBudgetResponse(), data).budget)
 

@@ -113,9 +113,10 @@ _STATUS_OF: dict[type[BaseException], grpc.StatusCode] = {
 
 
 def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
-    """Return the status code of an error, and the text that the other side may see: that of a
-    WireError (INVALID_ARGUMENT, unless its class has a code of its own, as OutOfRange has
-    OUT_OF_RANGE), and of any other, mostly INTERNAL, "the server could not answer".
+    """Return the status code of an error, and the text that the other side may see: a WireError's
+    own, and "the server could not answer" for any other. Codes are those of which `error_of` makes
+    its class; FAILED_PRECONDITION also for Refused, INVALID_ARGUMENT for any other WireError,
+    INTERNAL for all else.
     """
     codes = [_STATUS_OF[kind] for kind in type(error).__mro__ if kind in _STATUS_OF]
     text = str(error) if isinstance(error, WireError) else FIXED_TEXT
@@ -125,9 +126,10 @@ def status_of(error: BaseException) -> tuple[grpc.StatusCode, str]:
 def error_of(
     code: grpc.StatusCode, server: str = "the server", details: str | None = None
 ) -> AskewError:
-    """Return the error that a device raises for a status code: of the class that `status_of` has
-    for it, StaleSpace for FAILED_PRECONDITION, Malformed for INVALID_ARGUMENT, Overloaded also for
-    CANCELLED, ServerFailed for all others. The server's text is never shown.
+    """Return the error that a device raises for a status code: Malformed for INVALID_ARGUMENT,
+    OutOfRange for OUT_OF_RANGE, StaleSpace for FAILED_PRECONDITION, Unauthenticated, NotFound,
+    Unreachable for UNAVAILABLE, TooSlow for DEADLINE_EXCEEDED, Overloaded for RESOURCE_EXHAUSTED
+    and CANCELLED, ServerFailed for all others. The server's text is never shown.
 
     server: what the device calls it, such as its address. details: searched by `why_unreachable`
     for why there is no connection (UNAVAILABLE).

@@ -15,7 +15,7 @@ from askew.errors import Malformed, OtherKind, OutOfRange, StaleSpace
 from askew.limits import MAX_DIMENSION
 from askew.protocol.model_card import ModelCard
 from askew.protocol.ranking import Slate
-from askew.spaces.item_codes import check_scales, decode, decode_boosts, encode, encode_boosts
+from askew.spaces.item_codes import decode, decode_boosts, encode, encode_boosts
 from askew.spaces.vectors import KNOTS, Encoder, FeatureSpace, RatingScale
 from askew.wire.messages import FIELDS_OF_CARD, FIELDS_OF_ITEM, parse_few, version_from_bytes
 from askew.wire.v1 import retrieval_pb2 as pb
@@ -69,7 +69,7 @@ def card_to_bytes(card: ModelCard) -> bytes:
 def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
     """Return the message of a card of tastes; the version of its space is not in it."""
     return pb.GetModelCardResponse(
-        space=space_to_message(card.space),
+        space=_space_to_message(card.space),
         catalog_version=bytes.fromhex(card.catalog_version),
         n_items=card.n_items,
         max_slate_size=card.max_slate_size,
@@ -82,7 +82,7 @@ def card_to_message(card: ModelCard) -> pb.GetModelCardResponse:
 
 def card_from_bytes(data: bytes) -> ModelCard:
     """Return a card of tastes. Raises OtherKind for a card of places, Malformed for other bytes,
-    and OutOfRange beyond the limits.
+    and OutOfRange beyond the limits, also for no bytes.
     """
     return card_from_message(parse_few(pb.GetModelCardResponse(), data, FIELDS_OF_CARD))
 
@@ -98,7 +98,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
     if not 1 <= message.n_items <= MAX_ITEMS:
         raise OutOfRange("the number of items", f"from 1 to {MAX_ITEMS}")
     return ModelCard(
-        space=space_from_message(message.space),
+        space=_space_from_message(message.space),
         catalog_version=version_from_bytes(message.catalog_version),
         n_items=message.n_items,
         max_slate_size=message.max_slate_size,
@@ -109,8 +109,7 @@ def card_from_message(message: pb.GetModelCardResponse) -> ModelCard:
     )
 
 
-def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
-    """Return the message of a space: its rating scale, encoder and scales of item codes."""
+def _space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
     encoder = space.encoder
     return pb.FeatureSpace(
         lowest_rating=space.scale.lowest,
@@ -126,12 +125,7 @@ def space_to_message(space: FeatureSpace) -> pb.FeatureSpace:
     )
 
 
-def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
-    """Return a space that a device may use.
-
-    Raises Malformed for arrays that do not fit together, and OutOfRange for numbers beyond the
-    limits of a space, its encoder or its rating scale.
-    """
+def _space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     dimension, rest = divmod(len(message.knots), KNOTS)
     ranking, odd = divmod(len(message.origin), 4)
     if rest or odd:
@@ -148,7 +142,6 @@ def space_from_message(message: pb.FeatureSpace) -> FeatureSpace:
     )
     scale = RatingScale(message.lowest_rating, message.highest_rating, message.like_from)
     scales = _floats_from_bytes("scales", message.scales, (ranking,))
-    check_scales(scales)  # before anything is decoded by them
     return FeatureSpace(scale, encoder, scales)
 
 
