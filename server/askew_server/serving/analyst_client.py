@@ -47,12 +47,15 @@ class AnalystClient:
     Plain text is spoken to this machine only; everywhere else it is TLS, and here too with an
     authority: a file in PEM that is trusted in place of the public ones. timeout: seconds for a
     call; a count of a large log may take minutes. Raises ParameterError for a bad address or no
-    certificates, and AccessError for a file that cannot be read.
+    certificates, and AccessError for a file that cannot be read, or a token of several lines.
     """
 
     def __init__(
         self, server: str, token: str, *, timeout: float = 600, authority: Path | None = None
     ) -> None:
+        token = token.strip()
+        if not token.isascii() or not token.isprintable():  # gRPC would say that a server failed
+            raise AccessError("this is no token: it has one line, as analyst add printed it")
         trusted = None
         if authority is not None:
             try:
@@ -65,7 +68,7 @@ class AnalystClient:
         else:
             self._channel = grpc.secure_channel(server, credentials, options=_OPTIONS)
         self._server = server
-        self._metadata = (("authorization", f"Bearer {token.strip()}"),)
+        self._metadata = (("authorization", f"Bearer {token}"),)
         self._timeout = timeout
 
     def __enter__(self) -> Self:
