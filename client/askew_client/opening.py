@@ -24,7 +24,6 @@ from askew_client.profile.store import ProfileService, ProfileStore
 from askew_client.settings.config import DEFAULT_SERVER, places
 from askew_client.settings.settings import ClientSettings, StaticHost, month_of
 from askew_client.signals.store import SignalStore
-from askew_client.storage.guard import Guard
 
 if TYPE_CHECKING:
     from askew.catalog.item import Item
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from askew_client.device.nearby import Nearby
     from askew_client.device.titles import Titles
     from askew_client.near.places import PlaceService
-    from askew_client.transport.grpc import GrpcTransport
     from askew_client.transport.in_process import InProcess
     from askew_client.transport.protocol import Library, Network
     from askew_client.transport.shaped import KeptLibrary, ShapedTransport, Transport
@@ -219,7 +217,10 @@ async def open_library(
     def connect() -> Transport:
         if transport is not None:
             return transport
-        return way_to(server, settings, network.guard)
+        from askew_client.transport.grpc import GrpcTransport  # most questions call nobody
+
+        alive = network.guard.alive  # keeps private work apart from what gRPC leaves alive
+        return GrpcTransport(server, settings.timeout, settings.authority, alive)
 
     cache = CatalogCache.of(places(directory).held, server)
     interval: float | None = settings.interval
@@ -233,18 +234,6 @@ async def open_library(
     if settings.authority:
         network.load()  # a file that is no use is named before anything is asked
     yield network, KeptLibrary(cache, network.source, settings.byte_budget, network.call)
-
-
-def way_to(server: str, settings: ClientSettings, guard: Guard | None = None) -> GrpcTransport:
-    """Return the gRPC transport by which devices of these settings call a server; it is not
-    connected. Raises ParameterError.
-
-    guard: keeps private work apart from what gRPC leaves alive.
-    """
-    from askew_client.transport.grpc import GrpcTransport
-
-    alive = None if guard is None else guard.alive
-    return GrpcTransport(server, settings.timeout, settings.authority, alive)
 
 
 def files_of(server: str, settings: ClientSettings) -> CatalogSource:

@@ -165,23 +165,6 @@ def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | Non
     return end, before
 
 
-def append_entry(database: sqlite3.Connection, position: Position, entry: Entry) -> None:
-    """Write one entry at this position (sequence, id) into the table charges, and its signal, if it
-    has one, into signals; the caller commits.
-    """
-    database.execute(
-        f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *position,
-            *(entry.kind, entry.space_version, entry.month),
-            *(str(entry.epsilon_per_rating), entry.handle, str(entry.epsilon_per_km)),
-        ),
-    )
-    if entry.signal is not None:
-        database.execute("INSERT INTO signals VALUES (?, ?)", (position[0], entry.signal))
-
-
 def find(
     entries: Sequence[Entry], space_version: str, month: str, handle: str
 ) -> tuple[str, Entry | None]:
@@ -279,7 +262,18 @@ class SignalStore:
         self, database: sqlite3.Connection, entries: Sequence[Entry], last: int, entry: Entry
     ) -> Mark:
         position = last + 1, SystemBits().read(ID_BYTES).hex()
-        append_entry(database, position, entry)
+        values = (
+            *position,
+            *(entry.kind, entry.space_version, entry.month),
+            *(str(entry.epsilon_per_rating), entry.handle, str(entry.epsilon_per_km)),
+        )
+        database.execute(
+            f"INSERT INTO charges (sequence, id, {_COLUMNS})"  # noqa: S608  # a constant
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        if entry.signal is not None:
+            database.execute("INSERT INTO signals VALUES (?, ?)", (position[0], entry.signal))
         return Mark(position, {_MARK_KEY: sums_of([*entries, entry])})
 
     def _compare(self, database: sqlite3.Connection) -> tuple[Standing, Mark]:

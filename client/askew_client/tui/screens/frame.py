@@ -21,6 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Footer, Label, Select, Static
 
 from askew_client.tui.desk import Desk
+from askew_client.tui.pictures import short_number
 from askew_client.views.answers import Connection
 from askew_client.views.problems import Problem
 
@@ -53,7 +54,8 @@ def offer(
         options = sorted([*options, chosen], key=float)
     select = screen.query_one(f"#{name}", Select)
     with select.prevent(Select.Changed):
-        texts = [(Text((words or {}).get(option, short(option))), option) for option in options]
+        told = {each: each if isinstance(each, str) else short_number(each) for each in options}
+        texts = [(Text((words or {}).get(each, told[each])), each) for each in options]
         select.set_options(texts or _NONE_YET)
         if chosen in options:
             select.value = chosen
@@ -73,13 +75,6 @@ def chosen_number(screen: Widget, name: str) -> Fraction:
     "" where it offers "none yet".
     """
     return cast("Fraction", screen.query_one(f"#{name}", Select).value)
-
-
-def short(value: _Value) -> str:
-    """Return a name as it is, and a number by the format .4g: "0.3333" for 1/3, "1.235e+04" for
-    12345.678.
-    """
-    return value if isinstance(value, str) else f"{float(value):.4g}"
 
 
 _NAME = " ask╱ew "
