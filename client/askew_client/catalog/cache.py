@@ -360,7 +360,7 @@ class CatalogSync:
         """Look for this week's file if it is time, at once where nothing usable is held, and return
         what is held then, a Refreshed: catalog_date, its Monday (a date), part, "whole" or
         "default", size in bytes, fetched, the bytes just now (0 before the time, 48 for each head
-        where nothing was new), and next_look, a datetime in UTC, in the next week or later.
+        where nothing was new), and next_look, a datetime in UTC.
 
         now: in seconds since 1970-01-01. Raises AskewError; what is held, if usable, stays.
         """

@@ -51,13 +51,12 @@ def n_towns() -> int:
 
 
 def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
-    """Return all towns of this name, which may be one of several that a town goes by: those in a
-    region first, and of these those of most people; () where there is none.
+    """Return all towns of this name, which may be one of several that a town goes by, also outside
+    the region: by `distance_in` the region, then those of most people; () where there is none.
 
     name: all of it, as by `folded`, such as "Kiel", or with a country or the beginning of a
-    district, "Frankfurt, Hesse". region: a country, whose own towns come before its
-    neighbors' in the same box, or edges in degrees; "" is anywhere. Nothing is sent or fetched.
-    Raises ParameterError for a region that is none.
+    district, "Frankfurt, Hesse". region: a country, or edges in degrees; "" is anywhere. Nothing is
+    sent or fetched. Raises ParameterError for a region that is none.
     """
     wanted, _, where = name.partition(",")
     towns = [town for town in _with_names(f"{folded(wanted)}|") if _is_of(town, where)]
@@ -67,8 +66,9 @@ def find_towns(name: str, region: str = "") -> tuple[Town, ...]:
 
 def towns_like(name: str, region: str = "") -> tuple[Town, ...]:
     """Return at most five towns of a region that have a name with the longest beginning of this
-    one that any has, 3 to 30 letters as by `folded`; those of the country first, then of most
-    people. () where none is alike. region: as in `find_towns`, and its ParameterError.
+    one that any there has, 3 to 30 letters as by `folded`: Berlin first of "Berlinn". Those of the
+    country come first, then those of most people; () where none is alike. region: as in
+    `find_towns`, and its ParameterError.
     """
     wanted, far = folded(name)[:_LONGEST], distance_in(region)
     while len(wanted) >= _SHORTEST:

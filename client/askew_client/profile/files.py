@@ -37,9 +37,9 @@ def read_titles(
     Letterboxd's Name, Year and Rating; an empty rating is a like, (None,).
 
     Spaces between words are made one; the last line of a title counts. name: what messages call the
-    file. named: the first line names the columns; else they are title, rating. Raises ProfileError,
-    with the line, for a rating that is no number from -1000 to 1000, more or fewer fields, and more
-    than 100,000 titles; also where named and there is no line.
+    file. named: the first line names the columns, or ProfileError is raised; else they are title,
+    rating. Raises ProfileError, with the line, for a rating that is no number from -1000 to 1000,
+    more or fewer fields, and more than 100,000 titles.
     """
     edits: dict[str, State] = {}
     for line, row in _rows(lines, name, _TITLES, _LETTERBOXD, named=named):

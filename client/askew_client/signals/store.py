@@ -170,9 +170,8 @@ def find(
 ) -> tuple[str, Entry | None]:
     """Return the month that counts, and the entry whose signal is sent again in it, or None.
 
-    That is `month` where it has a signal, though the ledger's clock be past it: what was sent then
-    is free. Where it has none, the later of `month` and the clock (the last entry's month) counts:
-    the clock never runs back.
+    That is `month` where `stored` finds a signal of it, though the clock be past it: what was sent
+    then is free. Else it is the later of `month` and the clock, the last entry's month.
     """
     entry = stored(entries, space_version, handle, month)
     if entry is None:
@@ -221,8 +220,8 @@ class SignalStore:
         self._file = PrivateDatabase(path, "ledger", _APPLICATION, *_FORMAT, LedgerError)
 
     def account(self) -> Account:
-        """Return all entries of the ledger, oldest first, their sums, the caps, and why nothing
-        more is spent, or None.
+        """Return the Account: entries, a tuple, oldest first, caps, refused, why nothing more is
+        spent, or None, and the sums spent (of ratings), spent_on_axes and spent_per_km.
         """
         with self._file.transaction() as database:
             entries = read_entries(database)
@@ -235,13 +234,13 @@ class SignalStore:
             return tuple(read_entries(database))
 
     def accept(self, month: str) -> Fraction:
-        """Continue here, with the ledger and the clock as they are, which is an entry of its own;
-        return what that booked as epsilon of one rating, 0 where nothing was lost.
+        """Continue here, by an entry "accept" of this month, "2026-11", which is the ledger's clock
+        from then on, also if it is earlier. Return the epsilon of one rating that it books, 0 where
+        the mark knows no more than the ledger.
 
         What the mark knows beyond the ledger is booked in all accounts: the larger loss of ratings
-        and of values on axes in both. It counts for life, and in no month. What was drawn elsewhere
-        is not counted. The month, such as "2026-11", becomes the ledger's clock, also if it is
-        earlier; ParameterError for no month.
+        and of values on axes in both. It counts for life, and in no month. Raises ParameterError
+        for no month.
         """
         check_month(month)
         with self._file.transaction() as database:
@@ -323,8 +322,8 @@ class SignalStore:
     def cost(
         self, space_version: str, month: str, charge: SignalCharge, *, handle: str = ""
     ) -> Cost:
-        """Return the cost of what `remember` would return now, a stored signal or a fresh one, with
-        a cap that would refuse it in `refused`. Nothing is drawn or written.
+        """Return the cost that `remember` would return now, as `cost_of`, of a stored signal or a
+        fresh one, with a cap that would refuse it in `refused`. Nothing is drawn or written.
         """
         return self._cost(self.entries(), space_version, month, charge, handle)[0]
 
@@ -354,17 +353,15 @@ class SignalStore:
         handle: str = "",
         check: Callable[[Cost], None] | None = None,
     ) -> tuple[Signal, Cost]:
-        """Return the stored signal of (space version, handle, month), or a fresh one, charged and
-        stored first; and its cost, as the ledger stood before. handle: of a value on axes or a
-        place, named or not; "" of a taste. A place's signal is of no space ("") and of every month,
-        so its handle alone finds it: no server and no month draws another.
+        """Return the stored signal that `find` finds, or a fresh one, charged and stored first; and
+        its cost, as the ledger stood before. handle: of a value on axes or a place, named or not;
+        "" of a taste. A place's signal is of no space ("") and of every month.
 
-        The ledger's clock never runs back: a month before the last entry's counts as that one. A
-        fresh signal is returned after the mark names its charge. Raises ParameterError for no
-        month, or a charge that is not positive in one account (a place's, where it is of no space);
-        and, before a fresh one is drawn, BudgetExceeded if the charge would pass a cap,
-        LedgerRefused if the ledger differs from its mark or the month is more than 12 after its
-        clock.
+        The ledger's clock never runs back: a month before the last entry's counts as that one.
+        Raises ParameterError for no month, or a charge that is not positive in one account (a
+        place's, where it is of no space); and, before a fresh one is drawn, BudgetExceeded if the
+        charge would pass a cap, LedgerRefused if the ledger differs from its mark or the month is
+        more than 12 after its clock.
 
         check: raises for a cost that is not covered by what the person was shown. It is asked
         within the transaction, for a stored signal too: nothing comes between it and the charge.

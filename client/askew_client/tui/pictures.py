@@ -164,8 +164,8 @@ def _spread(reach: float, index: int, count: int) -> float:
 
 
 def axes_words(connection: Connection) -> str:
-    """Return "; directions 1 and 3 of 8, where this catalog differs most", numbered as the bars
-    are; "" where the map shows all directions.
+    """Return "; directions 1 and 3 of 8, where this catalog differs most" for map_axes (0, 2) of
+    dimension 8; "" where the map shows all directions.
     """
     if connection.dimension == len(connection.map_axes):
         return ""
@@ -200,8 +200,8 @@ class PlaceMap(Widget):
         self.refresh()
 
     def look_at(self, middle: Position, kilometers: float, *, marked: bool) -> None:
-        """Show a map that is so many kilometers high around a position, which is marked as you or
-        not.
+        """Show the scene, with `you` at this position if `marked`, else without, in a frame that is
+        so many kilometers high around it.
         """
         height = max(3, self.size.height - 1)
         self.scene = replace(self.scene, you=middle if marked else None)

@@ -43,11 +43,9 @@ def offer(
     words: Mapping[Any, str] | None = None,
 ) -> None:
     """Set the options of the Select with the id `name`, without a message, and choose `chosen`, or
-    the first where that is not among them; without values only "none yet", "". A Fraction of one's
-    own is offered beside `values`, in ascending order, since using what stands there must change
-    nothing.
-
-    words: what stands on the screen for some of the values.
+    the first where that is not among them; without values only "none yet", "". A Fraction `chosen`
+    is offered beside `values`, in ascending order, since using what stands there must change
+    nothing. words: what stands on the screen for some of the values; others as `short_number`.
     """
     options: list[_Value] = list(values)
     if isinstance(chosen, Fraction) and chosen not in options:
@@ -71,8 +69,8 @@ def chosen_name(screen: Widget, name: str) -> str:
 
 
 def chosen_number(screen: Widget, name: str) -> Fraction:
-    """Return the chosen value, a Fraction, of the Select with the id `name`, which offers numbers;
-    "" where it offers "none yet".
+    """Return the chosen Fraction of the Select with the id `name`, which offers numbers; "" where
+    it offers "none yet".
     """
     return cast("Fraction", screen.query_one(f"#{name}", Select).value)
 

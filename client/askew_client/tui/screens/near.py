@@ -489,12 +489,11 @@ def places_on_map(device: Device) -> tuple[PlaceView, ...]:
 def outlook_of(
     device: Device, name: str, level: str, k: int, *, what_if: bool
 ) -> tuple[Scene, str]:
-    """Return what is known before a question: a picture of a named place, and in words what asking
-    from it means and what a level and k would give there. Nothing is sent or charged.
+    """Return what is known before a question: the Scene of a named place, and in words its cost, a
+    server's guess, and "What if: ..." of a level and k; without a region "No forecast: ...".
 
-    what_if: show where a fresh one might land, and not the one that the place has. Raises
-    PlaceError for a name of none of `places_on_map`. Without a region the words end with "No
-    forecast: ...".
+    what_if: show where a fresh signal might land, and not the one that the place has. Raises
+    PlaceError for a name of none of `places_on_map`. Nothing is sent or charged.
     """
     place = next((place for place in places_on_map(device) if place.name == name), None)
     if place is None:  # forgotten by another program; StopIteration would never leave a thread
