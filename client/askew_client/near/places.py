@@ -147,8 +147,9 @@ class PlaceService:
         self, name: str, spot: Spot, shown: Cost | None = None, *, take: bool | None = None
     ) -> PlaceView:
         """Put a named place elsewhere from now on, with a new draw and a new charge, as by `add`,
-        and return its view. The old position is erased; what servers learned stays known, and its
-        cost stays spent. Raises PlaceError for a name that no place has, and as `add`.
+        and return its PlaceView; `list` has it last then. The old position is erased; what servers
+        learned stays known, and its cost stays spent. Raises PlaceError for a name that no place
+        has, and as `add`.
         """
         place = self._place_at(spot, take)
         self._profile.change_for_good(

@@ -203,8 +203,8 @@ class Cost:
     @property
     def hidden_km(self) -> float:
         """Return how many kilometers apart two places may be for the odds between them to change
-        4 times at most, log(4) / epsilon: what the level promises, 5.0 at 0.277 per km. Of a signal
-        of a place alone: ZeroDivisionError for others.
+        4 times at most, ln(4) / epsilon: 5.0047 at 0.277 per km. Of a signal of a place alone:
+        ZeroDivisionError for others.
         """
         return log(ODDS) / float(self.charge.epsilon_per_km)
 
