@@ -154,20 +154,18 @@ class Model:
 
 
 def connection_of(card: ModelCard, catalog: Catalog) -> Connection:
-    """Return what a server says of itself, for the screens: the card's source, sizes, versions and
-    rating scale, and map_axes, the indexes of the two coordinates along which the catalog's items
-    score most differently (by standard deviation), ascending; of a space with one, (0,).
+    """Return what a server says of itself, for the screens: whether it is simulated, sizes,
+    versions and rating scale, and map_axes, the indexes of the two coordinates along which the
+    catalog's items score most differently (by standard deviation), ascending; (0,) of one alone.
     """
     # By the card and the catalog alone, so a map is the same for everybody.
     scores = (catalog.vectors @ card.space.encoder.directions) * catalog.boosts[:, None]
     order = np.argsort(-scores.std(axis=0), kind="stable")
     return Connection(
-        source=card.source,
         simulated=card.simulated,
         n_items=card.n_items,
         dimension=card.space.dimension,
         map_axes=tuple(sorted(order[:2].tolist())),
-        diameter=float(card.space.diameter),
         space_version=card.space.version,
         catalog_version=card.catalog_version,
         lowest_rating=card.space.scale.lowest,

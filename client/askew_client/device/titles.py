@@ -285,7 +285,6 @@ class Taste(Subject[Answer]):
             came = frozenset(whole.places_of(slate))
             departure = Departure(
                 values=query.signal.values,
-                mechanism=f"lattice noise in steps of 2^-{query.signal.lattice.step_exponent}",
                 month=cost.month,
                 fresh=cost.fresh,
                 point=tuple(query.signal.point().tolist()),

@@ -68,8 +68,8 @@ class Cost:
     charge: of the signal that is sent, by the law that it is drawn by: epsilon of one rating, or of
     one value on axes; epsilon per straight-line kilometer for a place. 0 where nothing leaves.
     spent, spent_this_month and the caps: of its account; None where there is no such cap.
-    is_second: its account has a fresh signal of this month already. noise: that law; None for the
-    price of a place that is not drawn yet. reason: how it is answered, and why. median, diameter:
+    is_second: it is fresh, and its account has a signal drawn this month already. noise: that law;
+    None where nothing leaves, and for a place that is not drawn yet. reason: how it is answered, and why. median, diameter:
     how many ratings two people are apart, by the server's word, and any two at most. wanted: the
     epsilon of the settings, which counts from the next month on if it is another. refused: which
     cap refuses a fresh signal, in words.
