@@ -147,7 +147,7 @@ class ReceivedItems:
         return ReceivedItems(space_version, kept[-max(MAX_RECEIVED, len(latest)) :])
 
     def only(self, kept: Callable[[str], bool]) -> ReceivedItems:
-        """Return the items for whose label `kept` is True, in their order."""
+        """Return those of the items for whose label `kept` is True, in order, in the same space."""
         items = tuple(met for met in self.items if kept(met.item.label))
         return ReceivedItems(self.space_version, items)
 

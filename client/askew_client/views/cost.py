@@ -69,10 +69,10 @@ class Cost:
     one value on axes; epsilon per straight-line kilometer for a place. 0 where nothing leaves.
     spent, spent_this_month and the caps: of its account; None where there is no such cap.
     is_second: it is fresh, and its account has a signal drawn this month already. noise: that law;
-    None where nothing leaves, and for a place that is not drawn yet. reason: how it is answered, and why. median, diameter:
-    how many ratings two people are apart, by the server's word, and any two at most. wanted: the
-    epsilon of the settings, which counts from the next month on if it is another. refused: which
-    cap refuses a fresh signal, in words.
+    None where no signal leaves, and for a place that is not drawn yet. reason: how it is answered,
+    and why. median, diameter: how many ratings two people are apart, by the server's word, and any
+    two at most. wanted: the epsilon of the settings, which counts from the next month on if it is
+    another. refused: which cap refuses a fresh signal, in words.
     """
 
     leaves: Leaves

@@ -69,9 +69,7 @@ def chosen_name(screen: Widget, name: str) -> str:
 
 
 def chosen_number(screen: Widget, name: str) -> Fraction:
-    """Return the chosen Fraction of the Select with the id `name`, which offers numbers; "" where
-    it offers "none yet".
-    """
+    """Return the chosen number of the Select with the id `name`, to which numbers were offered."""
     return cast("Fraction", screen.query_one(f"#{name}", Select).value)
 
 
