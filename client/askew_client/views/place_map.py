@@ -137,13 +137,6 @@ class PlaceHeatMap:
     epsilon: float
     cosine: int
 
-    def kilometers(self, at: Position) -> tuple[float, float]:
-        """Return the kilometers east and north from the signal to a position, in the device's
-        plane, the short way around.
-        """
-        east = (at.longitude - self.signal.longitude + 180) % 360 - 180
-        return self._east * east, float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)
-
     def position(self, x: float, y: float) -> Position:
         """Return the position x kilometers east and y north of the signal, kept on Earth."""
         latitude = self.signal.latitude + y / float(KM_OF_LATITUDE)
@@ -153,10 +146,10 @@ class PlaceHeatMap:
     def depth(self, at: Position) -> float:
         """Return the depth u of a position: 0 at the signal, larger the less likely the true place
         is there: epsilon / 1.1545 * max(|x + t/2|, |t|, |x - t/2|), t = 15 y / 13, of x kilometers
-        east and y north.
+        east and y north, the short way around.
         """
-        x, y = self.kilometers(at)
-        t = 15 * y / 13
+        x = self._east * ((at.longitude - self.signal.longitude + 180) % 360 - 180)
+        t = 15 * (float(KM_OF_LATITUDE) * (at.latitude - self.signal.latitude)) / 13
         return self.epsilon / _GAUGE * max(abs(x + t / 2), abs(t), abs(x - t / 2))
 
     def outline(self, depth: float) -> tuple[Position, ...]:
