@@ -154,11 +154,8 @@ def read_entries(database: sqlite3.Connection) -> list[Entry]:
         raise LedgerError("the ledger is damaged; it is not used") from None
 
 
-def last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
-    """Return the positions (sequence, id) of the last entry and of the one before it, as
-    `askew.dp.mark.compare` takes them. Of one entry: it and START, which is (0, ""); of none: START
-    and None.
-    """
+def _last_entries(database: sqlite3.Connection) -> tuple[Position, Position | None]:
+    # Of the last entry and of the one before it, as `askew.dp.mark.compare` takes them.
     newest = "SELECT sequence, id FROM charges ORDER BY sequence DESC LIMIT 2"
     # No entry: START, None; one: it, START; more: the last two.
     end, before, *_ = (*database.execute(newest), START, None)
@@ -252,7 +249,7 @@ class SignalStore:
             lost = max(plain)  # such an entry has one column for both, so both book the larger
             entry = Entry("accept", "", month, lost, epsilon_per_km=per_km)
             # After the last that either knows: the mark's sequence only rises.
-            last = max(last_entries(database)[0][0], mark.position[0])
+            last = max(_last_entries(database)[0][0], mark.position[0])
             made = self._append(database, entries, last, entry)
         self._write_mark(made)
         return lost
@@ -283,18 +280,18 @@ class SignalStore:
             content = None
         except OSError:
             content = b""  # what cannot be read is damaged
-        return compare(content, _SUMS, *last_entries(database))
+        return compare(content, _SUMS, *_last_entries(database))
 
     def _catch_up(self, database: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
         standing, _ = self._compare(database)
         if standing in {Standing.NEW, Standing.BEHIND}:
-            self._replace(Mark(last_entries(database)[0], {_MARK_KEY: sums_of(entries)}))
+            self._replace(Mark(_last_entries(database)[0], {_MARK_KEY: sums_of(entries)}))
         return _refusal(standing)
 
     def _write_mark(self, mark: Mark) -> None:
         # Before anything comes of the entry, which is committed.
         with self._file.transaction() as database:
-            if last_entries(database)[0] == mark.position:
+            if _last_entries(database)[0] == mark.position:
                 self._replace(mark)
                 return
             refused = self._catch_up(database, read_entries(database))  # a rival came first
@@ -391,7 +388,7 @@ class SignalStore:
                 handle,
                 charge.epsilon_per_km,
             )
-            mark = self._append(database, entries, last_entries(database)[0][0], entry)
+            mark = self._append(database, entries, _last_entries(database)[0][0], entry)
         self._write_mark(mark)
         return signal, cost
 

@@ -302,8 +302,8 @@ def lines(scene: Scene, frame: Frame) -> tuple[str, ...]:
 def legend(scene: Scene, *, shaded: bool = True) -> tuple[str, ...]:
     """Return a phrase for each kind of sign that this scene has, in a fixed order: "● you", "◆ the
     noisy position", "◈ both", "◇ query points", "1 2 3 results in your order" (above 9 with ", then
-    a b c"), "+ later results" (above 35), "★ your pick", "∘ town", and two of the heat map, "░ you,
-    5 times in 10" and "░ and · you, 9 times in 10", or, if not shaded, in characters, one, "the
+    a b c"), "+ later results" (above 35), "★ your pick", "∘ town"; then of the heat map "░ you, 5
+    times in 10" and "░ and · you, 9 times in 10", or, if it is not `shaded` but in color, "the
     brighter, the likelier you". Where no signal is drawn, "you" is "the noisy position" in these.
     """
     who = "you" if scene.drawn else "the noisy position"
